@@ -1,0 +1,66 @@
+# For users: `make checkup`. For developers: `make test`. Both set up .venv first, and again when what
+# they need has changed.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+
+.DEFAULT_GOAL := help
+.PHONY: help checkup test lint format clean
+
+help:
+	@echo "make checkup   set up what is needed and take the tour"
+	@echo "make test      all checks: lint, formats, types, tests"
+	@echo "make lint      all checks but the tests"
+	@echo "make format    rewrite Python and C++ in the project's format"
+	@echo "make clean     remove what make made"
+
+checkup: $(VENV)/.package
+	$(BIN)/softscope tour
+
+test: lint
+	$(BIN)/pytest -n 2
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/clang-format --dry-run -Werror engine/*
+	$(BIN)/mypy
+
+format: $(VENV)/.dev
+	$(BIN)/ruff check --fix-only
+	$(BIN)/ruff format
+	$(BIN)/clang-format -i engine/*
+
+clean:
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+# Each stamp is newer than what it was made from; make compares the two.
+
+# Says what is missing in one line, before pip or CMake say it in a hundred.
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
+	  { echo "Missing: Python 3.11 or newer. Install it, or name it: make PYTHON=python3.12" >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || \
+	  { echo "Missing: Python's venv module. Install it; on Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+# Build requirements come from pyproject.toml into .venv, and the build is not isolated: an isolated one
+# would fetch them again for each change in engine/, and CMake could not continue where it was.
+# CMake and ninja are no requirements there, as the machine may have its own; here they cannot be missing.
+$(VENV)/.package: pyproject.toml CMakeLists.txt constraints.txt $(wildcard engine/*) | $(BIN)/python
+	@command -v $(firstword $(CXX)) >/dev/null || command -v c++ >/dev/null || \
+	  { echo "Missing: a C++ compiler. Install g++ or clang++; on Debian and Ubuntu: apt install g++" >&2; exit 1; }
+	@$(BIN)/python -c 'import pathlib, sysconfig; pathlib.Path(sysconfig.get_path("include"), "Python.h").stat()' 2>/dev/null || \
+	  { echo "Missing: Python's C headers. Install them; on Debian and Ubuntu: apt install python3-dev" >&2; exit 1; }
+	@echo "Building softscope into $(VENV); the first time takes a minute or two."
+	@$(PIP) install -c constraints.txt cmake ninja $$($(BIN)/python -c \
+	  'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"])')
+	@$(PIP) install -c constraints.txt --no-build-isolation -e .
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/.package
+	@echo "Installing the developers' tools and PyTorch into $(VENV)."
+	@$(PIP) install -c constraints.txt --no-build-isolation -e '.[dev]'
+	@touch $@

@@ -1,0 +1,152 @@
+"""What came in, and how to give the same back: NumPy, lists, torch tensors, whatever speaks DLPack."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Array: TypeAlias = Any  # a NumPy array, a torch tensor, or another library's array
+
+FLOATS = ("float16", "bfloat16", "float32", "float64")
+
+
+def is_tensor(x: object) -> bool:
+    """Whether x is a torch tensor, found out without importing torch."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(x, torch.Tensor)
+
+
+def namespace(x: Array) -> Any:
+    """The module whose functions work on x: torch for tensors, else NumPy."""
+    return sys.modules["torch"] if is_tensor(x) else np
+
+
+def tracing() -> bool:
+    """Whether torch.compile is tracing us, when values of tensors cannot be looked at."""
+    torch = sys.modules.get("torch")
+    return torch is not None and bool(torch.compiler.is_compiling())
+
+
+def dtype_name(x: Array) -> str:
+    """'float32' for a NumPy array or tensor of that dtype."""
+    return str(x.dtype).rpartition(".")[2]
+
+
+def floating(x: object, name: str) -> Array:
+    """x as a NumPy array or tensor of a supported floating dtype; integers and booleans are promoted."""
+    if is_tensor(x):
+        torch = sys.modules["torch"]
+        tensor: Any = x
+        if dtype_name(tensor) in FLOATS:
+            return tensor
+        if tensor.is_complex() or tensor.is_floating_point() or tensor.is_quantized:
+            raise TypeError(_dtype_rule(name, dtype_name(tensor)))
+        return tensor.to(torch.get_default_dtype())
+    array = _to_numpy(x, name)
+    if dtype_name(array) in FLOATS or array.dtype.newbyteorder("=").name in FLOATS:
+        return array
+    if array.dtype.kind in "iub":
+        return array.astype(np.float64)
+    raise TypeError(_dtype_rule(name, dtype_name(array)))
+
+
+def _dtype_rule(name: str, came: str) -> str:
+    return f"{name} must be real numbers in {', '.join(FLOATS)} or integers, but its dtype is {came}; convert it"
+
+
+def _to_numpy(x: Any, name: str) -> np.ndarray[Any, Any]:
+    if isinstance(x, np.ma.MaskedArray):
+        raise TypeError(
+            f"{name} must be a plain array, but a masked array came, whose mask would be lost; "
+            f"pass its .data, and where=~mask"
+        )
+    if isinstance(x, np.ndarray | np.generic | list | tuple | int | float):
+        return _from_sequence(x, name)
+    if hasattr(x, "__dlpack__"):
+        try:
+            return np.from_dlpack(x)
+        except (BufferError, RuntimeError, TypeError, ValueError) as error:
+            # NumPy's DLPack knows neither bfloat16 nor other devices; the array protocol knows the first.
+            if not hasattr(x, "__array__"):
+                raise TypeError(
+                    f"{name} must lie in CPU memory in a dtype that NumPy can import, but importing a "
+                    f"{type(x).__name__} failed ({error}); move it to the CPU or to a torch tensor"
+                ) from None
+    return _from_sequence(x, name)
+
+
+def _from_sequence(x: Any, name: str) -> np.ndarray[Any, Any]:
+    try:
+        return np.asarray(x)
+    except (ValueError, TypeError) as error:
+        raise ValueError(
+            f"{name} must be a rectangular array of numbers, but {type(x).__name__} could not be made into one "
+            f"({error}); make its rows equally long"
+        ) from None
+
+
+def giver(x: object) -> Callable[[Array], Array]:
+    """A function that turns a result into the kind of array that x was.
+
+    Tensors stay tensors, NumPy 0-d results become scalars as NumPy's own do, and arrays of other libraries
+    go back through DLPack if their library says where to (`__array_namespace__`).
+    """
+    if is_tensor(x):
+        return unchanged
+    if isinstance(x, np.ndarray | np.generic) or not hasattr(x, "__array_namespace__"):
+        return scalar_if_0d
+    return functools.partial(_through_dlpack, x.__array_namespace__())
+
+
+def unchanged(result: Array) -> Array:
+    """What tensors are given back as."""
+    return result
+
+
+def scalar_if_0d(result: Array) -> Array:
+    """What NumPy's own reductions give: a scalar, not a 0-d array."""
+    return result[()] if isinstance(result, np.ndarray) else result
+
+
+def _through_dlpack(library: Any, result: Array) -> Array:
+    result = np.asarray(result)
+    try:
+        return library.from_dlpack(result)
+    except (BufferError, RuntimeError, TypeError, ValueError):
+        return library.asarray(result)  # bfloat16 has no DLPack in NumPy
+
+
+def values(x: Array) -> np.ndarray[Any, Any]:
+    """The values of a tensor or array as a NumPy array, without history: for searches that nothing flows through."""
+    if not is_tensor(x):
+        return np.asarray(x)
+    x = x.detach().cpu()
+    return np.asarray((x.float() if dtype_name(x) == "bfloat16" else x).numpy())
+
+
+def beside(value: object, x: Array, name: str) -> Array:
+    """A second argument (mask, temperature, v, …) as the same kind of array as x, on x's device."""
+    if is_tensor(x):
+        torch = sys.modules["torch"]
+        if is_tensor(value):
+            tensor: Any = value
+            if tensor.device != x.device and tensor.ndim > 0:
+                raise ValueError(
+                    f"{name} must be on the device of the first argument ({x.device}), but is on "
+                    f"{tensor.device}; move one of them"
+                )
+            return tensor
+        array = _to_numpy(value, name)
+        return torch.as_tensor(np.ascontiguousarray(array) if array.ndim else array, device=x.device)
+    if is_tensor(value):
+        raise TypeError(
+            f"{name} must be of the same kind as the first argument, a NumPy array, but a torch tensor came, whose "
+            f"gradient would be lost; pass both as tensors or both as arrays"
+        )
+    return _to_numpy(value, name)

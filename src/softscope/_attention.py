@@ -1,0 +1,161 @@
+"""Attention: weights from queries and keys, applied to values; and its statistics alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from softscope._arrays import Array, giver, is_tensor
+from softscope._attention_call import Call, prepare
+from softscope._partition import Partition
+from softscope._support import Support
+
+
+def attention(
+    q: Array,
+    k: Array,
+    v: Array,
+    *,
+    scale: Any = None,
+    causal: bool = False,
+    query_start: int = 0,
+    window: tuple[int | None, int | None] | None = None,
+    mask: Array | None = None,
+    softcap: float | None = None,
+    sink: Any = None,
+    alpha: float = 1.0,
+    return_partition: bool = False,
+) -> Any:
+    """Weights of the logits softcap(scale·q·k) + mask, applied to v.
+
+    Arguments:
+        q: (…, heads, n, d). k: (…, kv_heads, m, d). v: (…, kv_heads, m, dv). Fewer kv_heads means grouped
+            queries. Without the heads axis, (n, d), one head.
+        scale: a number or one per head; 1/√d by default, 1.0 for plain dot-product attention.
+        causal: query i sees keys j ≤ query_start + i.
+        window: (left, right): −left ≤ j − (query_start + i) ≤ right; None is unlimited.
+        mask: boolean (True = attend) or additive floats, broadcastable to (…, heads, n, m). Additive entries of
+            −inf, or at or below finfo.min/2, hide the key.
+        softcap: c·tanh(s/c) on the scaled logits.
+        sink: a logit per head, neither scaled nor capped, that takes weight and gives nothing; 0.0 is "softmax
+            off by one".
+        alpha: 1 softmax, 2 sparsemax, between entmax.
+        return_partition: also return the `Partition` of every row over its keys (the sink not counted), or for
+            alpha ≠ 1 its `Support`.
+
+    A query that sees no key gets zeros.
+
+    >>> import numpy as np, softscope as ss
+    >>> q = k = v = np.eye(3)[None]                 # one head, three tokens
+    >>> ss.attention(q, k, v, causal=True)[0, 0]    # the first sees itself alone
+    array([1., 0., 0.])
+    """
+    call = prepare(
+        q, k, v, scale=scale, causal=causal, query_start=query_start, window=window, mask=mask,
+        softcap=softcap, sink=sink, alpha=alpha,
+    )  # fmt: skip
+    return _attend(call, giver(q), return_partition)
+
+
+def attention_partition(
+    q: Array,
+    k: Array,
+    *,
+    scale: Any = None,
+    causal: bool = False,
+    query_start: int = 0,
+    window: tuple[int | None, int | None] | None = None,
+    mask: Array | None = None,
+    softcap: float | None = None,
+    sink: Any = None,
+    alpha: float = 1.0,
+    rows: Any = None,
+) -> Partition | Support:
+    """The statistics of `attention`'s rows without its output: shape (…, heads, n).
+
+    Arguments:
+        rows: indices of the queries to read, at their true positions; masks are given whole.
+        Others as for `attention`. A sink is accepted and changes nothing: the partition covers the keys.
+
+    >>> import numpy as np, softscope as ss
+    >>> q = k = np.zeros((1, 4, 8))
+    >>> ss.attention_partition(q, k, causal=True, rows=[0, 3]).effective_support
+    array([[1., 4.]])
+    """
+    call = prepare(
+        q, k, None, scale=scale, causal=causal, query_start=query_start, window=window, mask=mask,
+        softcap=softcap, sink=sink, alpha=alpha, rows=rows,
+    )  # fmt: skip
+    return _statistics(call, giver(q))
+
+
+def additive_attention(
+    q: Array,
+    k: Array,
+    v: Array,
+    w_q: Array,
+    w_k: Array,
+    v_a: Array,
+    *,
+    causal: bool = False,
+    query_start: int = 0,
+    window: tuple[int | None, int | None] | None = None,
+    mask: Array | None = None,
+    sink: Any = None,
+    alpha: float = 1.0,
+    return_partition: bool = False,
+) -> Any:
+    """Attention with the logits v_a·tanh(q·w_q + k·w_k) of Bahdanau et al. 2015; nothing is scaled.
+
+    Arguments:
+        w_q: (d of q, hidden). w_k: (d of k, hidden). v_a: (hidden,).
+        Others as for `attention`.
+
+    >>> import numpy as np, softscope as ss
+    >>> q = k = v = np.eye(3)
+    >>> ss.additive_attention(q, k, v, np.eye(3), np.eye(3), np.zeros(3))[0].round(4)
+    array([0.3333, 0.3333, 0.3333])
+    """
+    call = prepare(
+        q, k, v, scale=1.0, causal=causal, query_start=query_start, window=window, mask=mask,
+        sink=sink, alpha=alpha, same_width=False,
+    )  # fmt: skip
+    return _attend(call, giver(q), return_partition, _additive_weights(call, w_q, w_k, v_a))
+
+
+def _additive_weights(call: Call, w_q: Any, w_k: Any, v_a: Any) -> tuple[Array, Array, Array]:
+    from softscope._arguments import real_beside
+
+    w_q, w_k, v_a = (real_beside(w, call.q, name) for w, name in ((w_q, "w_q"), (w_k, "w_k"), (v_a, "v_a")))
+    for name, w, d in (("w_q", w_q, call.q.shape[-1]), ("w_k", w_k, call.k.shape[-1])):
+        if w.ndim != 2 or v_a.ndim != 1 or tuple(w.shape) != (d, v_a.shape[0]):
+            raise ValueError(
+                f"{name} must be (d, hidden) and v_a (hidden,), but {tuple(w.shape)} and {tuple(v_a.shape)} came "
+                f"with d = {d}; match them"
+            )
+    return w_q, w_k, v_a
+
+
+def _room(q: Array) -> Any:
+    if is_tensor(q):
+        from softscope._torch import attention as room
+    else:
+        from softscope import _numpy_attention as room  # type: ignore[no-redef]
+    return room
+
+
+def _attend(call: Call, give: Any, return_partition: bool, additive: Any = None) -> Any:
+    output = _room(call.q).output(call, additive)
+    output = give(output[0] if call.single else output)
+    return (output, _statistics(call, give, additive)) if return_partition else output
+
+
+def _statistics(call: Call, give: Any, additive: Any = None) -> Partition | Support:
+    room = _room(call.q)
+    if call.alpha != 1.0:
+        return Support(**{name: give(_head(value, call)) for name, value in room.support(call, additive).items()})
+    state, highest = room.partition(call, additive)
+    return Partition(type(state)(*(_head(part, call) for part in state)), _head(highest, call), 1.0, give)
+
+
+def _head(x: Array, call: Call) -> Array:
+    return x[0] if call.single else x

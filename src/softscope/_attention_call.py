@@ -1,0 +1,240 @@
+"""The arguments of attention, checked and brought into one form that both rooms compute from."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any
+
+import numpy as np
+
+from softscope._arguments import alpha_number, is_number, number, real_beside, whole_number
+from softscope._arrays import Array, beside, dtype_name, floating, is_tensor, namespace
+from softscope._reference.attention import offsets_allow
+
+# An additive mask at or below half the lowest finite number of its dtype means "hidden", as −inf does.
+_LOWEST = {"float16": -65504.0, "bfloat16": -3.3895313892515355e38, "float32": -3.4028234663852886e38,
+           "float64": -1.7976931348623157e308}  # fmt: skip
+
+
+@dataclasses.dataclass(frozen=True)
+class Call:
+    """One call of attention: heads matched, rows chosen, masks joined.
+
+    q (…, heads, rows, d), k (…, heads, m, d), v (…, heads, m, dv) or None; scale a number or (heads, 1, 1);
+    visible (…, rows, m) boolean or None; bias, additive, or None; sink a number, (heads, 1) or None.
+    """
+
+    q: Array
+    k: Array
+    v: Array | None
+    scale: Any
+    visible: Array | None
+    bias: Array | None
+    softcap: float | None
+    sink: Any
+    alpha: float
+    single: bool  # one head was given without its axis
+    rows: Array | None
+
+
+def prepare(
+    q: Any,
+    k: Any,
+    v: Any,
+    *,
+    scale: Any = None,
+    causal: bool = False,
+    query_start: int = 0,
+    window: Any = None,
+    mask: Any = None,
+    softcap: Any = None,
+    sink: Any = None,
+    alpha: Any = 1.0,
+    rows: Any = None,
+    same_width: bool = True,
+) -> Call:
+    """Check every argument of an attention function and bring it into the form of `Call`."""
+    given = {"q": q, "k": k} if v is None else {"q": q, "k": k, "v": v}
+    arrays = _alike({name: floating(value, name) for name, value in given.items()})
+    q = arrays["q"]
+    single = q.ndim == 2
+    arrays = {name: array[None] if single else array for name, array in arrays.items()}
+    q, k, v = arrays["q"], arrays["k"], arrays.get("v")
+    _check_shapes(q, k, v, same_width)
+    heads, n, m = q.shape[-3], q.shape[-2], k.shape[-2]
+    k = _spread_heads(k, heads)
+    v = None if v is None else _spread_heads(v, heads)
+    a = alpha_number(alpha)
+    if sink is not None and a != 1.0:
+        raise ValueError(f"sink goes with softmax only, but alpha = {a} came with a sink; set one of them to its default")
+    chosen = None if rows is None else _rows(rows, q, n)
+    positions = _arange(n, q) if chosen is None else chosen
+    offset = _arange(m, q) - (positions[:, None] + whole_number(query_start, "query_start"))
+    visible = offsets_allow(offset, _flag(causal, "causal"), _window(window))
+    batch = np.broadcast_shapes(tuple(q.shape[:-3]), tuple(k.shape[:-3]))
+    shown, bias = _mask(mask, q, (*batch, heads, n, m), chosen)
+    if shown is not None:
+        visible = shown if visible is None else visible & shown
+    return Call(
+        q=q if chosen is None else q[..., chosen, :],
+        k=k,
+        v=v,
+        scale=_scale(scale, q, heads),
+        visible=visible,
+        bias=bias,
+        softcap=_softcap(softcap),
+        sink=_sink(sink, q, heads),
+        alpha=a,
+        single=single,
+        rows=chosen,
+    )
+
+
+def _alike(arrays: dict[str, Array]) -> dict[str, Array]:
+    """Refuse a mixture of kinds, dtypes, devices or dimensions."""
+    (first, q), *others = arrays.items()
+    for name, array in others:
+        if is_tensor(array) != is_tensor(q):
+            raise TypeError(f"{name} must be of the same kind as {first}, but only one is a torch tensor; convert one")
+        if array.dtype != q.dtype:
+            raise TypeError(
+                f"{name} must have the dtype of {first}, {dtype_name(q)}, but has {dtype_name(array)}; convert one"
+            )
+        if is_tensor(q) and array.device != q.device:
+            raise ValueError(f"{name} must be on the device of {first}, {q.device}, but is on {array.device}; move one")
+        if (array.ndim == 2) != (q.ndim == 2):
+            raise ValueError(
+                f"{name} must have as many heads axes as {first}, but their shapes are {tuple(array.shape)} and "
+                f"{tuple(q.shape)}; use (…, heads, n, d) for all, or (n, d) for all"
+            )
+    for name, array in arrays.items():
+        if array.ndim < 2:
+            raise ValueError(
+                f"{name} must be (…, heads, n, d), or (n, d) for one head, but has shape {tuple(array.shape)}; reshape it"
+            )
+    return arrays
+
+
+def _check_shapes(q: Array, k: Array, v: Array | None, same_width: bool) -> None:
+    shapes = f"q {tuple(q.shape)}, k {tuple(k.shape)}" + ("" if v is None else f", v {tuple(v.shape)}")
+    if same_width and q.shape[-1] != k.shape[-1]:
+        raise ValueError(f"q and k must have the same last axis d, but {shapes} came; project one of them")
+    if v is not None and v.shape[-2] != k.shape[-2]:
+        raise ValueError(f"k and v must have the same number of keys, but {shapes} came; cut or pad one of them")
+    if v is not None and v.shape[-3] != k.shape[-3]:
+        raise ValueError(f"k and v must have the same number of heads, but {shapes} came; match them")
+    if k.shape[-3] == 0 or q.shape[-3] % k.shape[-3]:
+        raise ValueError(f"q's heads must be a multiple of k's, but {shapes} came; group the queries evenly")
+    try:
+        np.broadcast_shapes(*(tuple(x.shape[:-3]) for x in (q, k, v) if x is not None))
+    except ValueError:
+        raise ValueError(f"the axes before the heads must broadcast, but {shapes} came; match the batch") from None
+
+
+def _spread_heads(x: Array, heads: int) -> Array:
+    """Grouped queries: each key head serves heads/kv_heads query heads in a row."""
+    kv_heads, m, d = x.shape[-3:]
+    if kv_heads == heads:
+        return x
+    lead = tuple(x.shape[:-3])
+    group = namespace(x).broadcast_to(x[..., :, None, :, :], (*lead, kv_heads, heads // kv_heads, m, d))
+    return group.reshape((*lead, heads, m, d))
+
+
+def _arange(n: int, like: Array) -> Array:
+    xp = namespace(like)
+    return xp.arange(n, device=like.device) if is_tensor(like) else xp.arange(n)
+
+
+def _rows(rows: Any, q: Array, n: int) -> Array:
+    index = beside(rows, q, "rows")
+    if index.ndim == 1 and index.shape[0] == 0:
+        return _arange(0, q)
+    if index.ndim != 1 or not dtype_name(index).startswith(("int", "uint")):
+        raise TypeError(
+            f"rows must be a list of query indices, but an array of shape {tuple(index.shape)} and dtype "
+            f"{dtype_name(index)} came; pass for example rows=[0, 7]"
+        )
+    if bool(((index < -n) | (index >= n)).any()):
+        raise ValueError(f"rows must lie in [{-n}, {n}), the queries of q, but holds others; pass indices of queries")
+    return namespace(q).where(index < 0, index + n, index)
+
+
+def _flag(value: Any, name: str) -> bool:
+    if not isinstance(value, bool | np.bool_):
+        raise TypeError(f"{name} must be True or False, but {value!r} came; pass one of these")
+    return bool(value)
+
+
+def _window(window: Any) -> tuple[int | None, int | None]:
+    if window is None:
+        return (None, None)
+    if not isinstance(window, tuple | list) or len(window) != 2:
+        raise TypeError(f"window must be (left, right), but {window!r} came; None on a side means unlimited")
+    for side in window:
+        if side is not None and whole_number(side, "window's sides") < 0:
+            raise ValueError(f"window's sides must be ≥ 0, but {side} came; use None for an unlimited side")
+    left, right = window
+    return (None if left is None else int(left), None if right is None else int(right))
+
+
+def _mask(mask: Any, q: Array, shape: tuple[int, ...], chosen: Array | None) -> tuple[Array | None, Array | None]:
+    """What a mask shows (boolean) and what it adds; an additive mask does both."""
+    if mask is None:
+        return None, None
+    array = beside(mask, q, "mask")
+    kind = dtype_name(array)
+    if kind != "bool" and kind not in _LOWEST:
+        raise TypeError(f"mask must be boolean (True = attend) or additive floats, but its dtype is {kind}; convert it")
+    try:
+        np.broadcast_shapes(tuple(array.shape), shape)
+        fits = len(array.shape) <= len(shape) and np.broadcast_shapes(tuple(array.shape), shape) == shape
+    except ValueError:
+        fits = False
+    if not fits:
+        raise ValueError(
+            f"mask must broadcast to (…, heads, n, m) = {shape}, but has shape {tuple(array.shape)}; "
+            f"insert axes of size 1 where it is shared"
+        )
+    if chosen is not None and array.ndim >= 2 and array.shape[-2] != 1:
+        array = array[..., chosen, :]
+    if kind == "bool":
+        return array, None
+    hidden = array <= _LOWEST[kind] / 2
+    return ~hidden, namespace(q).where(hidden, namespace(q).zeros_like(array), array)
+
+
+def _scale(scale: Any, q: Array, heads: int) -> Any:
+    if scale is None:
+        return 1.0 / math.sqrt(q.shape[-1]) if q.shape[-1] else 1.0
+    if is_number(scale):
+        value = number(scale, "scale", "a finite number, or one per head")
+        if math.isinf(value):
+            raise ValueError("scale must be finite, but inf came; pass for example 1/sqrt(d), or None for it")
+        return value
+    return _per_head(scale, q, heads, "scale")[:, None, None]
+
+
+def _softcap(softcap: Any) -> float | None:
+    if softcap is None:
+        return None
+    value = number(softcap, "softcap", "a finite number > 0")
+    if not 0.0 < value < math.inf:
+        raise ValueError(f"softcap must be a finite number > 0, but {softcap} came; pass for example 50.0, or None")
+    return value
+
+
+def _sink(sink: Any, q: Array, heads: int) -> Any:
+    if sink is None or is_number(sink):
+        return None if sink is None else number(sink, "sink", "a number, or one per head")
+    return _per_head(sink, q, heads, "sink")[:, None]
+
+
+def _per_head(value: Any, q: Array, heads: int, name: str) -> Array:
+    array = real_beside(value, q, name)
+    if tuple(array.shape) not in ((), (1,), (heads,)):
+        raise ValueError(
+            f"{name} must be a number or one per head, shape ({heads},), but has shape {tuple(array.shape)}; reshape it"
+        )
+    return namespace(q).broadcast_to(array, (heads,))

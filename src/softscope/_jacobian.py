@@ -1,0 +1,65 @@
+"""The derivative of the maps: jacobian and jacobian_product."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from softscope._arguments import alpha_for_rows, temperature_for_rows
+from softscope._arrays import Array, beside, dtype_name, floating, giver, is_tensor
+from softscope._rooms import room_of
+from softscope._rows import Axis, Rows
+
+
+def jacobian(weights: Array, *, alpha: Any = 1.0, axis: int = -1, temperature: Any = 1.0) -> Array:
+    """The matrix ∂p_i/∂x_j of a map at its weights p: (diag(s) − s·sᵀ/Σs)/T with s = p^(2−α) on the support.
+
+    Arguments:
+        weights: what softmax, sparsemax or entmax gave.
+        alpha: the map's: 1 softmax, 2 sparsemax, between entmax; a number or an array with the axis kept.
+        axis: one axis; it becomes the last two.
+        temperature: the one the weights were made with.
+
+    For softmax that is s_i·(δ_ij − s_j): zero at one-hot, which is what a saturated head suffers from.
+
+    >>> import softscope as ss
+    >>> ss.jacobian([0.5, 0.5])
+    array([[ 0.25, -0.25],
+           [-0.25,  0.25]])
+    """
+    p = floating(weights, "weights")
+    rows = Rows(p.shape, axis)
+    if len(rows.axes) > 1 or axis is None:
+        raise ValueError(f"axis must be one axis, which becomes the last two, but {axis!r} came; pass an int")
+    a, t = alpha_for_rows(alpha, p, rows), temperature_for_rows(temperature, p, rows)
+    return giver(weights)(room_of(p).jacobian(rows.bring(p), a, t))
+
+
+def jacobian_product(
+    weights: Array, v: Array, *, alpha: Any = 1.0, axis: Axis = -1, temperature: Any = 1.0
+) -> Array:
+    """J·v without forming J: s·(v − Σ s·v / Σs)/T. J is symmetric, so this is jvp and vjp in one.
+
+    Arguments:
+        weights: what softmax, sparsemax or entmax gave.
+        v: of the same shape and dtype: a direction, or the gradient that reaches the weights.
+        Others as for `jacobian`; axis may be several or None.
+
+    >>> import softscope as ss
+    >>> ss.jacobian_product([0.5, 0.25, 0.25], [1.0, 0.0, 0.0])
+    array([ 0.25 , -0.125, -0.125])
+    """
+    p = floating(weights, "weights")
+    w = floating(beside(v, p, "v") if is_tensor(p) else v, "v")
+    if is_tensor(p) != is_tensor(w):
+        raise TypeError("v must be of the same kind as weights, but one is a torch tensor and one is not; convert one")
+    if tuple(p.shape) != tuple(w.shape):
+        raise ValueError(
+            f"v must have the shape of weights, {tuple(p.shape)}, but has {tuple(w.shape)}; broadcast it first"
+        )
+    if p.dtype != w.dtype and not (is_tensor(p) and not is_tensor(v)) and isinstance(v, type(weights)):
+        raise TypeError(
+            f"v must have the dtype of weights, {dtype_name(p)}, but has {dtype_name(w)}; convert one of them"
+        )
+    rows = Rows(p.shape, axis)
+    a, t = alpha_for_rows(alpha, p, rows), temperature_for_rows(temperature, p, rows)
+    return giver(weights)(rows.restore(room_of(p).jacobian_product(rows.bring(p), rows.bring(w), a, t)))

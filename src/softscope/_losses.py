@@ -1,0 +1,111 @@
+"""Losses on logits: cross_entropy and distillation_loss."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from softscope._arguments import number, temperature_for_rows, whole_number
+from softscope._arrays import Array, beside, dtype_name, floating, giver, is_tensor, namespace, tracing
+from softscope._rooms import room_of
+from softscope._rows import Rows, normalise_axis
+
+_REDUCTIONS = ("mean", "sum", "none")
+
+
+def cross_entropy(
+    logits: Array,
+    targets: Array,
+    *,
+    axis: int = -1,
+    temperature: Any = 1.0,
+    label_smoothing: float = 0.0,
+    ignore_index: int = -100,
+    reduction: str = "mean",
+) -> Array:
+    """−log softmax(logits/T)[target], averaged over the rows that count.
+
+    Arguments:
+        logits: real numbers, the classes along `axis`.
+        targets: class indices, the shape of logits without that axis.
+        label_smoothing: ε in [0, 1]: the target keeps 1−ε, and ε is spread over all classes.
+        ignore_index: rows with this target are left out; if all are, the mean is 0.
+        reduction: "mean", "sum" or "none" (a loss per row, 0 where ignored).
+
+    >>> import softscope as ss
+    >>> round(float(ss.cross_entropy([[0.0, 0.0], [0.0, 4.0]], [0, 1])), 4)
+    0.3556
+    """
+    x = floating(logits, "logits")
+    if len(normalise_axis(axis, x.ndim)) != 1:
+        raise ValueError(f"axis must be one axis, that of the classes, but {axis!r} came; pass an int")
+    rows = Rows(x.shape, axis)
+    t = temperature_for_rows(temperature, x, rows)
+    epsilon = number(label_smoothing, "label_smoothing", "a number in [0, 1]")
+    if not 0.0 <= epsilon <= 1.0:
+        raise ValueError(f"label_smoothing must lie in [0, 1], but {label_smoothing} came; pass for example 0.1")
+    if reduction not in _REDUCTIONS:
+        raise ValueError(f"reduction must be one of {', '.join(_REDUCTIONS)}, but {reduction!r} came; pass one of these")
+    classes, counted = _checked_targets(targets, x, rows, whole_number(ignore_index, "ignore_index"))
+    xp = namespace(x)
+    if rows.n == 0:
+        losses = xp.zeros_like(classes) * 1.0
+    else:
+        losses = room_of(x).cross_entropy(rows.bring(x), classes, t, epsilon)
+    losses = xp.where(counted, losses, xp.zeros_like(losses))
+    if reduction == "sum":
+        losses = losses.sum()
+    elif reduction == "mean":
+        # max(count, 1): a mean over nothing is 0, not 0/0
+        losses = losses.sum() / xp.maximum(counted.sum(), xp.ones_like(counted.sum()))
+    result = losses.to(x.dtype) if is_tensor(x) else np.asarray(losses).astype(x.dtype)
+    return giver(logits)(result)
+
+
+def _checked_targets(targets: Any, x: Array, rows: Rows, ignore_index: int) -> tuple[Array, Array]:
+    """The classes as int64, 0 where ignored, and which rows count."""
+    array = beside(targets, x, "targets")
+    if tuple(array.shape) != rows.lead:
+        raise ValueError(
+            f"targets must have the shape of logits without the class axis, {rows.lead}, but has "
+            f"{tuple(array.shape)}; give one class index for each row"
+        )
+    if not dtype_name(array).startswith(("int", "uint")) and np.prod(array.shape) > 0:
+        raise TypeError(f"targets must be integers (class indices), but its dtype is {dtype_name(array)}; convert it")
+    xp = namespace(x)
+    classes = array.to(xp.int64) if is_tensor(array) else array.astype(np.int64)
+    counted = classes != ignore_index
+    outside = counted & ((classes < 0) | (classes >= rows.n))
+    if not tracing() and bool(outside.any()):
+        raise ValueError(
+            f"targets must lie in [0, {rows.n}) or be ignore_index = {ignore_index}, but holds "
+            f"{int(classes[outside].reshape(-1)[0])}; correct the labels or set ignore_index"
+        )
+    return xp.where(counted, classes, xp.zeros_like(classes)), counted
+
+
+def distillation_loss(student: Array, teacher: Array, *, temperature: Any) -> Array:
+    """T²·KL(softmax(teacher/T) ‖ softmax(student/T)), the mean over the rows of the last axis.
+
+    T² undoes the 1/T² that the temperature brings into the gradient (Hinton et al. 2015). A teacher's
+    weight of 0 adds nothing.
+
+    >>> import softscope as ss
+    >>> float(ss.distillation_loss([1.0, 2.0], [1.0, 2.0], temperature=4.0))
+    0.0
+    """
+    s = floating(student, "student")
+    other = floating(beside(teacher, s, "teacher") if is_tensor(s) else teacher, "teacher")
+    if is_tensor(s) != is_tensor(other):
+        raise TypeError("teacher must be of the same kind as student, but one is a torch tensor; convert one")
+    if tuple(s.shape) != tuple(other.shape):
+        raise ValueError(
+            f"teacher must have the shape of student, {tuple(s.shape)}, but has {tuple(other.shape)}; match them"
+        )
+    rows = Rows(s.shape, -1)
+    t = temperature_for_rows(temperature, s, rows)
+    losses = room_of(s).distillation(rows.bring(s), rows.bring(other), t)
+    count = max(int(np.prod(rows.lead)), 1)
+    mean = losses.sum() / count
+    return giver(student)(mean.to(s.dtype) if is_tensor(s) else np.asarray(mean).astype(s.dtype))

@@ -1,0 +1,111 @@
+"""The maps from logits to weights: softmax, log_softmax, sparsemax, entmax; and logsumexp."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from softscope._arguments import alpha_for_rows, temperature_for_rows, visible_for_rows
+from softscope._arrays import Array, floating, giver
+from softscope._out import checked_out, write
+from softscope._rooms import room_of
+from softscope._rows import Axis, Rows
+
+
+def softmax(
+    x: Array, /, *, axis: Axis = -1, temperature: Any = 1.0, where: Any = None, out: Array | None = None
+) -> Array:
+    """Weights that grow exponentially with the logits and sum to 1: exp(x_i/T) / Σ_j exp(x_j/T).
+
+    Arguments:
+        x: real numbers of any shape; NumPy, list, torch tensor or DLPack array. The result is of the same kind.
+        axis: along which the weights sum to 1: an int, several, or None for all.
+        temperature: a number > 0, or an array that broadcasts with the axis kept. Below 1 sharper, above 1 flatter.
+        where: boolean, broadcastable to x. False entries get weight 0; a row with no True gets all zeros.
+        out: where to write the result; may be x itself.
+
+    >>> softmax([1.0, 2.0, 3.0]).round(4)
+    array([0.09  , 0.2447, 0.6652])
+    >>> softmax([1.0, 2.0, 3.0], temperature=10.0).round(4)
+    array([0.3006, 0.3322, 0.3672])
+    """
+    return _map("softmax", x, axis, temperature, where, out)
+
+
+def log_softmax(
+    x: Array, /, *, axis: Axis = -1, temperature: Any = 1.0, where: Any = None, out: Array | None = None
+) -> Array:
+    """The logarithm of softmax, x/T − log Σ exp(x/T), exact also where the weight itself would underflow.
+
+    Arguments as for `softmax`; hidden entries get −inf.
+
+    >>> log_softmax([0.0, -1000.0])
+    array([    0., -1000.])
+    """
+    return _map("log_softmax", x, axis, temperature, where, out)
+
+
+def sparsemax(
+    x: Array, /, *, axis: Axis = -1, temperature: Any = 1.0, where: Any = None, out: Array | None = None
+) -> Array:
+    """The point of the simplex nearest to x/T: [x/T − τ]₊. Low logits get weight exactly 0.
+
+    Arguments as for `softmax`. It is `entmax` with alpha = 2.
+
+    >>> sparsemax([1.0, 2.0, 2.5])
+    array([0.  , 0.25, 0.75])
+    """
+    return _map("entmax", x, axis, temperature, where, out, alpha=2.0)
+
+
+def entmax(
+    x: Array,
+    /,
+    alpha: Any = 1.5,
+    *,
+    axis: Axis = -1,
+    temperature: Any = 1.0,
+    where: Any = None,
+    out: Array | None = None,
+) -> Array:
+    """The family between softmax (alpha 1) and sparsemax (alpha 2): [(α−1)·x/T − τ]₊^(1/(α−1)).
+
+    Arguments:
+        alpha: in [1, 2], a number or an array that broadcasts with the axis kept; for tensors differentiable.
+        Others as for `softmax`.
+
+    >>> entmax([1.0, 2.0, 3.0], 1.5).round(4)
+    array([0.    , 0.1693, 0.8307])
+    """
+    return _map("entmax", x, axis, temperature, where, out, alpha=alpha)
+
+
+def logsumexp(
+    x: Array, /, *, axis: Axis = -1, temperature: Any = 1.0, where: Any = None, keepdims: bool = False
+) -> Array:
+    """log Σ exp(x/T), the partition function; −inf for a row with nothing in it.
+
+    Arguments as for `softmax`; `keepdims` keeps the axis as 1.
+
+    >>> round(float(logsumexp([1000.0, 1000.0])), 4)
+    1000.6931
+    """
+    array = floating(x, "x")
+    rows = Rows(array.shape, axis)
+    t = temperature_for_rows(temperature, array, rows)
+    visible = visible_for_rows(where, array, rows)
+    result = room_of(array).logsumexp(rows.bring(array), t, visible)
+    return giver(x)(result.reshape(rows.kept_shape) if keepdims else result)
+
+
+def _map(
+    name: str, x: Array, axis: Axis, temperature: Any, where: Any, out: Array | None, alpha: Any = None
+) -> Array:
+    array = floating(x, "x")
+    rows = Rows(array.shape, axis)
+    t = temperature_for_rows(temperature, array, rows)
+    visible = visible_for_rows(where, array, rows)
+    extra = () if alpha is None else (alpha_for_rows(alpha, array, rows),)
+    if out is not None:
+        checked_out(out, array, temperature, where)
+    result = rows.restore(getattr(room_of(array), name)(rows.bring(array), *extra, t, visible))
+    return giver(x)(result) if out is None else write(result, out)

@@ -1,0 +1,255 @@
+"""The partition of a row: one small state that carries every reading, and merges."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from softscope._arguments import temperature_for_rows, visible_for_rows
+from softscope._arrays import Array, floating, giver, is_tensor, namespace, scalar_if_0d, tracing
+from softscope._reference.partition import State
+from softscope._rooms import room_of
+from softscope._rows import Axis, Rows
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class Partition:
+    """The partition function A(β) = log Σ exp(β·x) of each row, as a state that merges.
+
+    With d = (x − m)/T, m = max x, and Σ' over the entries that are not at the maximum:
+
+        n = count   c = how many at the maximum   r = Σ' e^d   u = Σ' e^d·d   t = Σ' e^d·d²   w = Σ' e^2d
+
+    The maximum is kept out of the sums so that nothing cancels near one-hot. `merge` joins the states of two
+    parts of one row; it is associative and commutative, and `Partition.empty()` is its identity.
+    Rows with nothing in them have count 0, lse and max_logit −inf, and NaN in the other readings.
+    """
+
+    state: State
+    highest: Array  # the largest logit as the caller knows it: before cap and mask in attention
+    temperature: Any = 1.0
+    give: Callable[[Array], Array] = scalar_if_0d
+
+    @classmethod
+    def empty(cls, shape: tuple[int, ...] = ()) -> Partition:
+        """The partition of no entries: merging with it changes nothing, at any temperature.
+
+        >>> a = partition([1.0, 2.0, 3.0])
+        >>> bool(Partition.empty().merge(a).lse == a.lse)
+        True
+        """
+        zero = np.zeros(shape)
+        nothing = np.full(shape, -np.inf)
+        state = State(np.zeros(shape, np.int64), zero, nothing, zero, zero, zero, zero)
+        return cls(state, nothing, temperature=None)
+
+    @property
+    def count(self) -> Array:
+        """How many entries are visible."""
+        return self.give(self.state.n)
+
+    @property
+    def max_logit(self) -> Array:
+        """The largest logit, not divided by the temperature; in attention that of scale·q·k, before cap and mask."""
+        return self.give(self.highest)
+
+    @property
+    def lse(self) -> Array:
+        """log Σ exp(x/T) = m/T + log z."""
+        m = self.state.m
+        xp = namespace(m)
+        infinite = xp.isinf(m)
+        safe = xp.where(infinite, xp.zeros_like(m), m)
+        temperature = 1.0 if self.temperature is None else self.temperature
+        unknown = xp.isnan(temperature + xp.zeros_like(m))
+        return self.give(xp.where(infinite & ~unknown, m, safe / temperature + self._log_z()))
+
+    @property
+    def entropy(self) -> Array:
+        """−Σ p·log p in nats: log z − u/z."""
+        return self._reading(self._entropy())
+
+    @property
+    def collision(self) -> Array:
+        """Σ p² = (c + w)/z²: the chance that two draws agree."""
+        return self._reading((self.state.c + self.state.w) / self._z() ** 2)
+
+    @property
+    def peak(self) -> Array:
+        """The largest weight: 1/z."""
+        c = self._top()
+        # c over the constant c is 1; for tensors it carries the derivative of the entries at the maximum.
+        return self._reading(c / (c.detach() if is_tensor(c) else c) / self._z())
+
+    @property
+    def variance(self) -> Array:
+        """The variance of x/T under the weights: t/z − (u/z)²."""
+        z = self._z()
+        return self._reading(self.state.t / z - (self.state.u / z) ** 2)
+
+    @property
+    def jacobian_trace(self) -> Array:
+        """Σ p·(1 − p) = 1 − collision, in a form that does not cancel near one-hot."""
+        c, r, w = self.state.c, self.state.r, self.state.w
+        return self._reading((c * (c - 1.0) + 2.0 * c * r + r * r - w) / self._z() ** 2)
+
+    @property
+    def effective_support(self) -> Array:
+        """How many equal weights would have this entropy: e^entropy."""
+        return self._reading(namespace(self.state.c).exp(self._entropy()))
+
+    @property
+    def sharpness(self) -> Array:
+        """1 − entropy / log n: 0 uniform, 1 one-hot; a row of one entry has 0."""
+        n, xp = self.state.n, namespace(self.state.c)
+        several = n > 1
+        full = xp.log(xp.where(several, n, 2) + xp.zeros_like(self.state.c))
+        return self._reading(xp.where(several, 1.0, 0.0) * (1.0 - self._entropy() / full))
+
+    def merge(self, other: Partition) -> Partition:
+        """The partition of the row whose two parts these are.
+
+        >>> whole = partition([1.0, 2.0, 3.0, 4.0])
+        >>> parts = partition([1.0, 2.0]).merge(partition([3.0, 4.0]))
+        >>> bool(abs(whole.entropy - parts.entropy) < 1e-15)
+        True
+        """
+        if not isinstance(other, Partition):
+            raise TypeError(f"merge needs another Partition, but {type(other).__name__} came; call partition first")
+        a, b = _alike(self, other)
+        temperature = _one_temperature(a, b)
+        xp = namespace(a.state.m)
+        m = xp.maximum(a.state.m, b.state.m)
+        left, right = _moved(a.state, m, temperature), _moved(b.state, m, temperature)
+        state = State(
+            n=left.n + right.n, c=left.c + right.c, m=m, r=left.r + right.r,
+            u=left.u + right.u, t=left.t + right.t, w=left.w + right.w,
+        )  # fmt: skip
+        highest = xp.maximum(a.highest, b.highest)
+        return Partition(state, highest, temperature, a.give if self.temperature is not None else b.give)
+
+    def _z(self) -> Array:
+        """c + r, and 1 where there is nothing, so that no 0/0 enters a gradient."""
+        xp = namespace(self.state.c)
+        z = self.state.c + self.state.r
+        return xp.where(self.state.n == 0, xp.ones_like(z), z)
+
+    def _log_z(self) -> Array:
+        xp, c = namespace(self.state.c), self._top()
+        return xp.log(c) + xp.log1p(self.state.r / c)
+
+    def _top(self) -> Array:
+        """c, and 1 where there is nothing."""
+        xp = namespace(self.state.c)
+        return xp.where(self.state.n == 0, xp.ones_like(self.state.c), self.state.c)
+
+    def _entropy(self) -> Array:
+        return self._log_z() - self.state.u / self._z()
+
+    def _reading(self, value: Array) -> Array:
+        xp = namespace(value)
+        return self.give(xp.where(self.state.n == 0, xp.full_like(value, math.nan), value))
+
+    def __repr__(self) -> str:
+        return f"Partition(shape={tuple(self.state.m.shape)}, temperature={self.temperature!r})"
+
+
+def partition(x: Array, /, *, axis: Axis = -1, temperature: Any = 1.0, where: Any = None) -> Partition:
+    """The partition of each row of x along `axis`: lse, entropy, peak, … from one pass.
+
+    Arguments:
+        x: real numbers of any shape; NumPy, list, torch tensor or DLPack array.
+        axis: the row: an int, several, or None for all; it is gone from the readings.
+        temperature: a number > 0 or an array that broadcasts with the axis kept.
+        where: boolean, broadcastable to x; False entries are not there.
+
+    State and readings are float64 whatever comes in. For tensors they are differentiable.
+
+    >>> p = partition([2.0, 2.1, 2.2])
+    >>> round(float(p.entropy), 4), round(float(p.effective_support), 3), int(p.count)
+    (1.0953, 2.99, 3)
+    """
+    array = floating(x, "x")
+    rows = Rows(array.shape, axis)
+    t = temperature_for_rows(temperature, array, rows)
+    visible = visible_for_rows(where, array, rows)
+    room = room_of(array)
+    state, highest = room.state(rows.bring(array), t, visible)
+    return Partition(state, highest, t if isinstance(t, float) else t[..., 0], giver(x))
+
+
+def _moved(part: State, m: Array, temperature: Any) -> State:
+    """The state of a part as seen from a maximum m that may lie above its own.
+
+    With δ = (m_part − m)/T every d becomes d + δ; where δ < 0 the part's own maximum joins the others.
+    −inf − −inf has its branch: a part with nothing in it does not move.
+    """
+    xp = namespace(m)
+    same = part.m == m
+    gap = xp.where(same | (part.n == 0), xp.zeros_like(m), part.m - xp.where(same, xp.zeros_like(m), m))
+    delta = gap / (1.0 if temperature is None else temperature)
+    stays = delta == 0.0
+    shrink = xp.exp(delta)
+    # Where exp underflows δ may be −inf, and 0·(−inf) is NaN.
+    delta = xp.where(shrink == 0.0, xp.zeros_like(delta), delta)
+    z = part.c + part.r
+    return State(
+        n=part.n,
+        c=xp.where(stays, part.c, xp.zeros_like(part.c)),
+        m=m,
+        r=xp.where(stays, part.r, shrink * z),
+        u=xp.where(stays, part.u, shrink * (part.u + delta * z)),
+        t=xp.where(stays, part.t, shrink * (part.t + 2.0 * delta * part.u + delta * delta * z)),
+        w=xp.where(stays, part.w, shrink * shrink * (part.w + part.c)),
+    )
+
+
+def _one_temperature(a: Partition, b: Partition) -> Any:
+    """The temperature that both parts share."""
+    if a.temperature is None or b.temperature is None:
+        return b.temperature if a.temperature is None else a.temperature
+    left, right = a.temperature, b.temperature
+    same = (left == right) | ((left != left) & (right != right))  # NaN marks the same lost row in both
+    if not tracing() and not (same if isinstance(same, bool) else bool(same.all())):
+        raise ValueError(
+            f"merge joins parts of one row at one temperature, but {a.temperature!r} and {b.temperature!r} came; "
+            f"take both partitions at the same temperature"
+        )
+    return a.temperature
+
+
+def _alike(a: Partition, b: Partition) -> tuple[Partition, Partition]:
+    """Both as the same kind of array in one shape; the empty partition becomes what the other is."""
+    if is_tensor(a.state.m) != is_tensor(b.state.m):
+        if a.temperature is None:
+            a = _as_tensors(a, b.state.m)
+        elif b.temperature is None:
+            b = _as_tensors(b, a.state.m)
+        else:
+            raise TypeError(
+                "merge needs two partitions of the same kind, but one holds tensors and one arrays; convert x first"
+            )
+    try:
+        np.broadcast_shapes(tuple(a.state.m.shape), tuple(b.state.m.shape))
+    except ValueError:
+        raise ValueError(
+            f"merge joins parts of the same rows, but their shapes {tuple(a.state.m.shape)} and "
+            f"{tuple(b.state.m.shape)} do not fit; take both along the same axis"
+        ) from None
+    return a, b
+
+
+def _as_tensors(empty: Partition, like: Array) -> Partition:
+    xp = namespace(like)
+
+    def convert(part: Array) -> Array:
+        dtype = xp.int64 if part.dtype == np.int64 else like.dtype
+        return xp.as_tensor(part, dtype=dtype, device=like.device)
+
+    return Partition(State(*map(convert, empty.state)), convert(empty.highest), None)

@@ -1,0 +1,67 @@
+"""softmax, log_softmax and logsumexp of rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+
+
+def hidden_to_minus_inf(x: Array, visible: Array | None) -> Array:
+    """Give hidden entries the logit −inf, whatever stood there (NaN too)."""
+    return x if visible is None else np.where(visible, x, -np.inf)
+
+
+def maximum(x: Array) -> Array:
+    """The largest entry of each row, kept as an axis; −inf for an empty row, NaN if a NaN is there."""
+    return np.asarray(np.max(x, axis=-1, keepdims=True, initial=-np.inf))
+
+
+def distances(x: Array, temperature: Any) -> Array:
+    """(x − max x) / temperature.
+
+    The maximum goes first: dividing by a small temperature before subtracting loses thousands of ulps on
+    shifted data. An entry of −inf stays −inf even at an infinite temperature.
+    """
+    with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
+        gap = x - maximum(x)
+        return np.where(gap == -np.inf, gap, gap / temperature)
+
+
+def softmax(x: Array, temperature: Any = 1.0, visible: Array | None = None) -> Array:
+    """exp(d) / Σ exp(d) with d = (x − max x) / temperature; hidden entries get exactly 0."""
+    e = np.exp(distances(hidden_to_minus_inf(x, visible), temperature))
+    p = e / np.sum(e, axis=-1, keepdims=True)
+    return p if visible is None else np.where(visible, p, 0.0)
+
+
+def log_z(d: Array) -> Array:
+    """log Σ exp(d) for d ≤ 0 with its maximum at 0, the axis kept.
+
+    The terms at the maximum are counted, not summed, so that log1p sees what the others add: near one-hot
+    log(1 + r) would round r away.
+    """
+    c = np.sum(d == 0.0, axis=-1, keepdims=True)
+    r = np.sum(np.where(d == 0.0, 0.0, np.exp(d)), axis=-1, keepdims=True)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(np.log(c) + np.log1p(r / c))
+
+
+def log_softmax(x: Array, temperature: Any = 1.0, visible: Array | None = None) -> Array:
+    """d − log Σ exp(d) with d = (x − max x) / temperature; hidden entries get −inf."""
+    d = distances(hidden_to_minus_inf(x, visible), temperature)
+    y = d - log_z(d)
+    return y if visible is None else np.where(visible, y, -np.inf)
+
+
+def logsumexp(x: Array, temperature: Any = 1.0, visible: Array | None = None) -> Array:
+    """log Σ exp(x / temperature) of each row, the axis removed; −inf for a row with nothing in it."""
+    x = hidden_to_minus_inf(x, visible)
+    m = maximum(x)
+    with np.errstate(invalid="ignore"):
+        lse = m / temperature + log_z(distances(x, temperature))
+    # +inf and −inf rows have no distances; their result is the maximum itself, unless T is NaN.
+    lse = np.where(np.isinf(m), np.where(np.isnan(temperature), np.nan, m), lse)
+    return np.asarray(lse[..., 0])

@@ -1,0 +1,149 @@
+"""Finding the temperature: for a wanted entropy or peak, and for calibrated probabilities."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from softscope._arguments import is_number, number, real_beside, visible_for_rows
+from softscope._arrays import Array, floating, giver, is_tensor, values
+from softscope._numpy import exact
+from softscope._reference import temperature as _definition
+from softscope._reference.rows import hidden_to_minus_inf
+from softscope._rows import Axis, Rows
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def temperature_for(
+    x: Array, /, *, entropy: Any = None, peak: Any = None, axis: Axis = -1, where: Any = None
+) -> Array:
+    """The temperature at which softmax(x/T) has a wanted entropy (in nats) or a wanted largest weight.
+
+    Arguments:
+        x: logits.
+        entropy, peak: exactly one of them; a number, or an array that broadcasts with the axis kept.
+        axis, where: as for `softmax`.
+
+    The axis is kept, so `softmax(x, temperature=temperature_for(x, …))` works. NaN where no temperature does
+    it: entropy runs strictly between log(ties at the maximum) and log(count), peak between 1/ties and
+    1/count. The result is float64 and not differentiable.
+
+    >>> import softscope as ss
+    >>> t = ss.temperature_for([1.0, 2.0, 3.0], peak=0.5)
+    >>> ss.softmax([1.0, 2.0, 3.0], temperature=t).max().round(6)
+    np.float64(0.5)
+    """
+    if (entropy is None) == (peak is None):
+        raise ValueError("temperature_for needs exactly one of entropy and peak; pass entropy=… or peak=…")
+    array = floating(x, "x")
+    rows = Rows(array.shape, axis)
+    visible = visible_for_rows(where, array, rows)
+    name, wanted = ("entropy", entropy) if peak is None else ("peak", peak)
+    target = _target(name, wanted, array, rows)
+    reading: Callable[[Any], Any] = _definition.entropy_of
+    if peak is not None:
+        with np.errstate(invalid="ignore", divide="ignore"):
+            target, reading = np.log(target), _definition.log_peak_of
+    logits = hidden_to_minus_inf(exact(values(rows.bring(array))), None if visible is None else values(visible))
+    t = _definition.temperature_for(logits, reading, target).reshape(rows.kept_shape)
+    if is_tensor(array):
+        from softscope._torch.dtypes import widest
+
+        return array.new_tensor(t, dtype=widest(array))
+    return giver(x)(t)
+
+
+def _target(name: str, wanted: Any, x: Array, rows: Rows) -> np.ndarray[Any, Any]:
+    """The wanted reading for each row."""
+    if is_number(wanted):
+        rule = "a number ≥ 0, in nats" if name == "entropy" else "a number in (0, 1]"
+        value = number(wanted, name, rule)
+        if value < 0.0 or (name == "peak" and not 0.0 < value <= 1.0):
+            raise ValueError(f"{name} must be {rule}, but {wanted} came; pass a value that weights can have")
+        return np.full(rows.lead, value)
+    array = rows.bring_kept(real_beside(wanted, x, name), name)
+    return exact(values(array))[..., 0]
+
+
+class Calibration(NamedTuple):
+    """The temperature that makes probabilities honest, and what it changes on the data it was fitted to.
+
+    nll: mean negative log-likelihood in nats; ece: expected calibration error over 15 equal bins.
+    """
+
+    temperature: float
+    nll_before: float
+    nll_after: float
+    ece_before: float
+    ece_after: float
+
+
+def fit_temperature(logits: Array, labels: Array) -> Calibration:
+    """The temperature that minimises the mean of −log softmax(logits/T)[label] (Guo et al. 2017).
+
+    Arguments:
+        logits: (…, classes), held-out data, not what the model was trained on.
+        labels: (…), class indices.
+
+    The loss is convex in 1/T, so the minimum is found by bisection of its slope to the last digits.
+
+    >>> import softscope as ss
+    >>> logits = [[4.0, 0.0], [4.0, 0.0], [4.0, 0.0], [0.0, 4.0]]
+    >>> fit = ss.fit_temperature(logits, [0, 0, 1, 1])    # sure of all four, right about three
+    >>> round(fit.temperature, 4)                         # softmax then says 0.75
+    3.641
+    """
+    x = floating(logits, "logits")
+    rows = Rows(x.shape, -1)
+    y = values(labels) if is_tensor(labels) else np.asarray(labels)
+    if y.shape != rows.lead:
+        raise ValueError(
+            f"labels must have the shape of logits without the class axis, {rows.lead}, but has {y.shape}; "
+            f"give one class index for each row"
+        )
+    if y.size == 0 or rows.n == 0:
+        raise ValueError(f"logits must hold at least one row and one class, but has shape {rows.shape}; pass some data")
+    if y.dtype.kind not in "iu":
+        raise TypeError(f"labels must be integers (class indices), but its dtype is {y.dtype}; convert it")
+    if ((y < 0) | (y >= rows.n)).any():
+        wrong = int(y[(y < 0) | (y >= rows.n)].reshape(-1)[0])
+        raise ValueError(f"labels must lie in [0, {rows.n}), but holds {wrong}; correct the labels")
+    flat = exact(values(x)).reshape(-1, rows.n)
+    if not np.isfinite(flat).all():
+        raise ValueError("logits must be finite to fit a temperature, but holds NaN or inf; clean them first")
+    classes = y.reshape(-1).astype(np.int64)
+    t = _calibrated_temperature(flat, classes)
+    before, after = ((_definition.negative_log_likelihood(flat, classes, c)) for c in (1.0, t))
+    ece_before, ece_after = (_definition.expected_calibration_error(flat, classes, c) for c in (1.0, t))
+    return Calibration(t, before, after, ece_before, ece_after)
+
+
+def _calibrated_temperature(logits: np.ndarray[Any, Any], labels: np.ndarray[Any, Any]) -> float:
+    """The root of the slope in β = 1/T, by bisection on log β between where it is surely negative and positive."""
+    spread = float(np.max(np.max(logits, axis=-1) - np.min(logits, axis=-1)))
+    if spread == 0.0:
+        raise ValueError(
+            "logits must differ within a row to fit a temperature, but every row is constant; no temperature matters"
+        )
+    low, high = -math.log(spread) - 60.0, -math.log(spread) + 60.0
+    cold = _definition.calibration_slope(logits, labels, math.exp(high))
+    hot = _definition.calibration_slope(logits, labels, math.exp(low))
+    if cold <= 0.0 or hot >= 0.0:
+        what = "0: every label is its row's largest logit" if cold <= 0.0 else "infinity: the labels contradict the logits"
+        raise ValueError(
+            f"no finite temperature is best for these logits and labels, the loss keeps falling as T goes to {what}; "
+            f"fit on more held-out data"
+        )
+    while high - low > 1e-15 * max(1.0, abs(low), abs(high)):
+        middle = 0.5 * (low + high)
+        if middle in (low, high):
+            break
+        if _definition.calibration_slope(logits, labels, math.exp(middle)) > 0.0:
+            high = middle
+        else:
+            low = middle
+    return math.exp(-0.5 * (low + high))

@@ -1,0 +1,75 @@
+"""softmax, log_softmax and logsumexp of rows of tensors."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from softscope._torch.dtypes import inner, like
+
+
+def hidden_to_minus_inf(x: Tensor, visible: Tensor | None) -> Tensor:
+    """Give hidden entries the logit −inf; nothing flows back to them."""
+    return x if visible is None else x.masked_fill(~visible, -math.inf)
+
+
+def maximum(x: Tensor) -> Tensor:
+    """The largest entry of each row as a constant, kept as an axis.
+
+    A constant, because every result is a function of the distances for any fixed shift: its derivatives are
+    then right to all orders, also at ties, where those of max are not.
+    """
+    if x.shape[-1] == 0:
+        return x.new_full((*x.shape[:-1], 1), -math.inf)
+    return x.detach().amax(dim=-1, keepdim=True)
+
+
+def distances(x: Tensor, temperature: Any) -> Tensor:
+    """(x − max x) / temperature; −inf stays −inf, and takes no part in the temperature's gradient."""
+    m = maximum(x)
+    gap = x - m.masked_fill(m == -math.inf, 0.0)
+    if isinstance(temperature, float) and temperature == 1.0:
+        return gap
+    low = gap == -math.inf
+    return (gap.masked_fill(low, 0.0) / like(temperature, x.dtype)).masked_fill(low, -math.inf)
+
+
+def log_z(d: Tensor) -> Tensor:
+    """log Σ exp(d), the axis kept; the terms at the maximum are counted apart, so that log1p sees the others."""
+    top = d == 0.0
+    e = torch.exp(d)
+    c = e.masked_fill(~top, 0.0).sum(dim=-1, keepdim=True)
+    r = e.masked_fill(top, 0.0).sum(dim=-1, keepdim=True)
+    return torch.log(c) + torch.log1p(r / c)
+
+
+def softmax(x: Tensor, temperature: Any, visible: Tensor | None) -> Tensor:
+    """Weights of the rows of x, in x's dtype."""
+    if x.shape[-1] == 0:
+        return x.clone()
+    wide = hidden_to_minus_inf(x.to(inner(x.dtype)), visible)
+    p = torch.softmax(distances(wide, temperature), dim=-1)
+    return (p if visible is None else p.masked_fill(~visible, 0.0)).to(x.dtype)
+
+
+def log_softmax(x: Tensor, temperature: Any, visible: Tensor | None) -> Tensor:
+    """Logarithms of the weights, in x's dtype."""
+    if x.shape[-1] == 0:
+        return x.clone()
+    d = distances(hidden_to_minus_inf(x.to(inner(x.dtype)), visible), temperature)
+    y = d - log_z(d)
+    return (y if visible is None else y.masked_fill(~visible, -math.inf)).to(x.dtype)
+
+
+def logsumexp(x: Tensor, temperature: Any, visible: Tensor | None) -> Tensor:
+    """log Σ exp(x/T) of the rows, in x's dtype."""
+    wide = hidden_to_minus_inf(x.to(inner(x.dtype)), visible)
+    m = maximum(wide)
+    infinite = torch.isinf(m)
+    t = like(temperature, wide.dtype)
+    finite = m.masked_fill(infinite, 0.0) / t + log_z(distances(wide, temperature))
+    lse = torch.where(infinite & ~torch.isnan(m * 0 + t if isinstance(t, Tensor) else torch.zeros_like(m)), m, finite)
+    return lse.squeeze(-1).to(x.dtype)

@@ -1,0 +1,67 @@
+"""How exact the results are: every bound stated once, for the documentation and for the tests.
+
+`u` is the unit roundoff of the dtype that comes back: half an ulp of 1 (2⁻²⁴ for float32).
+float16 and bfloat16 are computed in float32 or better, so their bounds are those of one final rounding.
+"""
+
+from __future__ import annotations
+
+import math
+
+_DIGITS = {"float16": 11, "bfloat16": 8, "float32": 24, "float64": 53}
+
+
+def unit_roundoff(dtype: object) -> float:
+    """Half an ulp of 1 in the given dtype.
+
+    >>> unit_roundoff("float32") == 2.0**-24
+    True
+    """
+    return 2.0 ** -_DIGITS[_name(dtype)]
+
+
+def weights(distance: float, temperature: float, dtype: object) -> float:
+    """Largest relative error of a softmax weight whose logit lies `distance` = |x − max| below the largest.
+
+    u·(5 + |x−m|) at temperature 1, u·(5 + 3·|x−m|/T) else; for weights down to the smallest normal number.
+    """
+    slope = distance if temperature == 1.0 else 3.0 * distance / temperature
+    return unit_roundoff(dtype) * (5.0 + slope)
+
+
+def logsumexp(result: float, maximum: float, dtype: object) -> float:
+    """Largest absolute error of logsumexp and log_softmax: 2 ulp of the larger of result and maximum.
+
+    `maximum` is the largest tempered logit, max(x)/T.
+    """
+    return 4.0 * unit_roundoff(dtype) * max(abs(result), abs(maximum))
+
+
+def sum_to_one(n: int, dtype: object) -> float:
+    """Largest distance from 1 of the sum of n weights: 2u·√n."""
+    return 2.0 * unit_roundoff(dtype) * math.sqrt(n)
+
+
+def readings(dtype: object) -> float:
+    """Largest relative error of entropy, collision, peak and jacobian_trace, also 1e-8 from one-hot.
+
+    Readings are float64 whatever comes in, so this is a matter of the input's dtype only where a device
+    has no float64; the promise is nevertheless the same everywhere.
+    """
+    return 1e-12 if _name(dtype) == "float64" else 1e-5
+
+
+def variance(mean: float, variance: float, dtype: object) -> float:
+    """Largest relative error of the variance, where `mean` is that of x − max under the weights."""
+    return readings(dtype) * (1.0 + mean * mean / variance)
+
+
+def support(dtype: object) -> float:
+    """Exact sparse weights below this (4u) may be taken for zero, or zero for them."""
+    return 4.0 * unit_roundoff(dtype)
+
+
+def _name(dtype: object) -> str:
+    """'float32' from 'float32', numpy.float32, numpy.dtype('float32') or torch.float32."""
+    name = getattr(dtype, "__name__", None) or getattr(dtype, "name", None) or str(dtype)
+    return str(name).rpartition(".")[2]

@@ -1,0 +1,38 @@
+"""Small generated tasks and the small models that learn them: patients for doctor, experiments and lab.
+
+>>> from softscope import tasks
+>>> model = tasks.RecallModel(d=16, vocabulary=4)
+>>> history = tasks.train(model, lambda g: tasks.recall_batch(8, pairs=4, generator=g), steps=3)
+>>> len(history.loss)
+3
+"""
+
+try:
+    import torch as _torch  # noqa: F401  (asked for here, once, so that its absence is said in words)
+except ModuleNotFoundError as error:
+    if error.name != "torch":  # torch is there and broken: its own message says more than ours
+        raise
+    raise ImportError("softscope.tasks needs PyTorch: pip install 'softscope[torch]'") from error
+
+from softscope.tasks.batch import IGNORED, Batch
+from softscope.tasks.copying import CopyBatch, copy_batch
+from softscope.tasks.layer import Attention
+from softscope.tasks.models import RecallModel, SmallTransformer
+from softscope.tasks.options import AttentionOptions
+from softscope.tasks.recall import RecallBatch, recall_batch
+from softscope.tasks.training import History, train
+
+__all__ = [
+    "IGNORED",
+    "Attention",
+    "AttentionOptions",
+    "Batch",
+    "CopyBatch",
+    "History",
+    "RecallBatch",
+    "RecallModel",
+    "SmallTransformer",
+    "copy_batch",
+    "recall_batch",
+    "train",
+]

@@ -1,0 +1,65 @@
+"""Copying: read a sequence, then a delimiter, then write the sequence down again, token by token."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from softscope._arguments import whole_number
+from softscope.tasks.batch import IGNORED
+
+
+@dataclass(frozen=True, eq=False)
+class CopyBatch:
+    """One batch of copying.
+
+    Attributes:
+        tokens: (batch, 2·length) the sequence, the delimiter, and the sequence without its last token.
+        target: (batch, 2·length) the token to come next; `IGNORED` until the delimiter.
+    """
+
+    tokens: Tensor
+    target: Tensor
+
+    @property
+    def inputs(self) -> tuple[Tensor, ...]:
+        """What `SmallTransformer` is called with: tokens."""
+        return (self.tokens,)
+
+    @property
+    def clean_target(self) -> Tensor:
+        """The same as `target`: this task has no noise."""
+        return self.target
+
+
+def copy_batch(
+    batch: int, *, length: int = 16, vocabulary: int = 16, generator: torch.Generator
+) -> CopyBatch:
+    """A batch of `batch` sequences `x`, to be copied by a causal model with `vocabulary + 1` tokens.
+
+        tokens = x_0 … x_(length−1) · delimiter · x_0 … x_(length−2)
+        target =     nothing asked  · x_0       · x_1 … x_(length−1)
+
+    Args:
+        batch: how many sequences.
+        length: how many tokens are copied; the model reads `2·length`.
+        vocabulary: how many different tokens a sequence is made of; the delimiter is token `vocabulary`.
+        generator: the only source of randomness; the tensors are made on its device.
+
+    Examples:
+        >>> import torch
+        >>> made = copy_batch(1, length=3, vocabulary=8, generator=torch.Generator().manual_seed(0))
+        >>> made.tokens.shape, int(made.tokens[0, 3])
+        (torch.Size([1, 6]), 8)
+        >>> bool((made.target[:, 3:] == made.tokens[:, :3]).all())
+        True
+    """
+    batch, length = whole_number(batch, "batch", 1), whole_number(length, "length", 1)
+    vocabulary = whole_number(vocabulary, "vocabulary", 1)
+    sequence = torch.randint(vocabulary, (batch, length), generator=generator, device=generator.device)
+    delimiter = torch.full_like(sequence[:, :1], vocabulary)
+    nothing = torch.full_like(sequence, IGNORED)
+    return CopyBatch(
+        tokens=torch.cat((sequence, delimiter, sequence[:, :-1]), dim=1),
+        target=torch.cat((nothing, sequence), dim=1),
+    )

@@ -1,0 +1,110 @@
+"""One attention layer with all the options: what `RecallModel` and `SmallTransformer` are built of."""
+
+import math
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+import softscope
+from softscope._arguments import whole_number
+from softscope.tasks.options import AttentionOptions
+
+
+def seeded_linear(d_in: int, d_out: int, generator: torch.Generator, *, gain: float = 1.0) -> nn.Linear:
+    """A linear map without bias that gives variance `gain²` for unit variance: W ~ N(0, gain²/d_in).
+
+    `nn.Linear` alone would draw its weights from the global random state.
+    """
+    layer = nn.Linear(d_in, d_out, bias=False, device="meta").to_empty(device="cpu")
+    nn.init.normal_(layer.weight, std=gain / math.sqrt(d_in), generator=generator)
+    return layer
+
+
+def seeded_embedding(count: int, d: int, generator: torch.Generator) -> nn.Embedding:
+    """A table of `count` vectors with unit variance, drawn from the generator alone."""
+    table = nn.Embedding(count, d, device="meta").to_empty(device="cpu")
+    nn.init.normal_(table.weight, generator=generator)
+    return table
+
+
+class Attention(nn.Module):
+    """Multi-head attention, `W_O · (weights · v)`, whose weights are formed as the options say.
+
+    Where the options allow it the heads go through `torch.nn.functional.scaled_dot_product_attention`
+    with an explicit scale, so that whatever watches that function sees them; a soft cap, a sink and
+    entmax, which it cannot do, go through `softscope.attention`.
+
+    Args:
+        d: components of a token, over all heads.
+        heads: how many heads; must divide `d`.
+        options: scale and remedies.
+        generator: where the initial weights are drawn from.
+
+    Examples:
+        >>> import torch
+        >>> layer = Attention(8, heads=2, options=AttentionOptions(), generator=torch.Generator())
+        >>> x = torch.ones(3, 5, 8)
+        >>> layer(x, x, x, causal=True).shape
+        torch.Size([3, 5, 8])
+    """
+
+    def __init__(self, d: int, *, heads: int, options: AttentionOptions, generator: torch.Generator) -> None:
+        super().__init__()
+        d, heads = whole_number(d, "d", 1), whole_number(heads, "heads", 1)
+        if d % heads:
+            raise ValueError(
+                f"heads must divide d, but heads={heads} and d={d} came; "
+                f"the nearest larger d that fits is {-(-d // heads) * heads}"
+            )
+        self.heads, self.options = heads, options
+        size = d // heads
+        self.factor = options.factor(size)
+        self.w_q = seeded_linear(d, d, generator, gain=options.init_gain)
+        self.w_k = seeded_linear(d, d, generator, gain=options.init_gain)
+        self.w_v = seeded_linear(d, d, generator)
+        self.w_o = seeded_linear(d, d, generator)
+        # Parameters that an option does not ask for are None, and so not in the optimizer.
+        rms = options.qk_norm == "rms"
+        self.q_gain = nn.Parameter(torch.ones(size)) if rms else None
+        self.k_gain = nn.Parameter(torch.ones(size)) if rms else None
+        # The logarithm, so that no step of an optimizer makes a temperature negative.
+        start = torch.full((heads,), math.log(options.temperature))
+        self.log_temperature = nn.Parameter(start) if options.learn_temperature else None
+        self.sink = None if options.sink is None else nn.Parameter(torch.full((heads,), float(options.sink)))
+
+    def forward(self, query: Tensor, key: Tensor, value: Tensor, *, causal: bool = False) -> Tensor:
+        """(batch, n, d) attends over (batch, m, d); the answer is (batch, n, d)."""
+        q, k, v = self.split(self.w_q(query)), self.split(self.w_k(key)), self.split(self.w_v(value))
+        q, k = self.normalise(q, self.q_gain), self.normalise(k, self.k_gain)
+        if self.log_temperature is not None:
+            q = q * torch.exp(-self.log_temperature)[:, None, None]
+        if self.options.plain:
+            mixed = functional.scaled_dot_product_attention(q, k, v, is_causal=causal, scale=self.factor)
+        else:
+            mixed = softscope.attention(
+                q,
+                k,
+                v,
+                scale=self.factor,
+                causal=causal,
+                softcap=self.options.softcap,
+                sink=self.sink,
+                alpha=self.options.alpha,
+            )
+        joined: Tensor = self.w_o(mixed.transpose(-3, -2).flatten(-2))
+        return joined
+
+    def split(self, x: Tensor) -> Tensor:
+        """(batch, n, d) as (batch, heads, n, d/heads)."""
+        return x.reshape(*x.shape[:-1], self.heads, -1).transpose(-3, -2)
+
+    def normalise(self, x: Tensor, gain: Tensor | None) -> Tensor:
+        """QK-norm, if it was asked for."""
+        match self.options.qk_norm:
+            case "rms":
+                return functional.rms_norm(x, x.shape[-1:], gain)
+            case "unit":
+                return functional.normalize(x, dim=-1)
+            case _:
+                return x

@@ -1,0 +1,79 @@
+"""How a model forms its attention weights: the scale, and the remedies for a wrong one."""
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+from softscope._arguments import alpha_number, number
+from softscope.tasks._checks import positive
+
+
+@dataclass(frozen=True)
+class AttentionOptions:
+    """The choices between q, k and the weights; the defaults are plain scaled dot-product attention.
+
+        logits = softcap(scale · q·k / temperature),   weights = entmax_alpha(logits and sink)
+
+    Args:
+        scale: "sqrt" for 1/√d of a head, or a number; 1.0 is the plain dot product.
+        temperature: divides the logits; > 0.
+        learn_temperature: one temperature per head that training may change, starting at `temperature`.
+        qk_norm: how q and k are normalised before they meet. "rms": to mean square 1, times a learned
+            gain per component (as large models do it; the logits reach ±d before the scale). "unit": to
+            norm 1, so that the logits are `scale · cosine`, which needs a small temperature to be sharp.
+        softcap: `c·tanh(logits/c)` keeps the logits in (−c, c).
+        sink: the logit, at the start, of a learned sink per head, which takes weight and gives nothing.
+        alpha: 1 is softmax, 2 sparsemax, between them entmax. Not together with a sink.
+        init_gain: multiplies the initial W_Q and W_K. At 1, q and k start with unit variance, and
+            unscaled logits with a standard deviation of √d; at g, of g²·√d.
+
+    Examples:
+        >>> AttentionOptions(scale=1.0).factor(256)         # the plain dot product
+        1.0
+        >>> AttentionOptions(scale=1.0, temperature=16.0).factor(256) == AttentionOptions().factor(256)
+        True
+    """
+
+    scale: float | Literal["sqrt"] = "sqrt"
+    temperature: float = 1.0
+    learn_temperature: bool = False
+    qk_norm: Literal["rms", "unit"] | None = None
+    softcap: float | None = None
+    sink: float | None = None
+    alpha: float = 1.0
+    init_gain: float = 1.0
+
+    def __post_init__(self) -> None:
+        if self.scale != "sqrt":
+            rule, fix = '"sqrt" or a positive number', '"sqrt" is 1/√d, 1.0 the plain dot product'
+            positive(self.scale, "scale", fix, rule=rule)
+        positive(self.temperature, "temperature", "1.0 changes nothing, larger flattens the weights")
+        if self.qk_norm not in (None, "rms", "unit"):
+            raise ValueError(
+                f'qk_norm must be None, "rms" or "unit", but {self.qk_norm!r} came; '
+                f'"rms" gives q and k mean square 1, "unit" norm 1'
+            )
+        if self.softcap is not None:
+            positive(self.softcap, "softcap", "use None for no cap")
+        if self.sink is not None and not math.isfinite(number(self.sink, "sink")):
+            raise ValueError(f"sink must be a finite number, but {self.sink} came; use None for no sink")
+        alpha_number(self.alpha)
+        if self.sink is not None and self.alpha != 1:
+            raise ValueError(
+                f"sink needs alpha = 1, but sink={self.sink} and alpha={self.alpha} came; "
+                f"leave one of them out"
+            )
+        positive(self.init_gain, "init_gain", "1.0 starts q and k with unit variance")
+
+    @property
+    def plain(self) -> bool:
+        """Whether PyTorch's `scaled_dot_product_attention` can do it: no cap, no sink, softmax."""
+        return self.softcap is None and self.sink is None and self.alpha == 1
+
+    def factor(self, d: int) -> float:
+        """What multiplies `q·k` when a head has `d` components: scale/temperature, or the scale alone.
+
+        A learned temperature is not in it: it is a parameter of the model.
+        """
+        scale = 1 / math.sqrt(d) if self.scale == "sqrt" else float(self.scale)
+        return scale if self.learn_temperature else scale / self.temperature

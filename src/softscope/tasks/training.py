@@ -1,0 +1,116 @@
+"""The plain training loop that doctor, experiments and lab share: seeded, silent, watched by callbacks."""
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from softscope._arguments import whole_number
+from softscope.tasks._checks import positive
+from softscope.tasks.batch import IGNORED, Batch
+
+OptimizerMaker = Callable[[Iterable[nn.Parameter], float], torch.optim.Optimizer]
+
+OPTIMIZERS: dict[str, OptimizerMaker] = {
+    "adam": lambda parameters, learning_rate: torch.optim.Adam(parameters, lr=learning_rate),
+    "adamw": lambda parameters, learning_rate: torch.optim.AdamW(parameters, lr=learning_rate),
+    "sgd": lambda parameters, learning_rate: torch.optim.SGD(parameters, lr=learning_rate),
+}
+
+
+@dataclass
+class History:
+    """What a training run was like, one number per step.
+
+    Attributes:
+        loss: cross-entropy against the labels, noise included, in nats.
+        accuracy: share of answers equal to the label before noise.
+        stopped_at: the step whose loss was NaN or infinite, where training stopped; None if it went well.
+    """
+
+    loss: list[float] = field(default_factory=list)
+    accuracy: list[float] = field(default_factory=list)
+    stopped_at: int | None = None
+
+    def recent_accuracy(self, steps: int = 20) -> float:
+        """The mean accuracy of the last `steps` steps: one batch alone is a noisy measurement."""
+        last = self.accuracy[-steps:]
+        return sum(last) / len(last)
+
+
+def train(
+    model: nn.Module,
+    batches: Callable[[torch.Generator], Batch],
+    *,
+    steps: int,
+    learning_rate: float = 1e-3,
+    optimizer: Literal["adam", "adamw", "sgd"] | OptimizerMaker = "adam",
+    seed: int = 0,
+    on_step: Callable[[int, float, nn.Module], None] | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> History:
+    """Minimise the mean cross-entropy of `model(*batch.inputs)` over fresh batches, in place.
+
+    Loss and accuracy of a step are those of a batch the model has not seen yet. A loss that is NaN or
+    infinite stops the run before it reaches the weights, and the history says at which step.
+
+    Args:
+        model: any module that answers with logits (..., classes).
+        batches: makes a batch from a generator, which `train` seeds.
+        steps: how many updates.
+        learning_rate: of the optimizer.
+        optimizer: "adam", "adamw", "sgd" (plain), or a function of parameters and learning rate.
+        seed: decides the batches. The initial weights are the model's; dropout, if it has any, is torch's.
+        on_step: called with step, loss and model after the gradients are there and before the update.
+        progress: called with the number of steps done and `steps`.
+
+    Examples:
+        >>> from softscope.tasks import RecallModel, recall_batch
+        >>> model = RecallModel(d=32, vocabulary=4)
+        >>> history = train(model, lambda g: recall_batch(16, pairs=4, generator=g), steps=100)
+        >>> history.accuracy[0] < 0.6, history.recent_accuracy() > 0.95
+        (True, True)
+    """
+    steps = whole_number(steps, "steps", 1)
+    learning_rate = positive(learning_rate, "learning_rate", "1e-3 suits the models here")
+    update = _optimizer(optimizer)(model.parameters(), learning_rate)
+    generator = torch.Generator(device=next(model.parameters()).device).manual_seed(seed)
+    history = History()
+    for step in range(steps):
+        batch = batches(generator)
+        logits: Tensor = model(*batch.inputs)
+        loss = functional.cross_entropy(logits.flatten(0, -2), batch.target.flatten(), ignore_index=IGNORED)
+        history.loss.append(loss.item())
+        history.accuracy.append(_accuracy(logits, batch.clean_target))
+        if not math.isfinite(history.loss[-1]):
+            history.stopped_at = step
+            break
+        update.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        if on_step is not None:
+            on_step(step, history.loss[-1], model)
+        update.step()
+        if progress is not None:
+            progress(step + 1, steps)
+    return history
+
+
+def _optimizer(optimizer: str | OptimizerMaker) -> OptimizerMaker:
+    if callable(optimizer):
+        return optimizer
+    if optimizer not in OPTIMIZERS:
+        names = ", ".join(f'"{name}"' for name in OPTIMIZERS)
+        raise ValueError(
+            f"optimizer must be one of {names} or a function, but {optimizer!r} came; "
+            f"a function takes parameters and learning rate"
+        )
+    return OPTIMIZERS[optimizer]
+
+
+def _accuracy(logits: Tensor, clean_target: Tensor) -> float:
+    asked = clean_target != IGNORED
+    return (logits.argmax(-1) == clean_target)[asked].float().mean().item()

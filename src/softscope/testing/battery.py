@@ -1,0 +1,143 @@
+"""The contract battery: one call that tells what a map from logits to weights keeps, and what it breaks."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from softscope.testing import axes, behaviour, edges, steps, values
+from softscope.testing.probe import BrokenError, Probe
+from softscope.testing.report import Report, Result, Status
+from softscope.testing.sentences import LANGS, Lang
+from softscope.testing.wording import say, title
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+# In the order of PROPERTIES; each function's name is the property's.
+_TESTS: tuple[Callable[[Probe], None], ...] = (
+    values.returns,
+    values.finite,
+    values.non_negative,
+    values.sums_to_one,
+    values.order,
+    behaviour.shift,
+    behaviour.permutation,
+    steps.continuity,
+    behaviour.sharpens,
+    behaviour.responds,
+    edges.minus_infinity,
+    edges.all_minus_infinity,
+    edges.nan,
+    edges.empty,
+    edges.input_unchanged,
+    edges.integers,
+    axes.axis,
+    axes.where,
+    steps.smooth,
+)
+_INFORMATIVE = ("smooth",)
+
+
+def check_simplex_map(
+    f: Callable[..., Any],
+    *,
+    axis: bool = False,
+    where: bool = False,
+    dtype: npt.DTypeLike = np.float64,
+    lipschitz: float = 16.0,
+    seed: int = 0,
+    lang: Lang = "en",
+) -> Report:
+    """Try a map from logits to weights on the whole contract, and report what it breaks and what shows it.
+
+    A map of the softmax family takes any real logits to weights p ≥ 0 with Σp = 1, keeps their order,
+    ignores a common shift, follows a reordering, has no jumps, and sharpens as the logits grow. All
+    properties are named in `softscope.testing.PROPERTIES`; "smooth" only informs, since sparsemax has kinks.
+
+    Whatever f does (raise, return None, spoil its input) becomes a sentence of the report. Only an endless
+    loop is not caught.
+
+    Args:
+        f: function of one 1-D NumPy array of logits.
+        axis: f also takes `axis=` (an int, for arrays of more dimensions); test that.
+        where: f also takes `where=` (boolean, True = takes part); test that.
+        dtype: of the logits: float16, float32, float64. Tolerances follow the coarser of it and f's results.
+        lipschitz: the weights may move by at most this many times the step of the logits. The family keeps
+            1/temperature. The default takes temperatures down to 1/16, and still tells a jump in every dtype.
+        seed: of the random inputs that follow the simple ones.
+        lang: language of the sentences, "en" or "zh".
+
+    Returns:
+        A `Report`: `passed`, `broken`, `results`, `raise_if_broken()`; `str(report)` reads as text.
+
+    Example:
+        >>> import numpy as np
+        >>> from softscope.testing import check_simplex_map
+        >>> def naive(x):
+        ...     return np.exp(x) / np.exp(x).sum()
+        >>> report = check_simplex_map(naive)
+        >>> report.passed, [result.property for result in report.broken]
+        (False, ['finite'])
+        >>> report["finite"].input.tolist()
+        [1000.0, 1001.0, 1002.0]
+        >>> print(check_simplex_map(lambda x: x / x.sum())["shift"].sentence)
+        Adding one number to all logits must not change the weights, but adding 1 turns [0, 1] into
+        [0.333333, 0.666667].
+    """
+    if lang not in LANGS:
+        raise ValueError(f"lang must be one of {', '.join(LANGS)}, but {lang!r} came; pass one of these")
+    probe = Probe(f, _real(dtype), lipschitz=_positive(lipschitz), seed=seed, axis=axis)
+    untested: dict[str, tuple[str, dict[str, Any]]] = {}
+    if not axis:
+        untested["axis"] = ("undeclared", {"option": "axis"})
+    if not where:
+        untested["where"] = ("undeclared", {"option": "where"})
+    if probe.eps > np.finfo(np.float64).eps:
+        untested["smooth"] = ("smooth.coarse", {})
+    return Report(tuple(_result(probe, test, lang, untested.get(test.__name__)) for test in _TESTS), lang)
+
+
+def _result(
+    probe: Probe, test: Callable[[Probe], None], lang: Lang, untested: tuple[str, dict[str, Any]] | None
+) -> Result:
+    """Run one test, unless it is not to be, and put what it found into words."""
+    name = test.__name__
+    status: Status = "held"
+    key: str = "held"
+    filled: dict[str, Any] = {}
+    shown: tuple[Any, Any] = (None, None)
+    if untested is not None:
+        status, (key, filled) = "not declared", untested
+    else:
+        try:
+            test(probe)
+        except BrokenError as broken:
+            status, key, filled, shown = "broken", broken.key, broken.values, (broken.given, broken.output)
+    return Result(
+        name, title(name, lang), status, say(key, name, lang, filled), *shown, counts=name not in _INFORMATIVE
+    )
+
+
+def _real(dtype: npt.DTypeLike) -> np.dtype[Any]:
+    """One of the dtypes the tolerances are made for."""
+    names = ("float16", "float32", "float64")
+    try:
+        result = np.dtype(dtype)
+    except TypeError:
+        result = None
+    if result is None or result.name not in names:
+        raise TypeError(f"dtype must be one of {', '.join(names)}, but {dtype!r} came; pass one of these")
+    return result
+
+
+def _positive(lipschitz: float) -> float:
+    """A bound that a jump can exceed."""
+    if not (lipschitz > 0.0 and math.isfinite(lipschitz)):
+        raise ValueError(
+            f"lipschitz must be a finite number > 0, but {lipschitz!r} came; pass 1 / temperature"
+        )
+    return float(lipschitz)

@@ -1,0 +1,82 @@
+"""What the battery found: one result per property, readable and structured."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from softscope.testing.sentences import FRAME, LANGS, STATUS, Lang
+from softscope.testing.wording import show
+
+Status = Literal["held", "broken", "not declared"]
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """What was found about one property.
+
+    Attributes:
+        property: its stable name, such as "non_negative".
+        title: its short name in the report's language, for tables.
+        status: "held", "broken" or "not declared" (not tested).
+        sentence: what was expected, and what came if it is broken.
+        input: what shows the break: an array, or a tuple of them where several calls are compared.
+        output: the weights that came, or what else f returned or raised; a tuple where `input` holds several
+            calls.
+        counts: False if the result only informs, and does not decide whether the map passed.
+    """
+
+    property: str
+    title: str
+    status: Status
+    sentence: str
+    input: Any = None
+    output: Any = None
+    counts: bool = True
+
+
+@dataclass(frozen=True, eq=False)
+class Report:
+    """What a map keeps of the contract; `str(report)` reads as text."""
+
+    results: tuple[Result, ...]
+    lang: Lang = "en"
+
+    @property
+    def broken(self) -> tuple[Result, ...]:
+        """The results that fail the map."""
+        return tuple(r for r in self.results if r.counts and r.status == "broken")
+
+    @property
+    def passed(self) -> bool:
+        """Whether nothing that counts is broken."""
+        return not self.broken
+
+    def __getitem__(self, name: str) -> Result:
+        """The result of one property, by its name."""
+        for result in self.results:
+            if result.property == name:
+                return result
+        names = ", ".join(r.property for r in self.results)
+        raise KeyError(f"no property is called {name!r}; there are {names}")
+
+    def raise_if_broken(self) -> None:
+        """Raise an AssertionError that carries the whole report, if the map failed."""
+        if not self.passed:
+            raise AssertionError(str(self))
+
+    def __str__(self) -> str:
+        language = LANGS.index(self.lang)
+        tested = sum(r.counts and r.status != "not declared" for r in self.results)
+        head = FRAME["passed" if self.passed else "failed"][language]
+        lines = [head.format(tested=tested, broken=len(self.broken))]
+        width = max((len(r.property) for r in self.results), default=0)
+        for r in self.results:
+            note = "" if r.counts else FRAME["informative"][language]
+            lines.append(f"  {r.property:<{width}}  {STATUS[r.status][language]}  {note}{r.sentence}")
+            if r.status == "broken":
+                indent = " " * (width + 6)
+                lines.append(f"{indent}{FRAME['input'][language]} {show(r.input)}")
+                if not isinstance(r.output, BaseException):  # its sentence has named it
+                    lines.append(f"{indent}{FRAME['output'][language]} {show(r.output)}")
+        return "\n".join(lines)

@@ -1,0 +1,69 @@
+"""Properties of the weights themselves: shape, finite, non-negative, sum, order."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from softscope.testing.inputs import large, moderate
+from softscope.testing.probe import BrokenError
+from softscope.testing.wording import foreign
+
+if TYPE_CHECKING:
+    from softscope.testing.probe import Probe
+
+
+def returns(probe: Probe) -> None:
+    """Every moderate input gives a NumPy array of floats of the input's shape."""
+    for x in moderate(probe):
+        probe.weights(x)
+        raw = probe.call(x).raw
+        if not isinstance(raw, np.ndarray):
+            raise BrokenError("returns.floats", x, raw, came=f"{foreign(raw)} ({type(raw).__name__})")
+        if raw.dtype.kind != "f":
+            raise BrokenError("returns.floats", x, raw, came=f"{foreign(raw.tolist())} ({raw.dtype})")
+
+
+def finite(probe: Probe) -> None:
+    """Finite logits give finite weights, also where a bare exp overflows, or underflows to 0/0."""
+    for x in moderate(probe):
+        outcome = probe.call(x)
+        if outcome.weights is not None and not outcome.finite:
+            raise BrokenError("finite.moderate", x, outcome.raw, got=outcome.weights)
+    for x in large(probe):
+        got = probe.weights(x)
+        if not np.isfinite(got).all():
+            raise BrokenError("finite.large", x, got, got=got)
+
+
+def non_negative(probe: Probe) -> None:
+    """Exactly: no rounding makes a weight negative."""
+    for x, w in probe.usable(moderate(probe) + large(probe)):
+        if (w < 0.0).any():
+            worst = int(np.argmin(w))
+            raise BrokenError("non_negative", x, w, logit=x[worst], weight=w[worst])
+
+
+def sums_to_one(probe: Probe) -> None:
+    """Within the tolerance that `Probe.sum_tolerance` gives a reason for."""
+    for x, w in probe.usable(moderate(probe) + large(probe)):
+        total, tolerance = math.fsum(w), probe.sum_tolerance(x.size)
+        if abs(total - 1.0) > tolerance:
+            raise BrokenError("sums_to_one", x, w, total=total, tolerance=tolerance)
+
+
+def order(probe: Probe) -> None:
+    """Sorted by logit, the weights never fall; equal logits share one weight."""
+    for x, w in probe.usable(moderate(probe) + large(probe)):
+        for i in range(x.size):
+            smaller = np.flatnonzero((x < x[i]) & (w > w[i] + probe.tolerance))
+            if smaller.size:
+                j = smaller[0]
+                raise BrokenError(
+                    "order.larger", x, w, low=x[j], weight_low=w[j], high=x[i], weight_high=w[i]
+                )
+            equal = np.flatnonzero((x == x[i]) & (np.abs(w - w[i]) > probe.tolerance))
+            if equal.size:
+                raise BrokenError("order.equal", x, w, logit=x[i], one=w[i], other=w[equal[0]])

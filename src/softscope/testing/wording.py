@@ -1,0 +1,68 @@
+"""From a finding to its sentence: picks the language, fills in the values, keeps arrays short."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from softscope.testing.sentences import CLAIMS, LANGS, SENTENCES, Lang
+
+_LONGEST = 160  # characters of a foreign text (an error message, a strange object) that a sentence can bear
+
+
+def title(name: str, lang: Lang) -> str:
+    """The short name of a property, for the head of a table.
+
+    >>> title("shift", "en"), title("shift", "zh")
+    ('ignores a shift', '平移不变')
+    """
+    return CLAIMS[name][0][LANGS.index(lang)]
+
+
+def say(key: str, name: str, lang: Lang, values: dict[str, Any]) -> str:
+    """The sentence `key` about the property `name`, with the values filled in.
+
+    >>> say("held", "responds", "en", {})
+    'The weights depend on the logits.'
+    """
+    language = LANGS.index(lang)
+    shown = {key: value if isinstance(value, str) else show(value) for key, value in values.items()}
+    sentence = SENTENCES[key][language].format(claim=CLAIMS[name][1][language], **shown)
+    return sentence[0].upper() + sentence[1:]
+
+
+def show(value: Any) -> str:
+    """A number, an array or a tuple of arrays as short text; long arrays lose their middle.
+
+    >>> show(np.array([0.0, 0.5, -np.inf])), show(np.arange(100)), show((np.zeros(1), np.ones(1)))
+    ('[0, 0.5, -inf]', '[0, 1, 2, ..., 97, 98, 99]', '[0], [1]')
+    >>> show(1 / 3), show(1 - 1e-12)  # what is not quite 1 must not look like 1
+    ('0.333333', '0.999999999999')
+    """
+    if isinstance(value, tuple) and any(isinstance(part, np.ndarray) for part in value):
+        return ", ".join(show(part) for part in value)
+    if isinstance(value, np.ndarray) and value.dtype.kind in "fiub":
+        text = np.array2string(
+            value, separator=", ", threshold=20, formatter={"all": show}, max_line_width=10**6
+        )
+        return " ".join(text.split())
+    if isinstance(value, float | np.floating):
+        short = f"{float(value):.6g}"
+        return repr(float(value)) if short in ("0", "1", "-0") and float(short) != value else short
+    if isinstance(value, int | np.integer | np.bool_):
+        return str(value)
+    return foreign(value)
+
+
+def foreign(value: object) -> str:
+    """Text for an object made by the map under test, whose own repr may be long, or may fail.
+
+    >>> foreign(None), foreign([0.5, 0.5]), foreign(ValueError("bad"))
+    ('None', '[0.5, 0.5]', "ValueError('bad')")
+    """
+    try:
+        text = " ".join(repr(value).split())
+    except Exception:
+        text = f"<{type(value).__name__}>"
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."

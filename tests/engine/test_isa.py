@@ -1,0 +1,77 @@
+"""Which instruction set is used, and that each one passes every test of the kernels."""
+
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+from softscope import _engine
+
+HERE = pathlib.Path(__file__).parent
+
+
+def python(*arguments, isa):
+    environment = {k: v for k, v in os.environ.items() if k != "SOFTSCOPE_ISA"}
+    if isa is not None:
+        environment["SOFTSCOPE_ISA"] = isa
+    return subprocess.run(
+        [sys.executable, *arguments],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
+
+
+def isa_with(isa):
+    done = python("-c", "from softscope import _engine; print(_engine.isa())", isa=isa)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def test_the_baseline_is_always_there():
+    assert _engine.isas()[0] == "baseline"
+    assert _engine.isa() in _engine.isas()
+
+
+def test_avx2_is_used_where_the_processor_has_it():
+    cpuinfo = pathlib.Path("/proc/cpuinfo")
+    flags = set(cpuinfo.read_text().split()) if cpuinfo.exists() else set()
+    if not {"avx2", "fma"} <= flags:
+        pytest.skip("needs an x86 processor with AVX2 and FMA, under Linux")
+    assert _engine.isas() == ["baseline", "avx2"]
+
+
+@pytest.mark.parametrize("unset", [None, ""])
+def test_the_best_is_the_default(unset):
+    assert isa_with(unset) == _engine.isas()[-1]
+
+
+@pytest.mark.parametrize("isa", _engine.isas())
+def test_each_can_be_forced_and_passes_every_test(isa):
+    assert isa_with(isa) == isa
+    done = python(
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "no:xdist",
+        HERE / "test_softmax_f32.py",
+        isa=isa,
+    )
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+
+
+@pytest.mark.parametrize("isa", ["avx1024", "AVX2", "baseline "])
+def test_an_unknown_one_is_an_import_error_in_one_sentence(isa):
+    done = python("-c", "from softscope import _engine", isa=isa)
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1] == (
+        f"ImportError: SOFTSCOPE_ISA is '{isa}', but this build on this processor can run only: "
+        f"{', '.join(_engine.isas())}; unset it for the best of them."
+    )

@@ -1,0 +1,1 @@
+"""Exactness: every function against the oracles, within the bounds that `softscope.bounds` states."""

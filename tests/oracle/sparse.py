@@ -1,0 +1,85 @@
+"""Sparsemax and alpha-entmax for one row: exact fractions for alpha = 2, a certified root for the rest."""
+
+from fractions import Fraction
+
+from mpmath import mp, mpf
+
+from oracle import rows
+from oracle.rows import Number, Row, Visible, exact
+
+
+def sparsemax(x: Row, temperature: Number = 1, visible: Visible = None) -> list[Fraction]:
+    """The projection of x/T onto the simplex (Martins and Astudillo 2016), as exact fractions."""
+    see = rows.shown(x, visible)
+    t = Fraction(temperature)
+    z = [Fraction(v) / t if s else None for v, s in zip(x, see, strict=True)]
+    total, tau = Fraction(0), Fraction(0)
+    for k, value in enumerate(sorted((v for v in z if v is not None), reverse=True), start=1):
+        total += value
+        if 1 + k * value <= total:
+            break
+        tau = (total - 1) / k
+    return [max(v - tau, Fraction(0)) if v is not None else Fraction(0) for v in z]
+
+
+def _powers(below: list[mpf], a: mpf, sigma: mpf) -> list[mpf]:
+    """The terms [1 + (alpha - 1)(x - m - sigma)]_+ ^ (1/(alpha - 1)), with a = alpha - 1."""
+    bases = [1 + a * (v - sigma) for v in below]
+    return [base ** (1 / a) if base > 0 else mpf(0) for base in bases]
+
+
+def _sigma(below: list[mpf], a: mpf) -> mpf:
+    """The sigma at which the terms sum to 1, by Newton from the left of a convex falling function.
+
+    It is the usual tau in other clothes: tau = (alpha - 1)(m + sigma) - 1, finite as alpha meets 1.
+    """
+    sigma, tolerance = mpf(0), mpf(10) ** (8 - mp.dps) / min(abs(a), 1)
+    while True:
+        p = _powers(below, a, sigma)
+        step = (mp.fsum(p) - 1) / mp.fsum(v ** (1 - a) for v in p if v > 0)
+        sigma += step
+        if abs(step) <= tolerance:
+            break
+    width = 1000 * tolerance * (1 + sigma)
+    left, right = (mp.fsum(_powers(below, a, s)) - 1 for s in (sigma - width, sigma + width))
+    if not left > 0 > right:
+        raise ArithmeticError(f"no change of sign around sigma = {sigma} at alpha - 1 = {a}")
+    return sigma
+
+
+def _parts(x: Row, alpha: Number, temperature: Number, visible: Visible) -> tuple[mpf, list[mpf], mpf]:
+    """The maximum m/T, the (x - m)/T of what is seen, and sigma."""
+    m = max(exact(v) for v, s in zip(x, rows.shown(x, visible), strict=True) if s)
+    t, a = exact(temperature), exact(alpha) - 1
+    below = [(exact(v) - m) / t for v, s in zip(x, rows.shown(x, visible), strict=True) if s]
+    return m / t, below, _sigma(below, a)
+
+
+def _digits(alpha: Number) -> int:
+    """Digits for an exponent of 1/(alpha - 1), which costs as many as it has itself, twice over."""
+    a = abs(exact(alpha) - 1)
+    return max(mp.dps, rows.DIGITS + 30) + 2 * int(max(0, -mp.log10(a)))
+
+
+def entmax(x: Row, alpha: Number, temperature: Number = 1, visible: Visible = None) -> list[mpf]:
+    """The weights [(alpha - 1) x/T - tau]_+ ^ (1/(alpha - 1)) that sum to 1; alpha = 1 is softmax."""
+    see = rows.shown(x, visible)
+    if exact(alpha) == 1 or not any(see):
+        return rows.weights(x, temperature, visible)
+    with mp.workdps(_digits(alpha)):
+        _, below, sigma = _parts(x, alpha, temperature, visible)
+        p = iter(_powers(below, exact(alpha) - 1, sigma))
+        return [next(p) if s else mpf(0) for s in see]
+
+
+def tau(x: Row, alpha: Number, temperature: Number = 1, visible: Visible = None) -> mpf:
+    """The threshold of alpha-entmax in the units of (alpha - 1) x/T."""
+    with mp.workdps(_digits(alpha)):
+        top, _, sigma = _parts(x, alpha, temperature, visible)
+        return (exact(alpha) - 1) * (top + sigma) - 1
+
+
+def jacobian_trace(p: list[mpf], alpha: Number) -> mpf:
+    """The trace of diag(s) - s s'/sum s with s = p^(2 - alpha) on the support."""
+    s = [v ** (2 - exact(alpha)) for v in p if v > 0]
+    return mp.fsum(s) - mp.fsum(v**2 for v in s) / mp.fsum(s)
