@@ -67,7 +67,9 @@ def prepare(
     v = None if v is None else _spread_heads(v, heads)
     a = alpha_number(alpha)
     if sink is not None and a != 1.0:
-        raise ValueError(f"sink goes with softmax only, but alpha = {a} came with a sink; set one of them to its default")
+        raise ValueError(
+            f"sink goes with softmax only, but alpha = {a} came with a sink; set one of them to its default"
+        )
     chosen = None if rows is None else _rows(rows, q, n)
     positions = _arange(n, q) if chosen is None else chosen
     offset = _arange(m, q) - (positions[:, None] + whole_number(query_start, "query_start"))
@@ -111,7 +113,7 @@ def _alike(arrays: dict[str, Array]) -> dict[str, Array]:
     for name, array in arrays.items():
         if array.ndim < 2:
             raise ValueError(
-                f"{name} must be (…, heads, n, d), or (n, d) for one head, but has shape {tuple(array.shape)}; reshape it"
+                f"{name} must be (…, heads, n, d), or (n, d), but has shape {tuple(array.shape)}; reshape it"
             )
     return arrays
 

@@ -34,9 +34,7 @@ def jacobian(weights: Array, *, alpha: Any = 1.0, axis: int = -1, temperature: A
     return giver(weights)(room_of(p).jacobian(rows.bring(p), a, t))
 
 
-def jacobian_product(
-    weights: Array, v: Array, *, alpha: Any = 1.0, axis: Axis = -1, temperature: Any = 1.0
-) -> Array:
+def jacobian_product(weights: Array, v: Array, *, alpha: Any = 1.0, axis: Axis = -1, temperature: Any = 1.0) -> Array:
     """J·v without forming J: s·(v − Σ s·v / Σs)/T. J is symmetric, so this is jvp and vjp in one.
 
     Arguments:

@@ -46,7 +46,9 @@ def cross_entropy(
     if not 0.0 <= epsilon <= 1.0:
         raise ValueError(f"label_smoothing must lie in [0, 1], but {label_smoothing} came; pass for example 0.1")
     if reduction not in _REDUCTIONS:
-        raise ValueError(f"reduction must be one of {', '.join(_REDUCTIONS)}, but {reduction!r} came; pass one of these")
+        raise ValueError(
+            f"reduction must be one of {', '.join(_REDUCTIONS)}, but {reduction!r} came; pass one of these"
+        )
     classes, counted = _checked_targets(targets, x, rows, whole_number(ignore_index, "ignore_index"))
     xp = namespace(x)
     if rows.n == 0:

@@ -97,9 +97,7 @@ def logsumexp(
     return giver(x)(result.reshape(rows.kept_shape) if keepdims else result)
 
 
-def _map(
-    name: str, x: Array, axis: Axis, temperature: Any, where: Any, out: Array | None, alpha: Any = None
-) -> Array:
+def _map(name: str, x: Array, axis: Axis, temperature: Any, where: Any, out: Array | None, alpha: Any = None) -> Array:
     array = floating(x, "x")
     rows = Rows(array.shape, axis)
     t = temperature_for_rows(temperature, array, rows)

@@ -64,7 +64,8 @@ def _partly_overlaps(out: Array, other: Any) -> bool:
     if same and a.shape == b.shape and a.strides == b.strides and a.dtype == b.dtype:
         return _repeats_itself(a)
     try:
-        return np.shares_memory(a, b, max_work=10_000)
+        # NumPy's stub knows only the two special values of max_work.
+        return np.shares_memory(a, b, max_work=10_000)  # type: ignore[arg-type]
     except np.exceptions.TooHardError:
         return True
 

@@ -194,19 +194,19 @@ def _moved(part: State, m: Array, temperature: Any) -> State:
     same = part.m == m
     gap = xp.where(same | (part.n == 0), xp.zeros_like(m), part.m - xp.where(same, xp.zeros_like(m), m))
     delta = gap / (1.0 if temperature is None else temperature)
-    stays = delta == 0.0
+    moves = delta < 0.0  # false for NaN: what is lost is lost in the part itself
     shrink = xp.exp(delta)
     # Where exp underflows δ may be −inf, and 0·(−inf) is NaN.
     delta = xp.where(shrink == 0.0, xp.zeros_like(delta), delta)
     z = part.c + part.r
     return State(
         n=part.n,
-        c=xp.where(stays, part.c, xp.zeros_like(part.c)),
+        c=xp.where(moves, xp.zeros_like(part.c), part.c),
         m=m,
-        r=xp.where(stays, part.r, shrink * z),
-        u=xp.where(stays, part.u, shrink * (part.u + delta * z)),
-        t=xp.where(stays, part.t, shrink * (part.t + 2.0 * delta * part.u + delta * delta * z)),
-        w=xp.where(stays, part.w, shrink * shrink * (part.w + part.c)),
+        r=xp.where(moves, shrink * z, part.r),
+        u=xp.where(moves, shrink * (part.u + delta * z), part.u),
+        t=xp.where(moves, shrink * (part.t + 2.0 * delta * part.u + delta * delta * z), part.t),
+        w=xp.where(moves, shrink * shrink * (part.w + part.c), part.w),
     )
 
 

@@ -66,7 +66,9 @@ def _temperature(value: Any, x: Array, rows: Rows) -> np.ndarray[Any, Any]:
     else:
         t = exact(values(rows.bring_kept(real_beside(value, x, "temperature"), "temperature")))
     if not (t >= 0.0).all():
-        raise ValueError(f"temperature must be ≥ 0 (0 is argmax), but {t[~(t >= 0.0)].flat[0]} came; pass such a number")
+        raise ValueError(
+            f"temperature must be ≥ 0 (0 is argmax), but {t[~(t >= 0.0)].flat[0]} came; pass such a number"
+        )
     return t
 
 

@@ -18,9 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-def temperature_for(
-    x: Array, /, *, entropy: Any = None, peak: Any = None, axis: Axis = -1, where: Any = None
-) -> Array:
+def temperature_for(x: Array, /, *, entropy: Any = None, peak: Any = None, axis: Axis = -1, where: Any = None) -> Array:
     """The temperature at which softmax(x/T) has a wanted entropy (in nats) or a wanted largest weight.
 
     Arguments:
@@ -133,7 +131,9 @@ def _calibrated_temperature(logits: np.ndarray[Any, Any], labels: np.ndarray[Any
     cold = _definition.calibration_slope(logits, labels, math.exp(high))
     hot = _definition.calibration_slope(logits, labels, math.exp(low))
     if cold <= 0.0 or hot >= 0.0:
-        what = "0: every label is its row's largest logit" if cold <= 0.0 else "infinity: the labels contradict the logits"
+        what = (
+            "0: every label is its row's largest logit" if cold <= 0.0 else "infinity: the labels contradict the logits"
+        )
         raise ValueError(
             f"no finite temperature is best for these logits and labels, the loss keeps falling as T goes to {what}; "
             f"fit on more held-out data"

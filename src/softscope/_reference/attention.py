@@ -37,7 +37,8 @@ def dot_scores(q: Array, k: Array, scale: Any) -> Array:
 def additive_scores(q: Array, k: Array, w_q: Array, w_k: Array, v_a: Array) -> Array:
     """v_a·tanh(q·w_q + k·w_k), one hidden unit at a time: never an (n, m, hidden) array."""
     left, right = q @ w_q, k @ w_k
-    total = np.zeros(np.broadcast_shapes(left.shape[:-2], right.shape[:-2]) + (q.shape[-2], k.shape[-2]))
+    lead = np.broadcast_shapes(left.shape[:-2], right.shape[:-2])
+    total = np.zeros((*lead, q.shape[-2], k.shape[-2]))
     for h in range(v_a.shape[0]):
         total += v_a[h] * np.tanh(left[..., :, None, h] + right[..., None, :, h])
     return total

@@ -20,7 +20,7 @@ def log_weights(d: Array, beta: Any, top: Array) -> Array:
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         z = np.where(d == -np.inf, -np.inf, d * np.exp(-beta * top))
         inside = np.where(z == -np.inf, -1.0, np.maximum(beta * z, -1.0))
-        return top + np.where(beta == 0.0, z, np.log1p(inside) / np.where(beta == 0.0, 1.0, beta))
+        return np.asarray(top + np.where(beta == 0.0, z, np.log1p(inside) / np.where(beta == 0.0, 1.0, beta)))
 
 
 def solve_top(d: Array, beta: Any) -> Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -30,12 +30,12 @@ class GradientReadings(NamedTuple):
     Rows of one key, or with demand 0, are left out: NaN in the last three, not blocked.
     """
 
-    demand: Array
-    supply: Array
-    transmission: Array
-    advantage: Array
-    regret_ratio: Array
-    blocked: Array
+    demand: Any
+    supply: Any
+    transmission: Any
+    advantage: Any
+    regret_ratio: Any
+    blocked: Any
 
 
 def gradient_readings(p: Array, dP: Array, slope: Array, visible: Array, alpha: float) -> GradientReadings:

@@ -29,11 +29,11 @@ def state(x: Array, temperature: Any = 1.0, visible: Array | None = None) -> Sta
     x = hidden_to_minus_inf(x, visible)
     m = maximum(x)[..., 0]
     d = distances(x, temperature)
-    top = d == 0.0
     e = np.exp(d)
+    below = d < 0.0  # false for NaN, which so reaches c and with it every reading
     # Where exp underflows to 0, d may be −inf: 0·(−inf) is NaN, so d is cleared before it multiplies.
     d = np.where(e == 0.0, 0.0, d)
-    others = np.where(top, 0.0, e)
+    others = np.where(below, e, 0.0)
     nothing = m == -np.inf  # all −inf: the distances are NaN, the sums are those of no entries
 
     def total(terms: Array) -> Array:
@@ -41,7 +41,7 @@ def state(x: Array, temperature: Any = 1.0, visible: Array | None = None) -> Sta
 
     return State(
         n=np.sum(x != -np.inf, axis=-1),
-        c=total(top.astype(np.float64)),
+        c=total(np.where(below, 0.0, e)),
         m=m,
         r=total(others),
         u=total(others * d),

@@ -43,8 +43,10 @@ def log_z(d: Array) -> Array:
     The terms at the maximum are counted, not summed, so that log1p sees what the others add: near one-hot
     log(1 + r) would round r away.
     """
-    c = np.sum(d == 0.0, axis=-1, keepdims=True)
-    r = np.sum(np.where(d == 0.0, 0.0, np.exp(d)), axis=-1, keepdims=True)
+    e = np.exp(d)
+    below = d < 0.0  # false for NaN, which so reaches c
+    c = np.sum(np.where(below, 0.0, e), axis=-1, keepdims=True)
+    r = np.sum(np.where(below, e, 0.0), axis=-1, keepdims=True)
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(np.log(c) + np.log1p(r / c))
 

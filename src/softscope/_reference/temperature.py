@@ -40,7 +40,7 @@ def temperature_for(x: Array, reading: Callable[[State], Array], target: Array) 
         smallest = _nan_safe(np.fmin.reduce, open_gap)
         largest = _nan_safe(np.fmax.reduce, open_gap)
         ends = np.log(s.c), np.log(s.n)
-        cold, hot = (ends if reading is entropy_of else (-ends[0], -ends[1]))
+        cold, hot = ends if reading is entropy_of else (-ends[0], -ends[1])
         reachable = (np.minimum(cold, hot) < target) & (target < np.maximum(cold, hot)) & np.isfinite(s.m)
         rising = hot > cold
         # At T = smallest/800 every other weight underflows; at T = largest·2⁶⁰ all weights are equal in float64.

@@ -22,16 +22,16 @@ def state(x: Tensor, temperature: Any, visible: Tensor | None) -> tuple[State, T
     """
     x = hidden_to_minus_inf(x.to(widest(x)), visible)
     d = distances(x, temperature)
-    top = d == 0.0
+    below = d < 0.0  # false for NaN, which so reaches c and with it every reading
     e = torch.exp(d)
     # Where exp underflows to 0, d may be −inf: 0·(−inf) is NaN, so d is cleared before it multiplies.
     d = d.masked_fill(e == 0.0, 0.0)
-    at_top = e.masked_fill(~top, 0.0)
+    at_top = e.masked_fill(below, 0.0)
     result = State(
         n=(x != -math.inf).sum(dim=-1),
         c=at_top.sum(dim=-1),
         m=maximum(x).squeeze(-1),
-        r=e.masked_fill(top, 0.0).sum(dim=-1),
+        r=e.masked_fill(~below, 0.0).sum(dim=-1),
         u=(e * d).sum(dim=-1),
         t=(e * d * d).sum(dim=-1),
         w=(e * e - at_top).sum(dim=-1),

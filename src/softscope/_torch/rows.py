@@ -39,10 +39,10 @@ def distances(x: Tensor, temperature: Any) -> Tensor:
 
 def log_z(d: Tensor) -> Tensor:
     """log Σ exp(d), the axis kept; the terms at the maximum are counted apart, so that log1p sees the others."""
-    top = d == 0.0
+    below = d < 0.0  # false for NaN, which so reaches c
     e = torch.exp(d)
-    c = e.masked_fill(~top, 0.0).sum(dim=-1, keepdim=True)
-    r = e.masked_fill(top, 0.0).sum(dim=-1, keepdim=True)
+    c = e.masked_fill(below, 0.0).sum(dim=-1, keepdim=True)
+    r = e.masked_fill(~below, 0.0).sum(dim=-1, keepdim=True)
     return torch.log(c) + torch.log1p(r / c)
 
 
