@@ -1,4 +1,4 @@
-"""The NumPy room: the engine where it has a kernel, else the definition in float64, rounded at the end."""
+"""The NumPy room: the engine where it has a kernel, else the definition in a wider float, rounded at the end."""
 
 from __future__ import annotations
 
@@ -19,14 +19,22 @@ if TYPE_CHECKING:
 
 
 def exact(x: Any) -> Array:
-    """x in float64, in which the definitions are written."""
+    """x in float64, in which what needs no more is computed."""
     return np.asarray(x).astype(np.float64, copy=False)
 
 
-def rounded(result: Array, like: Array) -> Array:
-    """The float64 result in the dtype that came in; past its range it becomes inf, as a rounding does."""
+def wider(x: Array) -> Array:
+    """x in a float wider than its own: float64, and long double for float64.
+
+    Where the maximum cancels log z, or x/T rounds at a distance, float64 alone misses its own bounds by a few ulp.
+    """
+    return x.astype(np.longdouble if x.dtype == np.float64 else np.float64)
+
+
+def rounded(result: Array, dtype: Any) -> Array:
+    """The result in a narrower dtype; past its range it becomes inf, as a rounding does."""
     with np.errstate(over="ignore"):
-        return np.asarray(result).astype(like.dtype, copy=False)
+        return np.asarray(result).astype(dtype, copy=False)
 
 
 def softmax(x: Array, temperature: Any, visible: Array | None) -> Array:
@@ -37,48 +45,49 @@ def softmax(x: Array, temperature: Any, visible: Array | None) -> Array:
         n = x.shape[-1]
         _engine.softmax_f32(x.reshape(x.size // n if n else 0, n), out.reshape(x.size // n if n else 0, n))
         return out
-    return rounded(_rows.softmax(exact(x), temperature, visible), x)
+    return rounded(_rows.softmax(wider(x), temperature, visible), x.dtype)
 
 
 def log_softmax(x: Array, temperature: Any, visible: Array | None) -> Array:
     """Logarithms of the weights, in x's dtype."""
-    return rounded(_rows.log_softmax(exact(x), temperature, visible), x)
+    return rounded(_rows.log_softmax(wider(x), temperature, visible), x.dtype)
 
 
 def logsumexp(x: Array, temperature: Any, visible: Array | None) -> Array:
     """log Σ exp(x/T) of the rows, in x's dtype."""
-    return rounded(_rows.logsumexp(exact(x), temperature, visible), x)
+    return rounded(_rows.logsumexp(wider(x), temperature, visible), x.dtype)
 
 
 def entmax(x: Array, alpha: Any, temperature: Any, visible: Array | None) -> Array:
     """Sparse weights of the rows, in x's dtype."""
-    return rounded(_entmax.entmax(exact(x), alpha, temperature, visible), x)
+    return rounded(_entmax.entmax(exact(x), alpha, temperature, visible), x.dtype)
 
 
 def state(x: Array, temperature: Any, visible: Array | None) -> tuple[State, Array]:
     """The partition's state and the largest logit, float64 whatever came in."""
-    result = _partition.state(exact(x), temperature, visible)
+    n, *sums = _partition.state(wider(x), temperature, visible)
+    result = _partition.State(n, *(rounded(part, np.float64) for part in sums))
     return result, result.m
 
 
 def jacobian(p: Array, alpha: float, temperature: Any) -> Array:
     """J/T, dense."""
-    return rounded(_jacobian.jacobian(exact(p), alpha) / _inner(temperature), p)
+    return rounded(_jacobian.jacobian(exact(p), alpha) / _inner(temperature), p.dtype)
 
 
 def jacobian_product(p: Array, v: Array, alpha: float, temperature: Any) -> Array:
     """J·v/T."""
-    return rounded(_jacobian.jacobian_product(exact(p), exact(v), alpha) / temperature, p)
+    return rounded(_jacobian.jacobian_product(exact(p), exact(v), alpha) / temperature, p.dtype)
 
 
 def cross_entropy(x: Array, targets: Array, temperature: Any, label_smoothing: float) -> Array:
     """The loss of each row, float64: the public function reduces before it rounds."""
-    return _losses.cross_entropy(exact(x), targets, temperature, label_smoothing)
+    return _losses.cross_entropy(wider(x), targets, temperature, label_smoothing)
 
 
 def distillation(student: Array, teacher: Array, temperature: Any) -> Array:
     """T²·KL of each row, float64."""
-    return _losses.distillation(exact(student), exact(teacher), temperature)
+    return _losses.distillation(wider(student), wider(teacher), temperature)
 
 
 def _inner(temperature: Any) -> Any:

@@ -35,7 +35,7 @@ def output(call: Call, additive: Any) -> Array:
     """The weighted sum of the values, in q's dtype."""
     _, x, visible = logits(call, additive)
     p = _definition.weights(x, visible, call.sink, call.alpha)
-    return rounded(_definition.weighted_sum(p, visible, exact(call.v)), call.q)
+    return rounded(_definition.weighted_sum(p, visible, exact(call.v)), call.q.dtype)
 
 
 def partition(call: Call, additive: Any) -> tuple[State, Array]:

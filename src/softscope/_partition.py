@@ -68,7 +68,9 @@ class Partition:
         safe = xp.where(infinite, xp.zeros_like(m), m)
         temperature = 1.0 if self.temperature is None else self.temperature
         unknown = xp.isnan(temperature + xp.zeros_like(m))
-        return self.give(xp.where(infinite & ~unknown, m, safe / temperature + self._log_z()))
+        with np.errstate(over="ignore"):
+            lse = safe / temperature + self._log_z()
+        return self.give(xp.where(infinite & ~unknown, m, lse))
 
     @property
     def entropy(self) -> Array:

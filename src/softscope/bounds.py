@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 
 _DIGITS = {"float16": 11, "bfloat16": 8, "float32": 24, "float64": 53}
+_LOWEST_EXPONENT = {"float16": -13, "bfloat16": -125, "float32": -125, "float64": -1021}  # of normal numbers
 
 
 def unit_roundoff(dtype: object) -> float:
@@ -18,6 +19,19 @@ def unit_roundoff(dtype: object) -> float:
     True
     """
     return 2.0 ** -_DIGITS[_name(dtype)]
+
+
+def ulp(value: float, dtype: object) -> float:
+    """The distance between neighbouring numbers of the dtype at |value|.
+
+    >>> ulp(1.5, "float32") == 2.0**-23
+    True
+    """
+    name = _name(dtype)
+    if not math.isfinite(value):
+        return math.inf
+    _, exponent = math.frexp(value)
+    return math.ldexp(1.0, max(exponent, _LOWEST_EXPONENT[name]) - _DIGITS[name])
 
 
 def weights(distance: float, temperature: float, dtype: object) -> float:
@@ -34,7 +48,19 @@ def logsumexp(result: float, maximum: float, dtype: object) -> float:
 
     `maximum` is the largest tempered logit, max(x)/T.
     """
-    return 4.0 * unit_roundoff(dtype) * max(abs(result), abs(maximum))
+    return 2.0 * ulp(max(abs(result), abs(maximum)), dtype)
+
+
+def logsumexp_in_its_own_width(
+    result: float, maximum: float, log_z: float, mean_distance: float, dtype: object
+) -> float:
+    """The same where nothing wider than the dtype is at hand, as for float64 tensors: more, where it cancels.
+
+    2u for the rounding of x − max and of its division, at the mean distance Σ p·|x − max|/T; 5u of log z for exp,
+    sum and log1p. Only a maximum that is small beside log z, or that cancels it, makes this show.
+    """
+    u = unit_roundoff(dtype)
+    return logsumexp(result, maximum, dtype) + u * (2.0 * mean_distance + 5.0 * log_z)
 
 
 def sum_to_one(n: int, dtype: object) -> float:

@@ -42,7 +42,9 @@ def solve_top(d: Array, beta: Any) -> Array:
             step = excess * total / (np.sum(s, axis=-1, keepdims=True) * np.exp(beta * top))
         low, high = np.where(excess <= 0.0, top, low), np.where(excess >= 0.0, top, high)
         new = top - step
-        new = np.where((new >= low) & (new <= high), new, 0.5 * (low + high))
+        # Strictly inside: from one edge of the bracket to the other Newton could swing for ever.
+        small = np.abs(step) <= 1e-15
+        new = np.where((new > low) & (new < high) | small, new, 0.5 * (low + high))
         done = ~(np.abs(new - top) > 1e-16 * np.maximum(1.0, np.abs(top)))  # NaN is done, too
         top = np.where(np.isnan(excess), np.nan, new)
         if np.all(done):

@@ -26,8 +26,13 @@ def distances(x: Array, temperature: Any) -> Array:
     shifted data. An entry of −inf stays −inf even at an infinite temperature.
     """
     with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
-        gap = x - maximum(x)
-        return np.where(gap == -np.inf, gap, gap / temperature)
+        m = maximum(x)
+        gap = x - m
+        d = np.where(gap == -np.inf, gap, gap / temperature)
+        if np.any((gap == -np.inf) & (x > -np.inf)):
+            # x − m may pass the range of float64 where (x − m)/T does not; by halves it stays inside.
+            d = np.where((gap == -np.inf) & (x > -np.inf), 2.0 * ((0.5 * x - 0.5 * m) / temperature), d)
+        return d
 
 
 def softmax(x: Array, temperature: Any = 1.0, visible: Array | None = None) -> Array:
@@ -62,7 +67,7 @@ def logsumexp(x: Array, temperature: Any = 1.0, visible: Array | None = None) ->
     """log Σ exp(x / temperature) of each row, the axis removed; −inf for a row with nothing in it."""
     x = hidden_to_minus_inf(x, visible)
     m = maximum(x)
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore", over="ignore"):
         lse = m / temperature + log_z(distances(x, temperature))
     # +inf and −inf rows have no distances; their result is the maximum itself, unless T is NaN.
     lse = np.where(np.isinf(m), np.where(np.isnan(temperature), np.nan, m), lse)

@@ -62,7 +62,7 @@ def _with_column(x: Tensor, value: Any) -> Tensor:
 
 def output(call: Call, additive: Any) -> Tensor:
     """The weighted sum of the values, in q's dtype."""
-    dtype = inner(call.q.dtype)
+    dtype = inner(call.q)
     _, x, visible = logits(call, additive, dtype)
     assert call.v is not None
     return _weighted_sum(weights(x, visible, call.sink, call.alpha), visible, call.v.to(dtype)).to(call.q.dtype)
@@ -84,7 +84,7 @@ def _weighted_sum(p: Tensor, visible: Tensor, v: Tensor) -> Tensor:
 @torch.no_grad()
 def partition(call: Call, additive: Any) -> tuple[State, Tensor]:
     """The state of every row in float64, and the largest visible score before cap and mask."""
-    scores, x, visible = logits(call, additive, inner(call.q.dtype))
+    scores, x, visible = logits(call, additive, inner(call.q))
     state, _ = _partition.state(x, 1.0, visible)
     if scores.shape[-1] == 0:
         return state, state.m

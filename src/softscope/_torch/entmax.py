@@ -28,7 +28,7 @@ def entmax(x: Tensor, alpha: Any, temperature: Any, visible: Tensor | None) -> T
         alpha = torch.full((*x.shape[:-1], 1), alpha, dtype=widest(x), device=x.device)
     if x.shape[-1] == 0:
         return x.clone()
-    d = distances(hidden_to_minus_inf(x.to(inner(x.dtype)), visible), temperature)
+    d = distances(hidden_to_minus_inf(x.to(inner(x)), visible), temperature)
     p = _weights(d, alpha)
     return (p if visible is None else p.masked_fill(~visible, 0.0)).to(x.dtype)
 
@@ -57,7 +57,9 @@ def solve_top(d: Tensor, beta: Tensor) -> Tensor:
         step = excess * total / (s.sum(dim=-1, keepdim=True) * torch.exp(beta * top))
         low, high = torch.where(excess <= 0.0, top, low), torch.where(excess >= 0.0, top, high)
         new = top - step
-        new = torch.where((new >= low) & (new <= high), new, 0.5 * (low + high))
+        # Strictly inside: from one edge of the bracket to the other Newton could swing for ever.
+        small = step.abs() <= 8.0 * resolution
+        new = torch.where((new > low) & (new < high) | small, new, 0.5 * (low + high))
         done = ~((new - top).abs() > resolution * top.abs().clamp(min=1.0))
         top = new.masked_fill(torch.isnan(excess), math.nan)
         if bool(done.all()):

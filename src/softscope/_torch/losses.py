@@ -13,7 +13,7 @@ from softscope._torch.rows import log_softmax, softmax
 
 def cross_entropy(x: Tensor, targets: Tensor, temperature: Any, label_smoothing: float) -> Tensor:
     """−log p[target] of each row, in the inner dtype: the public function reduces before it rounds."""
-    log_p = log_softmax(x.to(inner(x.dtype)), temperature, None)
+    log_p = log_softmax(x.to(inner(x)), temperature, None)
     loss = -log_p.gather(-1, targets.unsqueeze(-1)).squeeze(-1)
     if label_smoothing:
         loss = (1.0 - label_smoothing) * loss - label_smoothing * log_p.mean(dim=-1)
@@ -22,7 +22,7 @@ def cross_entropy(x: Tensor, targets: Tensor, temperature: Any, label_smoothing:
 
 def distillation(student: Tensor, teacher: Tensor, temperature: Any) -> Tensor:
     """T²·KL(teacher‖student) of each row; where the teacher's weight is 0 nothing is added."""
-    wide = inner(student.dtype)
+    wide = inner(student)
     student, teacher = student.to(wide), teacher.to(wide)
     p = softmax(teacher, temperature, None)
     none = p == 0.0

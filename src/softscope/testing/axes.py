@@ -83,9 +83,7 @@ def _arrays(probe: Probe) -> Iterator[tuple[Array, int, Array | None]]:
     yield probe.array(1000, 1001, 0, 1).reshape(2, 2), -1, None
     yield probe.array(_NAN, 1, 0, 1).reshape(2, 2), -1, None
     yield probe.array(-np.inf, -np.inf, 0, 1).reshape(2, 2), -1, None
-    yield from (
-        (np.zeros(shape, dtype=probe.dtype), k, None) for shape, k in (((2, 0), -1), ((0, 3), 0), ((0, 3), 1))
-    )
+    yield from ((np.zeros(shape, dtype=probe.dtype), k, None) for shape, k in (((2, 0), -1), ((0, 3), 0), ((0, 3), 1)))
 
 
 def _masked(probe: Probe) -> Iterator[tuple[Array, Array]]:

@@ -137,7 +137,5 @@ def _real(dtype: npt.DTypeLike) -> np.dtype[Any]:
 def _positive(lipschitz: float) -> float:
     """A bound that a jump can exceed."""
     if not (lipschitz > 0.0 and math.isfinite(lipschitz)):
-        raise ValueError(
-            f"lipschitz must be a finite number > 0, but {lipschitz!r} came; pass 1 / temperature"
-        )
+        raise ValueError(f"lipschitz must be a finite number > 0, but {lipschitz!r} came; pass 1 / temperature")
     return float(lipschitz)

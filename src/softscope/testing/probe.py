@@ -31,7 +31,7 @@ class BrokenError(Exception):
 class Outcome:
     """What one call gave: the raw result, the weights if there are any, else what is wrong with it."""
 
-    raw: object
+    raw: Any
     weights: Weights | None = None
     problem: str = ""
     values: dict[str, object] = field(default_factory=dict)
@@ -40,6 +40,12 @@ class Outcome:
     def finite(self) -> bool:
         """Whether there are weights, all of them finite."""
         return self.weights is not None and bool(np.isfinite(self.weights).all())
+
+    @property
+    def eps(self) -> float:
+        """The eps of the dtype that came back; 0 if that is no float."""
+        floats = isinstance(self.raw, np.ndarray) and self.raw.dtype.kind == "f"
+        return float(np.finfo(self.raw.dtype).eps) if floats else 0.0
 
 
 class Probe:
@@ -53,15 +59,10 @@ class Probe:
         axis: whether f takes `axis=`.
     """
 
-    def __init__(
-        self, f: Callable[..., Any], dtype: np.dtype[Any], *, lipschitz: float, seed: int, axis: bool
-    ) -> None:
+    def __init__(self, f: Callable[..., Any], dtype: np.dtype[Any], *, lipschitz: float, seed: int, axis: bool) -> None:
         self.f, self.dtype, self.lipschitz, self.seed, self.axis = f, dtype, lipschitz, seed, axis
-        self.eps = float(np.finfo(dtype).eps)
         # A map may answer in a coarser dtype than it was asked in; it is judged by what it answers in.
-        raw = self.call(self.array(0, 1)).raw
-        if isinstance(raw, np.ndarray) and raw.dtype.kind == "f":
-            self.eps = max(self.eps, float(np.finfo(raw.dtype).eps))
+        self.eps = max(float(np.finfo(dtype).eps), self.call(self.array(0, 1)).eps)
 
     @property
     def tolerance(self) -> float:

@@ -98,7 +98,7 @@ CLAIMS: dict[str, tuple[tuple[str, str], tuple[str, str]]] = {
     ),
     "smooth": (
         ("no kinks", "光滑"),
-        ("the weights have no kink", "权重没有拐折"),
+        ("the weights have no kink", "权重没有折点"),
     ),
 }
 
@@ -146,8 +146,7 @@ SENTENCES: dict[str, tuple[str, str]] = {
         "权重之和应当为 1（误差不超过 {tolerance}），实际却是 {total}。",
     ),
     "order.larger": (
-        "A larger logit must not get a smaller weight, "
-        "but {low} gets {weight_low} and {high} gets {weight_high}.",
+        "A larger logit must not get a smaller weight, but {low} gets {weight_low} and {high} gets {weight_high}.",
         "分数更大，权重不应更小，但分数 {low} 得到 {weight_low}，分数 {high} 得到 {weight_high}。",
     ),
     "order.equal": (
@@ -155,8 +154,7 @@ SENTENCES: dict[str, tuple[str, str]] = {
         "相等的分数应当得到相等的权重，但两个分数都是 {logit}，权重却是 {one} 和 {other}。",
     ),
     "shift": (
-        "Adding one number to all logits must not change the weights, "
-        "but adding {shift} turns {before} into {after}.",
+        "Adding one number to all logits must not change the weights, but adding {shift} turns {before} into {after}.",
         "所有分数加上同一个数，权重应当不变，但加上 {shift} 之后，{before} 变成了 {after}。",
     ),
     "permutation": (
@@ -174,8 +172,7 @@ SENTENCES: dict[str, tuple[str, str]] = {
         "放大分数，最大分数的权重不应变小，但放大到 {factor} 倍时，它从 {before} 降到了 {after}。",
     ),
     "sharpens.limit": (
-        "Amplifying the logits must drive the weights to one-hot on the largest, "
-        "but times {factor} they are {got}.",
+        "Amplifying the logits must drive the weights to one-hot on the largest, but times {factor} they are {got}.",
         "不断放大分数，权重应当趋于只落在最大的分数上，但放大到 {factor} 倍时仍是 {got}。",
     ),
     "responds": (
@@ -230,11 +227,11 @@ SENTENCES: dict[str, tuple[str, str]] = {
     ),
     "smooth": (
         "The weights have a kink: on the way along {direction} their slope jumps from {before} to {after}.",
-        "权重有拐折：沿方向 {direction} 前进时，斜率从 {before} 突变为 {after}。",
+        "权重有折点：沿方向 {direction} 前进时，斜率从 {before} 突变为 {after}。",
     ),
     "smooth.coarse": (
         "Not judged: kinks are told from bends by steps so small that only float64 resolves them.",
-        "未判断：区分拐折与弯曲需要极小的步长，只有 float64 才能分辨。",
+        "未判断：区分折点与弯曲需要极小的步长，只有 float64 才能分辨。",
     ),
 }
 

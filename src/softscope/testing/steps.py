@@ -18,9 +18,10 @@ if TYPE_CHECKING:
 
 _STEP = 0.001
 _SEGMENTS = 16
+_SHORTEST = 2.0**-16  # the last step of the search for jumps, where eps allows it; it shows jumps above 0.0003
 
 _KINK = 0.2  # a slope that jumps by more than this share of the steepest one is a kink
-_FINEST = 2.0**-36  # the last step of the search for kinks, as a share of the way
+_FINEST = 2.0**-40  # the last step of the search for kinks, as a share of the way
 
 
 def continuity(probe: Probe) -> None:
@@ -33,7 +34,7 @@ def continuity(probe: Probe) -> None:
     equal weights reach 2^(α−2): 1 for sparsemax, where no smaller constant will do, and 1/2 for softmax.
 
     Near ties are tried first, then ways through logit space: every segment of a way is halved, always into
-    the half where the weights move more, down to steps of √eps. A jump survives halving, a slope does not.
+    the half where the weights move more. A jump survives halving, a slope does not.
     """
     for x, y in (((0, _STEP), (_STEP, 0)), ((0, 0), (0, _STEP)), ((1, 0, 1), (1, 0, 1 + _STEP))):
         a, b = probe.array(*x), probe.array(*y)
@@ -46,11 +47,11 @@ def smooth(probe: Probe) -> None:
     """The slopes before and after each point of two ways agree; for information, since sparsemax has kinks.
 
     A kink is a slope that jumps, however short the step; a mere bend straightens. The search follows the
-    largest second difference down to 2⁻³⁶ of the way. α-entmax with α < 2 has no kink, but where a weight
+    largest second difference down to 2⁻⁴⁰ of the way. α-entmax with α < 2 has no kink, but where a weight
     leaves 0 its slope grows like t^((2−α)/(α−1)): for α beyond about 1.9 that looks like a kink at any step
     float64 resolves.
     """
-    for start, end in (((0.0, 0.3), (3.0, 0.3)), ((-1.3, 1.1, 0.7), (1.7, 0.2, 0.4))):
+    for start, end in (((0.3, 6.0), (6.0, 0.3)), ((-1.3, 1.1, 0.7), (1.7, 0.2, 0.4))):
         _search(probe, probe.array(*start), probe.array(*end))
 
 
@@ -87,12 +88,15 @@ def _way(probe: Probe, start: Array, end: Array) -> Callable[[float], tuple[Arra
 def _walk(probe: Probe, start: Array, end: Array) -> None:
     """Halve every segment of a way towards its steepest part; a jump is found wherever it lies."""
     at = _way(probe, start, end)
-    shortest = math.sqrt(probe.eps) / math.dist(start.tolist(), end.tolist())
+    # Rounding moves the weights by about eps, so a step of √eps or more tells a move from rounding.
+    shortest = max(_SHORTEST, math.sqrt(probe.eps))
+    length = math.dist(start.tolist(), end.tolist())
     for i in range(_SEGMENTS):
         low, high = i / _SEGMENTS, (i + 1) / _SEGMENTS
         (a, w), (b, v) = at(low), at(high)
         _compare(probe, a, w, b, v)
-        while high - low > shortest and math.dist(w, v) > probe.tolerance:
+        # Weights that moved less than the last step allows hide no jump that it would show.
+        while (high - low) * length > shortest and math.dist(w, v) > probe.lipschitz * shortest / 2.0:
             middle = (low + high) / 2.0
             c, u = at(middle)
             if _compare(probe, a, w, c, u) >= _compare(probe, c, u, b, v):
@@ -122,9 +126,7 @@ def _search(probe: Probe, start: Array, end: Array) -> None:
         # Weights are known to about eps, so a slope to eps / step.
         if _bend(around, step) > limit + 4.0 * probe.eps / step:
             before, after = (np.diff(around, axis=0)) / step
-            raise BrokenError(
-                "smooth", at(centre)[0], around[1], direction=end - start, before=before, after=after
-            )
+            raise BrokenError("smooth", at(centre)[0], around[1], direction=end - start, before=before, after=after)
 
 
 def _bend(around: list[Weights], step: float) -> float:

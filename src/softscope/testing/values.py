@@ -61,9 +61,7 @@ def order(probe: Probe) -> None:
             smaller = np.flatnonzero((x < x[i]) & (w > w[i] + probe.tolerance))
             if smaller.size:
                 j = smaller[0]
-                raise BrokenError(
-                    "order.larger", x, w, low=x[j], weight_low=w[j], high=x[i], weight_high=w[i]
-                )
+                raise BrokenError("order.larger", x, w, low=x[j], weight_low=w[j], high=x[i], weight_high=w[i])
             equal = np.flatnonzero((x == x[i]) & (np.abs(w - w[i]) > probe.tolerance))
             if equal.size:
                 raise BrokenError("order.equal", x, w, logit=x[i], one=w[i], other=w[equal[0]])

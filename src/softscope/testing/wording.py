@@ -27,12 +27,14 @@ def say(key: str, name: str, lang: Lang, values: dict[str, Any]) -> str:
     'The weights depend on the logits.'
     """
     language = LANGS.index(lang)
-    shown = {key: value if isinstance(value, str) else show(value) for key, value in values.items()}
-    sentence = SENTENCES[key][language].format(claim=CLAIMS[name][1][language], **shown)
+    texts = {part: value if isinstance(value, str) else show(value) for part, value in values.items()}
+    if "want" in texts and texts["want"] == texts.get("got"):  # what differs must look different
+        texts |= {part: show(values[part], digits=17) for part in ("want", "got")}
+    sentence = SENTENCES[key][language].format(claim=CLAIMS[name][1][language], **texts)
     return sentence[0].upper() + sentence[1:]
 
 
-def show(value: Any) -> str:
+def show(value: Any, digits: int = 6) -> str:
     """A number, an array or a tuple of arrays as short text; long arrays lose their middle.
 
     >>> show(np.array([0.0, 0.5, -np.inf])), show(np.arange(100)), show((np.zeros(1), np.ones(1)))
@@ -41,14 +43,18 @@ def show(value: Any) -> str:
     ('0.333333', '0.999999999999')
     """
     if isinstance(value, tuple) and any(isinstance(part, np.ndarray) for part in value):
-        return ", ".join(show(part) for part in value)
+        return ", ".join(show(part, digits) for part in value)
     if isinstance(value, np.ndarray) and value.dtype.kind in "fiub":
         text = np.array2string(
-            value, separator=", ", threshold=20, formatter={"all": show}, max_line_width=10**6
+            value,
+            separator=", ",
+            threshold=20,
+            formatter={"all": lambda number: show(number, digits)},
+            max_line_width=10**6,
         )
         return " ".join(text.split())
     if isinstance(value, float | np.floating):
-        short = f"{float(value):.6g}"
+        short = f"{float(value):.{digits}g}"
         return repr(float(value)) if short in ("0", "1", "-0") and float(short) != value else short
     if isinstance(value, int | np.integer | np.bool_):
         return str(value)
