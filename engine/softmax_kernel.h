@@ -1,8 +1,10 @@
 // Softmax over contiguous float32 rows, N lanes at a time: max, then exp and sum, then divide.
 //
-// With u = 2^-24, m the row's maximum: every weight that is a normal number is within u·(5 + |x −
-// m|) of the exact one, relatively; |x − m| is the rounding of the subtraction, seen through exp.
-// NaN, +inf or nothing but −inf in a row make all of that row NaN, and no other.
+// With u = 2^-24 and m the row's maximum, a weight that is a normal number is relatively within
+// u·(5 + |x − m|) of the exact one; |x − m| is the rounding of the subtraction, seen through exp.
+// The sum contains these roundings of all terms: they cancel, unless very many logits are equal
+// (a million, 12 below the maximum: 8 u in the largest weight).
+// NaN, +inf or nothing but −inf in a row makes all of that row NaN, and no other.
 #pragma once
 
 #include "exp.h"
@@ -15,7 +17,7 @@ constexpr size_t kMaxChains = 4;  // running maxima, to hide the latency of one
 
 // Vectors added up in float32, as a tree, before float64 takes over. A long chain drifts: small
 // terms after a large one all round the same way, up to 1 u each. Two roundings cost 2 u, one would
-// cost a tenth of the speed, none a third.
+// cost a tenth of the speed, none a fifth.
 constexpr size_t kSumBlock = 4;
 
 // The maximum of x's whole vectors and of `tail`. NaN may get lost: it comes back in the sum.
@@ -73,7 +75,8 @@ template <int N>
     add_widened<N>(sum, tail);
   }
 
-  // Divided, not multiplied by 1/z: that would be one rounding more, and memory hides the division.
+  // Divided, not multiplied by 1/z: one rounding less, for 5% more time on data from memory, 7 to
+  // 14% in cache.
   const float z = static_cast<float>(sum_lanes<N / 2>(sum));
   for (size_t i = 0; i < whole; i += N) store<N>(out + i, load<N>(out + i) / z);
   store_first<N>(out + whole, rest, tail / z);

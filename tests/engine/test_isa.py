@@ -51,19 +51,15 @@ def test_the_best_is_the_default(unset):
 
 
 @pytest.mark.parametrize("isa", _engine.isas())
-def test_each_can_be_forced_and_passes_every_test(isa):
+def test_each_can_be_forced(isa):
     assert isa_with(isa) == isa
-    done = python(
-        "-m",
-        "pytest",
-        "-q",
-        "-p",
-        "no:cacheprovider",
-        "-p",
-        "no:xdist",
-        HERE / "test_softmax_f32.py",
-        isa=isa,
-    )
+
+
+# The one in use passes them in this very run.
+@pytest.mark.parametrize("isa", [isa for isa in _engine.isas() if isa != _engine.isa()])
+def test_the_others_pass_every_test_too(isa):
+    tests = HERE / "test_softmax_f32.py"
+    done = python("-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", tests, isa=isa)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
 
 

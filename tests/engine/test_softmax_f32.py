@@ -1,5 +1,6 @@
-"""softmax_f32 against its definition in extended precision. test_isa.py runs this once per instruction set."""
+"""softmax_f32 against its definition in extended precision. test_isa.py runs it for each instruction set."""
 
+import sys
 import threading
 import time
 
@@ -37,7 +38,7 @@ def logits(rows, n, spread, seed=0):
 
 
 def assert_weights(x):
-    """Every weight within u·(5 + |x−m|) of the exact one; what is below normal numbers, within the smallest."""
+    """Every weight within u·(5 + |x−m|) of the exact one; those below normal numbers, within the smallest."""
     x = np.asarray(x, dtype=np.float32)
     got, want = softmax(x), exact(x)
     tolerance = np.maximum(want * U * (5 + distances(x)), np.where(want < TINY, TINY, 0))
@@ -76,10 +77,10 @@ def test_every_binade_of_small_distances():
 
 
 @pytest.mark.parametrize("below", [0.1, 3.3, 10.0, 11.7])
-@pytest.mark.parametrize("n", [33, 1000, 65536])
+@pytest.mark.parametrize("n", [33, 1000, 8192])
 def test_many_equal_terms_beside_a_large_one_do_not_drift(n, below):
-    x = np.full((20, n), -below) * (1 + np.arange(20)[:, None] / 40)
-    x[:, 0] = 0
+    x = np.full((64, n), -below) * (1 + np.arange(64)[:, None] / 40)
+    x[np.arange(64), np.arange(64) % n] = 0  # at every place of a block of vectors
     assert_weights(x)
 
 
@@ -121,9 +122,7 @@ def test_nan_or_inf_spoils_its_row_and_no_other(n, value):
 
 
 def test_nan_with_any_payload_stays_nan():
-    bits = np.concatenate(
-        [0x7F800001 + np.arange(512), 0x7FC00000 + np.arange(512), 0xFF800001 + np.arange(512)]
-    )
+    bits = np.concatenate([0x7F800001 + np.arange(512), 0x7FC00000 + np.arange(512), 0xFF800001 + np.arange(512)])
     x = np.zeros((bits.size, 11), np.float32)
     x[:, 4] = bits.astype(np.uint32).view(np.float32)
     assert np.isnan(softmax(x)).all()
@@ -226,6 +225,16 @@ def test_memory_that_overlaps_in_part_is_a_value_error(offset):
     _engine.softmax_f32(one, memory[24:48].reshape(4, 6))  # side by side is apart
 
 
+@pytest.fixture
+def quick_switches():
+    """Threads take turns at once, not after 5 ms, which is as long as the work below."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
+
+
+@pytest.mark.usefixtures("quick_switches")
 def test_other_threads_run_meanwhile():
     x = array(2048, 8192)
     span = []
@@ -235,7 +244,7 @@ def test_other_threads_run_meanwhile():
         _engine.softmax_f32(x, x)
         span.append(time.perf_counter())
 
-    # One success proves it: under a lock that is held, nothing here runs in the middle of the work.
+    # One success proves it: while the interpreter is held, nothing here runs in the middle of the work.
     for _ in range(50):
         span.clear()
         ticks = []
