@@ -195,7 +195,8 @@ def _moved(part: State, m: Array, temperature: Any) -> State:
     xp = namespace(m)
     same = part.m == m
     gap = xp.where(same | (part.n == 0), xp.zeros_like(m), part.m - xp.where(same, xp.zeros_like(m), m))
-    delta = gap / (1.0 if temperature is None else temperature)
+    with np.errstate(over="ignore"):
+        delta = gap / (1.0 if temperature is None else temperature)
     moves = delta < 0.0  # false for NaN: what is lost is lost in the part itself
     shrink = xp.exp(delta)
     # Where exp underflows δ may be −inf, and 0·(−inf) is NaN.

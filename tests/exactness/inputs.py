@@ -38,14 +38,16 @@ def limits(dtype: str) -> Limits:
     return Limits(float(info.smallest_normal), float(info.max))
 
 
+def in_range(value: object, dtype: str) -> float:
+    """The value, or the largest number of the dtype where it lies beyond: an ulp of infinity is no tolerance."""
+    largest = limits(dtype).largest
+    return max(-largest, min(largest, float(value)))
+
+
 def array(values: Any, dtype: str, backend: str) -> Any:
     """The values as a NumPy array or a torch tensor."""
     a = np.asarray(values, dtype=np.float64)
-    return (
-        torch.tensor(a.tolist(), dtype=getattr(torch, dtype))
-        if backend == "torch"
-        else a.astype(numpy_dtype(dtype))
-    )
+    return torch.tensor(a.tolist(), dtype=getattr(torch, dtype)) if backend == "torch" else a.astype(numpy_dtype(dtype))
 
 
 def floats(result: Any) -> list[Any]:
@@ -69,21 +71,15 @@ def cases(dtype: str) -> tuple[Case, ...]:
 
 def _random() -> list[tuple[str, np.ndarray]]:
     rng = np.random.default_rng(20)
-    rows = [
-        (f"normals, scale {s:g}", s * rng.normal(size=17)) for s in (1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0, 1e3)
-    ]
-    rows += [
-        (f"shifted by {s:g}", s + 5 * rng.normal(size=9)) for s in (1e4, -1e4, 1e8, -1e15, 1e16, 1e30, -1e30)
-    ]
+    rows = [(f"normals, scale {s:g}", s * rng.normal(size=17)) for s in (1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0, 1e3)]
+    rows += [(f"shifted by {s:g}", s + 5 * rng.normal(size=9)) for s in (1e4, -1e4, 1e8, -1e15, 1e16, 1e30, -1e30)]
     rows += [(f"length {n}", 3 * rng.normal(size=n)) for n in (1, 2, 3)]
     rows += [("1000 normals", 4 * rng.normal(size=1000)), ("200 alike", np.full(200, -2.5))]
     rows += [("100 spread evenly", np.linspace(-90, 0, 100))]
     gaps = (8.0, 12.0, -math.log(1e-8), 25.0, 33.0, 40.0, 80.0, 700.0)
     rows += [(f"near one-hot, gap {g:.3g}", np.append(0.5 - g - rng.exponential(size=5), 0.5)) for g in gaps]
     rows += [("1e-8 from one-hot, two entries", np.array([0.0, math.log(1e-8)]))]
-    rows += [
-        ("1e-8 from one-hot, 40 entries", np.append(0.0, math.log(1e-8 / 39) + 0.1 * rng.normal(size=39)))
-    ]
+    rows += [("1e-8 from one-hot, 40 entries", np.append(0.0, math.log(1e-8 / 39) + 0.1 * rng.normal(size=39)))]
     hidden = 2 * rng.normal(size=12)
     hidden[[0, 3, 4, 11]] = -np.inf
     rows += [("some -inf", hidden), ("one that is not -inf", np.array([-np.inf, 1.5, -np.inf]))]

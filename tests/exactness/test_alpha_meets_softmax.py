@@ -78,7 +78,5 @@ def test_a_small_step_in_alpha_moves_little(backend: str, name: str) -> None:
     start = floats(ss.softmax(x))
     for step in STEPS[:8]:
         moved = max(abs(a - b) for a, b in zip(floats(ss.entmax(x, 1 + step)), start, strict=True))
-        assert moved <= 20 * step + bounds.readings("float64"), (
-            f"{ROWS[name]}: {moved} from softmax at 1 + {step}"
-        )
+        assert moved <= 20 * step + bounds.readings("float64"), f"{ROWS[name]}: {moved} from softmax at 1 + {step}"
     assert math.isclose(sum(start), 1, rel_tol=1e-14)

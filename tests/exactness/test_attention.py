@@ -70,9 +70,7 @@ def test_partition(backend: str, dtype: str, name: str) -> None:
                     where = f"{name}, {rows}, head {head}, query {query}"
                     compare.check(f"{where}: count", name, floats(got.count)[head][at], want.count, 0)
                     top = floats(got.max_logit)[head][at]
-                    compare.check(
-                        f"{where}: max_logit", name, top, want.max_logit, 40 * bounds.readings(dtype)
-                    )
+                    compare.check(f"{where}: max_logit", name, top, want.max_logit, 40 * bounds.readings(dtype))
                     for field in FIELDS:
                         _compare_reading(
                             compare,
@@ -84,9 +82,7 @@ def test_partition(backend: str, dtype: str, name: str) -> None:
                         )
 
 
-def _compare_reading(
-    compare: Comparison, where: str, value: float, want: object, field: str, dtype: str
-) -> None:
+def _compare_reading(compare: Comparison, where: str, value: float, want: object, field: str, dtype: str) -> None:
     """A reading of logits that were themselves computed: an error relative to their size is let through."""
     exact, lse = getattr(want, field), want.lse
     size = 1 + (abs(float(want.max_logit)) if mp.isfinite(lse) else 0)
@@ -128,9 +124,7 @@ def test_gradient_readings(backend: str, name: str) -> None:
                 scale = 1 if field in ("advantage", "regret_ratio") else max(1e-3, abs(exact))
                 if mp.isnan(exact):
                     scale = 1
-                compare.check(
-                    f"{where}: {field}", name, value, exact, 20 * bounds.readings("float64") * scale
-                )
+                compare.check(f"{where}: {field}", name, value, exact, 20 * bounds.readings("float64") * scale)
                 if query == 1:
                     value = floats(getattr(few, field))[head][0]
                     compare.check(
@@ -166,9 +160,7 @@ def test_gradient_readings_of_blocked_rows(backend: str) -> None:
 def test_additive_attention(backend: str, dtype: str, name: str) -> None:
     (q, k, v, _), options = heads.passed(name, backend, dtype)
     rng = np.random.default_rng(6)
-    w_q, w_k, v_a = (
-        (rng.normal(size=s) * 32).round() / 32 for s in ((heads.DEPTH, 6), (heads.DEPTH, 6), (6,))
-    )
+    w_q, w_k, v_a = ((rng.normal(size=s) * 32).round() / 32 for s in ((heads.DEPTH, 6), (heads.DEPTH, 6), (6,)))
     weights = [array(w, dtype, backend) for w in (w_q, w_k, v_a)]
     got = floats(ss.additive_attention(q[0], k[0], v[0], *weights, **options))
     raw = attention.additive_products(

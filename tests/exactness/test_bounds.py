@@ -29,3 +29,9 @@ def test_two_ulp_are_two_ulp(dtype: str, value: float) -> None:
     for result, maximum in ((value, 0.0), (0.1, -value), (-value, value)):
         got = bounds.logsumexp(result, maximum, dtype)
         assert got <= 2 * spacing, f"2 ulp of {value} are {2 * spacing}, the bound says {got}"
+
+
+def test_beyond_the_range_there_is_no_small_ulp() -> None:
+    """Where max(x)/T overflows the bound must not fall back to that of a number of size 1."""
+    for result, maximum in ((1e300, float("inf")), (float("-inf"), 0.0)):
+        assert bounds.logsumexp(result, maximum, "float64") >= bounds.logsumexp(1e308, 1e308, "float64")

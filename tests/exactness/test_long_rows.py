@@ -56,18 +56,12 @@ def test_long_row(backend: str, dtype: str, kind: str, temperature: float) -> No
     mean = float((p * d).sum())
     variance = float((p * (d - mean) ** 2).sum())
     with Comparison() as compare:
-        compare.relative(
-            f"{kind}: weight {at}", x[at : at + 1], got[at], p[at], allowed, floor=limits(dtype).floor
-        )
+        compare.relative(f"{kind}: weight {at}", x[at : at + 1], got[at], p[at], allowed, floor=limits(dtype).floor)
         compare.check(f"{kind}: sum", kind, math.fsum(got), 1, bounds.sum_to_one(N, dtype))
         tolerance = bounds.logsumexp(float(lse), float(x.max()) / temperature, dtype)
-        compare.check(
-            f"{kind}: logsumexp", kind, floats(ss.logsumexp(given, temperature=temperature)), lse, tolerance
-        )
+        compare.check(f"{kind}: logsumexp", kind, floats(ss.logsumexp(given, temperature=temperature)), lse, tolerance)
         compare.relative(f"{kind}: entropy", kind, floats(partition.entropy), entropy, bounds.readings(dtype))
-        compare.relative(
-            f"{kind}: trace", kind, floats(partition.jacobian_trace), trace, bounds.readings(dtype)
-        )
+        compare.relative(f"{kind}: trace", kind, floats(partition.jacobian_trace), trace, bounds.readings(dtype))
         if variance:
             tolerance = bounds.variance(mean, variance, dtype)
             compare.relative(f"{kind}: variance", kind, floats(partition.variance), variance, tolerance)

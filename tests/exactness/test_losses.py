@@ -38,8 +38,7 @@ def test_cross_entropy(backend: str, dtype: str, smoothing: float, temperature: 
     tops = [max(map(abs, row)) / temperature for row in exact]
     # The loss is a log weight; smoothing adds the mean of the others, and so one such error more.
     allowed = [
-        (1 + (smoothing > 0)) * bounds.logsumexp(float(w or 0), top, dtype)
-        for w, top in zip(want, tops, strict=True)
+        (1 + (smoothing > 0)) * bounds.logsumexp(float(w or 0), top, dtype) for w, top in zip(want, tops, strict=True)
     ]
     with Comparison() as compare:
         for row, g, w, tolerance in zip(exact, got, want, allowed, strict=True):

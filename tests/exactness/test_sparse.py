@@ -35,9 +35,7 @@ def compare_weights(
         if w >= support:
             assert g > 0, f"{name}: {x!r} has the weight {float(w)} but fell out of the support of {row}"
         elif gap > 1e-3:
-            assert g == 0, (
-                f"{name}: {x!r} lies {float(gap)} below the threshold but has the weight {g} in {row}"
-            )
+            assert g == 0, f"{name}: {x!r} lies {float(gap)} below the threshold but has the weight {g} in {row}"
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -75,9 +73,7 @@ def test_entmax(backend: str, dtype: str, alpha: float) -> None:
                     tau = wanted.tau(row, alpha, temperature)
                     gaps = [tau - (mpf(alpha) - 1) * number(x) / temperature for x in row]
                 got = floats(ss.entmax(array(row, dtype, backend), alpha, temperature=temperature))
-                compare_weights(
-                    compare, f"alpha {alpha}, T {temperature}, {name}", row, got, want, gaps, dtype
-                )
+                compare_weights(compare, f"alpha {alpha}, T {temperature}, {name}", row, got, want, gaps, dtype)
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
@@ -100,14 +96,12 @@ def finite_rows(draw: st.DrawFn) -> tuple[list[float], str, float, float]:
     dtype = draw(st.sampled_from(sorted(WIDTH)))
     finite = st.floats(allow_nan=False, allow_infinity=False, width=WIDTH[dtype])
     row = draw(st.lists(st.one_of(finite, st.floats(-4, 4, width=16)), min_size=1, max_size=12))
-    alpha = draw(
-        st.one_of(st.floats(1, 2), st.sampled_from(ALPHAS), st.floats(0, 52).map(lambda e: 1 + 2.0**-e))
-    )
+    alpha = draw(st.one_of(st.floats(1, 2), st.sampled_from(ALPHAS), st.floats(0, 52).map(lambda e: 1 + 2.0**-e)))
     return row, dtype, alpha, draw(st.sampled_from([0.01, 1.0, 100.0]))
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-@settings(max_examples=400, deadline=None, derandomize=True)
+@settings(max_examples=250, deadline=None, derandomize=True)
 @given(finite_rows())
 def test_no_finite_input_gives_nan(backend: str, drawn: tuple[list[float], str, float, float]) -> None:
     row, dtype, alpha, temperature = drawn
@@ -118,12 +112,10 @@ def test_no_finite_input_gives_nan(backend: str, drawn: tuple[list[float], str, 
     ):
         told = f"{what} of {row} in {dtype} at T {temperature}: got {got}"
         assert all(0 <= g <= 1 for g in got), told
-        assert abs(math.fsum(got) - 1) <= bounds.sum_to_one(len(row), dtype) + len(row) * bounds.support(
-            dtype
-        ), told
+        assert abs(math.fsum(got) - 1) <= bounds.sum_to_one(len(row), dtype) + len(row) * bounds.support(dtype), told
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=150, deadline=None, derandomize=True)
 @given(finite_rows())
 def test_no_finite_input_gives_a_nan_gradient(drawn: tuple[list[float], str, float, float]) -> None:
     row, dtype, alpha, temperature = drawn
@@ -131,9 +123,5 @@ def test_no_finite_input_gives_a_nan_gradient(drawn: tuple[list[float], str, flo
     a = torch.tensor(alpha, dtype=torch.float64, requires_grad=True)
     pull = torch.linspace(-1, 1, len(row), dtype=x.dtype)
     (ss.entmax(x, a, temperature=temperature) * pull).sum().backward()
-    assert torch.isfinite(x.grad).all(), (
-        f"entmax alpha {alpha!r} of {row} in {dtype} at T {temperature}: {x.grad}"
-    )
-    assert torch.isfinite(a.grad), (
-        f"entmax alpha {alpha!r} of {row} in {dtype} at T {temperature}: d alpha {a.grad}"
-    )
+    assert torch.isfinite(x.grad).all(), f"entmax alpha {alpha!r} of {row} in {dtype} at T {temperature}: {x.grad}"
+    assert torch.isfinite(a.grad), f"entmax alpha {alpha!r} of {row} in {dtype} at T {temperature}: d alpha {a.grad}"

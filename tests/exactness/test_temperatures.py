@@ -1,5 +1,7 @@
 """temperature_for and fit_temperature against roots at 35 digits, and against scipy.optimize."""
 
+import functools
+
 import numpy as np
 import pytest
 import torch
@@ -20,6 +22,7 @@ ROWS = {
     "tied": (1.0, 1.0, 0.0, -2.0),
     "hidden": (0.5, float("-inf"), 2.0, -1.0),
 }
+temperature_for = functools.cache(temperatures.temperature_for)
 SHARES = (1e-6, 0.01, 0.3, 0.7, 0.99)  # of the way from the coldest to the hottest entropy or peak
 
 
@@ -36,7 +39,7 @@ def test_temperature_for(backend: str, dtype: str, name: str, target: str) -> No
     with Comparison() as compare:
         for share in SHARES:
             goal = float(cold + share * (hot - cold))
-            want = temperatures.temperature_for(row, **{target: goal})
+            want = temperature_for(tuple(row), **{target: goal})
             got = floats(ss.temperature_for(x, **{target: goal}))
             assert len(got) == 1, f"the axis must be kept, but {got} came"
             # d entropy / d log T is the variance of x/T, d log peak / d log T the mean of (x - m)/T: where
@@ -61,21 +64,25 @@ def patients() -> tuple[np.ndarray, np.ndarray]:
     return 3.0 * logits, answers
 
 
+@functools.cache
+def fit_temperature() -> temperatures.Calibration:
+    logits, answers = patients()
+    return temperatures.fit_temperature(logits.tolist(), answers.tolist())
+
+
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_fit_temperature(backend: str) -> None:
     logits, answers = patients()
     x = array(logits, "float64", backend)
     got = ss.fit_temperature(x, torch.from_numpy(answers) if backend == "torch" else answers)
-    want = temperatures.fit_temperature(logits.tolist(), answers.tolist())
+    want = fit_temperature()
     with Comparison() as compare:
         # The place of a minimum has no bound of its own: 1e-8 tells a root of the slope from a blind search.
         compare.relative("temperature", "60 x 4 logits", float(got.temperature), want.temperature, 1e-8)
         for field in ("nll_before", "nll_after"):
             value, exact = float(getattr(got, field)), getattr(want, field)
             compare.relative(field, "60 x 4 logits", value, exact, bounds.readings("float64"))
-        compare.check(
-            "ece_before", "60 x 4 logits", float(got.ece_before), want.ece_before, bounds.readings("float64")
-        )
+        compare.check("ece_before", "60 x 4 logits", float(got.ece_before), want.ece_before, bounds.readings("float64"))
         compare.check("ece_after", "60 x 4 logits", float(got.ece_after), want.ece_after, 1e-8)
 
 

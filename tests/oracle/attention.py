@@ -28,14 +28,11 @@ def products(q: Matrix, k: Matrix, scale: Number) -> list[list[mpf]]:
     """The products scale * q_i . k_j, before cap and mask."""
     with mp.workdps(max(mp.dps, rows.DIGITS + 20)):
         return [
-            [exact(scale) * mp.fsum(exact(a) * exact(b) for a, b in zip(qi, kj, strict=True)) for kj in k]
-            for qi in q
+            [exact(scale) * mp.fsum(exact(a) * exact(b) for a, b in zip(qi, kj, strict=True)) for kj in k] for qi in q
         ]
 
 
-def additive_products(
-    q: Matrix, k: Matrix, w_q: Matrix, w_k: Matrix, v_a: Sequence[Number]
-) -> list[list[mpf]]:
+def additive_products(q: Matrix, k: Matrix, w_q: Matrix, w_k: Matrix, v_a: Sequence[Number]) -> list[list[mpf]]:
     """The products v_a . tanh(q_i W_q + k_j W_k) of additive attention."""
 
     def times(x: Sequence[Number], w: Matrix, h: int) -> mpf:
@@ -43,10 +40,7 @@ def additive_products(
 
     with mp.workdps(max(mp.dps, rows.DIGITS + 20)):
         return [
-            [
-                mp.fsum(exact(a) * mp.tanh(times(qi, w_q, h) + times(kj, w_k, h)) for h, a in enumerate(v_a))
-                for kj in k
-            ]
+            [mp.fsum(exact(a) * mp.tanh(times(qi, w_q, h) + times(kj, w_k, h)) for h, a in enumerate(v_a)) for kj in k]
             for qi in q
         ]
 
@@ -90,10 +84,7 @@ def outputs(raw: Matrix, v: Matrix, options: Options) -> list[list[mpf]]:
     with mp.workdps(max(mp.dps, rows.DIGITS + 20)):
         weights = [key_weights(i, row, options, options.sink)[: len(v)] for i, row in enumerate(raw)]
         width = len(v[0])
-        return [
-            [mp.fsum(w * exact(vj[d]) for w, vj in zip(p, v, strict=True)) for d in range(width)]
-            for p in weights
-        ]
+        return [[mp.fsum(w * exact(vj[d]) for w, vj in zip(p, v, strict=True)) for d in range(width)] for p in weights]
 
 
 def partition(i: int, raw: Sequence[Number], options: Options) -> readings.Readings:

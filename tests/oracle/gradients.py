@@ -30,9 +30,7 @@ def gradient_readings(
     sunk = options.sink is not None
 
     def pull(p: list[mpf]) -> mpf:
-        return mp.fsum(
-            p[j] * exact(g) * exact(v[j][d]) for j in range(len(raw)) for d, g in enumerate(grad_output)
-        )
+        return mp.fsum(p[j] * exact(g) * exact(v[j][d]) for j in range(len(raw)) for d, g in enumerate(grad_output))
 
     def loss(values: list[mpf]) -> mpf:
         return pull(attention.key_weights(i, values[: len(raw)], options, values[-1] if sunk else None))

@@ -17,9 +17,7 @@ def _bisect(f: Callable[[mpf], mpf], low: mpf, high: mpf) -> mpf:
     return (low + high) / 2
 
 
-def temperature_for(
-    x: Row, entropy: Number | None = None, peak: Number | None = None, visible: Visible = None
-) -> mpf:
+def temperature_for(x: Row, entropy: Number | None = None, peak: Number | None = None, visible: Visible = None) -> mpf:
     """The temperature at which the row has that entropy or that peak weight; NaN where none does."""
     seen = [exact(v) for v, s in zip(x, rows.shown(x, visible), strict=True) if s]
     n, ties = len(seen), seen.count(max(seen))
@@ -55,9 +53,7 @@ def fit_temperature(logits: Sequence[Row], labels: Sequence[int]) -> Calibration
     def slope(log_beta: mpf) -> mpf:
         t = mp.exp(-log_beta)
         return mp.fsum(
-            mp.fsum(
-                w * (exact(v) - exact(row[label])) for w, v in zip(rows.weights(row, t), row, strict=True)
-            )
+            mp.fsum(w * (exact(v) - exact(row[label])) for w, v in zip(rows.weights(row, t), row, strict=True))
             for row, label in zip(logits, labels, strict=True)
         )
 
@@ -68,9 +64,7 @@ def fit_temperature(logits: Sequence[Row], labels: Sequence[int]) -> Calibration
         return Calibration(best, nll[0], nll[1], ece[0], ece[1])
 
 
-def calibration_error(
-    logits: Sequence[Row], labels: Sequence[int], temperature: Number = 1, bins: int = 15
-) -> mpf:
+def calibration_error(logits: Sequence[Row], labels: Sequence[int], temperature: Number = 1, bins: int = 15) -> mpf:
     """The expected calibration error: |accuracy - confidence| per bin (low, high], weighted by its share."""
     gaps = [mpf(0)] * bins
     for row, label in zip(logits, labels, strict=True):

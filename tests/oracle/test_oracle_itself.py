@@ -175,9 +175,7 @@ def test_temperatures_known_by_hand() -> None:
     with mp.workdps(50):
         near(temperatures.temperature_for([0.0, 6.0], peak=0.75), 6 / mp.log(3))
         for t in (0.25, 1.0, 40.0):
-            near(
-                temperatures.temperature_for(ROW, entropy=readings.partition(ROW, t).entropy), t, mpf("1e-30")
-            )
+            near(temperatures.temperature_for(ROW, entropy=readings.partition(ROW, t).entropy), t, mpf("1e-30"))
     assert mp.isnan(temperatures.temperature_for([0.0, 0.0, -1.0], peak=0.6))
     assert mp.isnan(temperatures.temperature_for(ROW, entropy=2.0))
     # Three of four right, all of the same gap: the best confidence is 3/4, with no error of calibration left.
