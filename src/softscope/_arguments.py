@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import numbers
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +23,7 @@ def number(value: object, name: str, rule: str = "a real number") -> float:
     if not is_number(value):
         raise TypeError(f"{name} must be {rule}, but {_short(value)} came; pass a number")
     result = float(value)  # type: ignore[arg-type]
-    if math.isnan(result):
+    if result != result:  # NaN; math.isnan would break a graph once a number changes between calls
         raise ValueError(f"{name} must be {rule}, but nan came; pass a number")
     return result
 

@@ -1,8 +1,12 @@
-"""Numbers that this room takes: positive ones, and those in a range; the rest is `softscope._arguments`."""
+"""What this room asks of its arguments beyond `softscope._arguments`."""
 
 import math
 
+import torch
+from torch import Tensor
+
 from softscope._arguments import number
+from softscope._arrays import tracing
 
 
 def positive(value: object, name: str, fix: str, *, rule: str = "a positive number") -> float:
@@ -19,3 +23,22 @@ def between(value: object, name: str, low: float, high: float, fix: str) -> floa
     if not low <= result <= high:
         raise ValueError(f"{name} must lie in [{low}, {high}], but {value} came; {fix}")
     return result
+
+
+def a_generator(value: object) -> torch.Generator:
+    """The value, if it is a torch generator."""
+    if not isinstance(value, torch.Generator):
+        raise TypeError(
+            f"generator must be a torch.Generator, but {type(value).__name__} came; "
+            f"pass torch.Generator().manual_seed(0)"
+        )
+    return value
+
+
+def tokens_below(tokens: Tensor, name: str, vocabulary: int) -> None:
+    """Tokens must be in the model's vocabulary; an embedding alone says "index out of range in self"."""
+    if not tracing() and bool(((tokens < 0) | (tokens >= vocabulary)).any()):
+        raise ValueError(
+            f"{name} must be tokens in [0, {vocabulary}), but they reach from {int(tokens.min())} to "
+            f"{int(tokens.max())}; build the model with the task's vocabulary (copying: plus 1, for the delimiter)"
+        )

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from softscope._arguments import whole_number
+from softscope.tasks._checks import a_generator
 from softscope.tasks.batch import IGNORED
 
 
@@ -32,9 +33,7 @@ class CopyBatch:
         return self.target
 
 
-def copy_batch(
-    batch: int, *, length: int = 16, vocabulary: int = 16, generator: torch.Generator
-) -> CopyBatch:
+def copy_batch(batch: int, *, length: int = 16, vocabulary: int = 16, generator: torch.Generator) -> CopyBatch:
     """A batch of `batch` sequences `x`, to be copied by a causal model with `vocabulary + 1` tokens.
 
         tokens = x_0 … x_(length−1) · delimiter · x_0 … x_(length−2)
@@ -56,7 +55,8 @@ def copy_batch(
     """
     batch, length = whole_number(batch, "batch", 1), whole_number(length, "length", 1)
     vocabulary = whole_number(vocabulary, "vocabulary", 1)
-    sequence = torch.randint(vocabulary, (batch, length), generator=generator, device=generator.device)
+    device = a_generator(generator).device
+    sequence = torch.randint(vocabulary, (batch, length), generator=generator, device=device)
     delimiter = torch.full_like(sequence[:, :1], vocabulary)
     nothing = torch.full_like(sequence, IGNORED)
     return CopyBatch(

@@ -52,6 +52,11 @@ class Attention(nn.Module):
     def __init__(self, d: int, *, heads: int, options: AttentionOptions, generator: torch.Generator) -> None:
         super().__init__()
         d, heads = whole_number(d, "d", 1), whole_number(heads, "heads", 1)
+        if not isinstance(options, AttentionOptions):
+            raise TypeError(
+                f"options must be AttentionOptions, but {type(options).__name__} came; "
+                f"pass AttentionOptions(scale=1.0) or the like"
+            )
         if d % heads:
             raise ValueError(
                 f"heads must divide d, but heads={heads} and d={d} came; "

@@ -5,6 +5,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from softscope._arguments import whole_number
+from softscope.tasks._checks import tokens_below
 from softscope.tasks.layer import Attention, seeded_embedding, seeded_linear
 from softscope.tasks.options import AttentionOptions
 
@@ -43,7 +44,7 @@ class RecallModel(nn.Module):
         seed: int = 0,
     ) -> None:
         super().__init__()
-        vocabulary = whole_number(vocabulary, "vocabulary", 1)
+        self.vocabulary = vocabulary = whole_number(vocabulary, "vocabulary", 1)
         generator = torch.Generator().manual_seed(seed)
         options = AttentionOptions() if options is None else options
         self.attention = Attention(d, heads=heads, options=options, generator=generator)
@@ -53,6 +54,8 @@ class RecallModel(nn.Module):
 
     def forward(self, keys: Tensor, values: Tensor, query: Tensor) -> Tensor:
         """Logits over the value tokens, (batch, queries, vocabulary)."""
+        for name, tokens in (("keys", keys), ("values", values), ("query", query)):
+            tokens_below(tokens, name, self.vocabulary)
         read = self.attention(self.key_table(query), self.key_table(keys), self.value_table(values))
         logits: Tensor = self.readout(read)
         return logits
@@ -110,7 +113,7 @@ class SmallTransformer(nn.Module):
         seed: int = 0,
     ) -> None:
         super().__init__()
-        vocabulary = whole_number(vocabulary, "vocabulary", 1)
+        self.vocabulary = vocabulary = whole_number(vocabulary, "vocabulary", 1)
         self.length = whole_number(length, "length", 1)
         layers = whole_number(layers, "layers", 1)
         d = whole_number(d, "d", 1)
@@ -130,6 +133,7 @@ class SmallTransformer(nn.Module):
                 f"tokens must have at most length={self.length} positions, but {n} came; "
                 f"shorten the sequences or build the model with a larger length"
             )
+        tokens_below(tokens, "tokens", self.vocabulary)
         x = self.token_table(tokens) + self.position_table.weight[:n]
         for block in self.blocks:
             x = block(x)

@@ -60,8 +60,7 @@ class AttentionOptions:
         alpha_number(self.alpha)
         if self.sink is not None and self.alpha != 1:
             raise ValueError(
-                f"sink needs alpha = 1, but sink={self.sink} and alpha={self.alpha} came; "
-                f"leave one of them out"
+                f"sink needs alpha = 1, but sink={self.sink} and alpha={self.alpha} came; leave one of them out"
             )
         positive(self.init_gain, "init_gain", "1.0 starts q and k with unit variance")
 

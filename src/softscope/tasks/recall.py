@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from softscope._arguments import whole_number
-from softscope.tasks._checks import between
+from softscope.tasks._checks import a_generator, between
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +77,7 @@ def recall_batch(
             f"but pairs={pairs} and vocabulary={vocabulary} came; show fewer pairs or enlarge the vocabulary"
         )
     noise = between(noise, "noise", 0, 1, "0.3 makes 30% of the labels random")
-    device = generator.device
+    device = a_generator(generator).device
 
     def tokens(high: int, *shape: int) -> Tensor:
         return torch.randint(high, shape, generator=generator, device=device)

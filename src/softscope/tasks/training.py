@@ -38,7 +38,7 @@ class History:
 
     def recent_accuracy(self, steps: int = 20) -> float:
         """The mean accuracy of the last `steps` steps: one batch alone is a noisy measurement."""
-        last = self.accuracy[-steps:]
+        last = self.accuracy[-whole_number(steps, "steps", 1) :]
         return sum(last) / len(last)
 
 
@@ -71,9 +71,10 @@ def train(
     Examples:
         >>> from softscope.tasks import RecallModel, recall_batch
         >>> model = RecallModel(d=32, vocabulary=4)
-        >>> history = train(model, lambda g: recall_batch(16, pairs=4, generator=g), steps=100)
-        >>> history.accuracy[0] < 0.6, history.recent_accuracy() > 0.95
-        (True, True)
+        >>> batches = lambda generator: recall_batch(8, pairs=4, generator=generator)
+        >>> history = train(model, batches, steps=8, learning_rate=1e-2)
+        >>> history.loss[-1] < history.loss[0], history.stopped_at
+        (True, None)
     """
     steps = whole_number(steps, "steps", 1)
     learning_rate = positive(learning_rate, "learning_rate", "1e-3 suits the models here")
