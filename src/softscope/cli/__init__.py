@@ -1,0 +1,5 @@
+"""The command line: `softscope explain`, `softscope tour`, `softscope env`."""
+
+from softscope.cli.program import main
+
+__all__ = ["main"]

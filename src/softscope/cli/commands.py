@@ -1,0 +1,102 @@
+"""What a command is: its options and examples, from which both the parser and the help are made."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import re
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from softscope.cli import language
+from softscope.cli.problems import UsageError, shown
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+# Each is a module with a `COMMAND` and a `run(Arguments, Console)`, imported when it is called. Words:
+# `NAME.summary`, `NAME.description`.
+COMMANDS = {
+    "explain": "softscope.cli.explain",
+    "tour": "softscope.cli.tour",
+    "env": "softscope.cli.env",
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Option:
+    """One option: its flags, the words that explain it, and for an option with a value how to read that."""
+
+    flags: tuple[str, ...]
+    words: str
+    metavar: str = ""
+    parse: Callable[[str], Any] = str
+    default: Any = None
+
+    @property
+    def name(self) -> str:
+        """The attribute that holds its value."""
+        return self.flags[0].lstrip("-").replace("-", "_")
+
+
+@dataclasses.dataclass(frozen=True)
+class Command:
+    """One command; `arguments` and `examples` are pairs of what is typed and the words that explain it."""
+
+    name: str
+    usage: str
+    arguments: tuple[tuple[str, str], ...] = ()
+    options: tuple[Option, ...] = ()
+    examples: tuple[tuple[str, str], ...] = ()
+
+
+LANG = Option(("--lang",), "option.lang", "zh|en", language.checked)
+HELP = Option(("--help", "-h"), "option.help")
+
+
+@dataclasses.dataclass(frozen=True)
+class Arguments:
+    """What was typed after the command: the values of its options, and the rest in its order."""
+
+    options: argparse.Namespace
+    rest: list[str]
+
+
+class _Parser(argparse.ArgumentParser):
+    """argparse, with its errors as problems that speak both languages."""
+
+    def error(self, message: str) -> NoReturn:
+        option, _, reason = message.removeprefix("argument ").partition(": ")
+        if reason == "expected one argument":
+            raise UsageError("option.value", option=option)
+        raise UsageError("option.wrong", message=shown(message))
+
+
+def parse(command: Command, argv: Sequence[str]) -> Arguments:
+    """The arguments of a command. Numbers, negative ones too, and options may come in any order.
+
+    argparse sees only the options: given positional arguments as well, it would refuse those that follow an
+    option, and take -1e5 for an option.
+    """
+    parser = _Parser(add_help=False, allow_abbrev=False)
+    for option in command.options:
+        if option.metavar:
+            parser.add_argument(*option.flags, dest=option.name, type=option.parse, default=option.default)
+        else:
+            parser.add_argument(*option.flags, dest=option.name, action="store_true")
+    options, rest = parser.parse_known_args([_shielded(word) for word in argv])
+    rest = [word.strip() for word in rest if word != "--"]
+    for word in rest:
+        if word.startswith("-") and word != "-" and _shielded(word) == word:
+            raise UsageError("option.unknown", option=shown(word.partition("=")[0]), command=command.name)
+    if rest and not command.arguments:
+        raise UsageError("argument.unexpected", argument=shown(rest[0]), command=command.name)
+    return Arguments(options, rest)
+
+
+def _shielded(word: str) -> str:
+    """A negative number with a blank before it, which keeps argparse from taking it for an option.
+
+    >>> _shielded("-1e5"), _shielded("-.5"), _shielded("-inf"), _shielded("-T"), _shielded("3")
+    (' -1e5', ' -.5', ' -inf', '-T', '3')
+    """
+    return " " + word if re.match(r"-(\.?\d|inf|nan)", word, re.IGNORECASE) else word

@@ -1,0 +1,86 @@
+"""Where the text goes: its language, width and colours, and what characters it can bear."""
+
+from __future__ import annotations
+
+import dataclasses
+import shutil
+from typing import TYPE_CHECKING, Any, TextIO
+
+from softscope.cli import language
+from softscope.cli.layout import wrap
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_NARROWEST, _WIDEST = 40, 100  # below it a table cannot stand, beyond it a paragraph cannot be read
+_STYLES = {"bold": "1", "dim": "2", "bar": "36", "negative": "31", "code": "32"}
+# For streams that cannot bear the sign on the left (an ASCII locale, an old Windows code page).
+_PLAIN = str.maketrans(
+    {"−": "-", "–": "-", "→": "->", "·": "*", "×": "x", "√": "sqrt ", "Σ": "sum ", "≤": "<=", "…": "...", "²": "^2"}
+)  # fmt: skip
+
+
+@dataclasses.dataclass(frozen=True)
+class Console:
+    """A stream to write to, and how."""
+
+    stream: TextIO | None  # None where there is no stdout at all
+    lang: language.Lang
+    width: int = 80
+    colour: bool = False
+    blocks: bool = True
+
+    @classmethod
+    def of(cls, stream: TextIO | None, environ: Mapping[str, str], lang: language.Lang | None = None) -> Console:
+        """The console for a stream: colours only on a terminal, Chinese only where it can be written."""
+        wanted = lang or language.of_locale(environ)
+        if wanted == "zh" and not _bears(stream, "权"):
+            wanted = "en"
+        columns = shutil.get_terminal_size((80, 24)).columns
+        return cls(
+            stream,
+            wanted,
+            min(max(columns, _NARROWEST), _WIDEST),
+            _coloured(stream, environ),
+            _bears(stream, "█▏░"),
+        )
+
+    def say(self, key: str, **values: Any) -> str:
+        """The words `key` in the console's language."""
+        return language.say(self.lang, key, **values)
+
+    def write(self, text: str = "") -> None:
+        """One line, or several."""
+        if self.stream is None:
+            return
+        if not _bears(self.stream, text):
+            encoding = self.stream.encoding or "ascii"
+            text = text.translate(_PLAIN).encode(encoding, "replace").decode(encoding)
+        self.stream.write(text + "\n")
+
+    def paragraph(self, text: str, first: str = "  ", rest: str | None = None) -> None:
+        """Text wrapped to the console's width."""
+        for line in wrap(text, self.width, first, rest):
+            self.write(line)
+
+    def paint(self, text: str, style: str) -> str:
+        """The text in a style, where there are colours."""
+        return f"\x1b[{_STYLES[style]}m{text}\x1b[0m" if self.colour and text else text
+
+
+def _bears(stream: TextIO | None, text: str) -> bool:
+    encoding = getattr(stream, "encoding", None) or "utf-8"
+    try:
+        text.encode(encoding)
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True
+
+
+def _coloured(stream: TextIO | None, environ: Mapping[str, str]) -> bool:
+    """NO_COLOR forbids, FORCE_COLOR demands, else a terminal decides."""
+    if environ.get("NO_COLOR") or stream is None:
+        return False
+    if environ.get("FORCE_COLOR", "0") not in ("", "0"):
+        return True
+    return stream.isatty() and environ.get("TERM") != "dumb"

@@ -1,0 +1,48 @@
+"""`softscope env`: the versions that a bug report needs, and nothing that names a person or a place."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import platform
+from typing import TYPE_CHECKING
+
+from softscope.cli.commands import HELP, LANG, Arguments, Command
+from softscope.cli.layout import pad
+
+if TYPE_CHECKING:
+    from softscope.cli.console import Console
+
+COMMAND = Command(name="env", usage="softscope env [--lang zh|en]", options=(LANG, HELP))
+
+
+def run(_: Arguments, console: Console) -> None:
+    """Print the versions. Names stay English in both languages: the reader is the one who gets the report."""
+    facts = versions()
+    columns = max(map(len, facts)) + 2
+    for name, value in facts.items():
+        console.write(pad(name, columns) + value)
+
+
+def versions() -> dict[str, str]:
+    """Name and version of all that decides what the library computes."""
+    import softscope
+    from softscope import _engine
+
+    # Not platform.platform(): kernel releases carry names that people gave them.
+    libc = " ".join(part for part in platform.libc_ver() if part)
+    return {
+        "softscope": softscope.__version__,
+        "python": f"{platform.python_version()} ({platform.python_implementation()})",
+        "numpy": _installed("numpy"),
+        "torch": _installed("torch"),
+        "platform": ", ".join(part for part in (platform.system(), platform.machine(), libc) if part),
+        "engine": f"{_engine.isa()} (of {', '.join(_engine.isas())})",
+    }
+
+
+def _installed(package: str) -> str:
+    """The version of a package, without importing it."""
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return "not installed"

@@ -1,0 +1,98 @@
+"""The maps that --map names: those of the library, and its rivals for comparison."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import softscope
+from softscope.cli.explain import rivals
+from softscope.cli.problems import UsageError, shown
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Array = np.ndarray[Any, Any]
+
+CHOICES = ("softmax", "sparsemax", "entmax:A", *rivals.RIVALS)
+
+
+@dataclasses.dataclass(frozen=True)
+class Map:
+    """A map from logits to weights along the last axis, and how each weight answers to its own logit.
+
+    `response(logits, weights, T)` is ∂s_i/∂z_i with z = x/T; a T near 0 cannot make it overflow, as it can ∂s/∂x.
+    """
+
+    name: str
+    weights: Callable[[Array, float], Array]
+    response: Callable[[Array, Array, float], Array]
+    alpha: float | None = None
+    in_library: bool = True
+
+    @property
+    def title(self) -> str:
+        """As --map names it."""
+        return f"entmax:{self.alpha:g}" if self.name == "entmax" else self.name
+
+    @property
+    def logistic(self) -> bool:
+        """Whether its response is s(1−s)."""
+        return self.name in ("softmax", "sigmoid") or self.alpha == 1.0
+
+
+def named(text: str) -> Map:
+    """The map called so; `entmax:1.5` carries its alpha, and `entmax` alone has that of the library.
+
+    >>> named("entmax:1.25").alpha, named("relu").in_library
+    (1.25, False)
+    """
+    name, colon, parameter = text.partition(":")
+    if name == "entmax":
+        return _entmax(name, _alpha(parameter) if colon else 1.5)
+    if not colon and name == "softmax":
+        return dataclasses.replace(
+            _entmax(name, 1.0), weights=lambda x, T: np.asarray(softscope.softmax(x, temperature=T))
+        )
+    if not colon and name == "sparsemax":
+        return _entmax(name, 2.0)
+    if not colon and name in rivals.RIVALS:
+        return Map(name, *rivals.RIVALS[name], in_library=False)
+    raise UsageError("map.unknown", value=shown(text), known=", ".join(CHOICES))
+
+
+def _entmax(name: str, alpha: float) -> Map:
+    return Map(
+        name,
+        lambda x, T: np.asarray(softscope.entmax(x, alpha, temperature=T)),
+        lambda _, s, __: diagonal(s, alpha),
+        alpha,
+    )
+
+
+def _alpha(text: str) -> float:
+    try:
+        alpha = float(text)
+    except ValueError:
+        alpha = float("nan")
+    if not 1.0 <= alpha <= 2.0:
+        raise UsageError("alpha.wrong", value=shown(text))
+    return alpha
+
+
+def diagonal(s: Array, alpha: float) -> Array:
+    """The diagonal of the Jacobian diag(g) − g gᵀ/Σg, g = s^(2−α) on the support; for softmax s(1−s).
+
+    `softscope.jacobian` would form all n² of it, for a diagonal.
+
+    >>> diagonal(np.array([0.5, 0.25, 0.25]), 1.0), diagonal(np.array([0.75, 0.25, 0.0]), 2.0)
+    (array([0.25  , 0.1875, 0.1875]), array([0.5, 0.5, 0. ]))
+    """
+    g = np.where(s > 0.0, s, 1.0) ** (2.0 - alpha) * (s > 0.0)
+    total = np.sum(g)
+    others = total - g
+    top = int(np.argmax(g))
+    others[top] = np.sum(np.delete(g, top))  # near one-hot the difference would cancel
+    return np.asarray(g * others / total)

@@ -1,0 +1,62 @@
+"""Which language to speak: what --lang says, else the locale's."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from softscope.cli.problems import UsageError, shown
+from softscope.cli.words import WORDS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+Lang = Literal["en", "zh"]
+LANGS: tuple[Lang, ...] = get_args(Lang)
+
+
+def of_locale(environ: Mapping[str, str]) -> Lang:
+    """The language of the first variable that is set, in the order that POSIX gives them.
+
+    >>> of_locale({"LANG": "zh_CN.UTF-8"}), of_locale({"LC_ALL": "C", "LANG": "zh_CN.UTF-8"}), of_locale({})
+    ('zh', 'en', 'en')
+    """
+    for name in ("LC_ALL", "LC_MESSAGES", "LANG"):
+        if environ.get(name):
+            return "zh" if environ[name].lower().startswith(("zh", "chinese")) else "en"
+    return "en"
+
+
+def asked_for(argv: Sequence[str]) -> Lang | None:
+    """The language that --lang names; needed before the parser is, because the parser's errors speak it too.
+
+    >>> asked_for(["explain", "1", "--lang", "zh"]), asked_for(["--lang=en"]), asked_for(["--lang", "fr"])
+    ('zh', 'en', None)
+    """
+    found: Lang | None = None
+    for i, word in enumerate(argv):
+        name, equals, value = word.partition("=")
+        if name == "--lang":
+            value = value if equals else "".join(argv[i + 1 : i + 2])
+            found = next((lang for lang in LANGS if lang == value), found)
+    return found
+
+
+def checked(value: str) -> Lang:
+    """The value of --lang.
+
+    >>> checked("zh")
+    'zh'
+    """
+    for lang in LANGS:
+        if value == lang:
+            return lang
+    raise UsageError("lang.unknown", value=shown(value))
+
+
+def say(lang: Lang, key: str, **values: Any) -> str:
+    """The words `key` in the language, with the values filled in.
+
+    >>> say("en", "source.file", name="x.npy"), say("zh", "source.file", name="x.npy")
+    (' from x.npy', '，来自 x.npy')
+    """
+    return WORDS[key][LANGS.index(lang)].format(**values)

@@ -1,0 +1,26 @@
+"""What the user can mend: one line on stderr, exit code 2."""
+
+from __future__ import annotations
+
+from typing import Any
+
+_LONGEST = 60  # characters of the user's own text that one line can bear
+
+
+class UsageError(Exception):
+    """A mistake in the command or in what it reads, told by the sentence `key` of the words."""
+
+    def __init__(self, key: str, **values: Any) -> None:
+        super().__init__(key)
+        self.key = key
+        self.values = values
+
+
+def shown(text: object) -> str:
+    r"""The user's own text, short and on one line whatever it holds.
+
+    >>> shown("2,5x"), shown("a\nb\x1b[31m"), len(shown("x" * 1000))
+    ('2,5x', 'a\\nb\\x1b[31m', 60)
+    """
+    safe = "".join(c if c.isprintable() else c.encode("unicode_escape", "replace").decode() for c in str(text))
+    return safe if len(safe) <= _LONGEST else safe[: _LONGEST - 1] + "…"

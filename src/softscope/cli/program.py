@@ -1,0 +1,99 @@
+"""`softscope`: finds the command, runs it, and turns what goes wrong into one line and an exit code."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import os
+import sys
+from typing import TYPE_CHECKING, TextIO
+
+from softscope.cli import help as _help
+from softscope.cli import language
+from softscope.cli.commands import COMMANDS, HELP, LANG, Command, Option, parse
+from softscope.cli.console import Console
+from softscope.cli.problems import UsageError, shown
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+FINE, WRONG, INTERRUPTED = 0, 2, 130
+
+_WHOLE = Command(
+    name="softscope",
+    usage="softscope [OPTIONS] COMMAND [...]",
+    options=(Option(("--version",), "option.version"), LANG, HELP),
+    examples=(
+        ("softscope tour", "softscope.example.tour"),
+        ("softscope explain 2.0 2.1 2.2 --temperature 0.5", "softscope.example.explain"),
+        ("softscope explain --help", "softscope.example.help"),
+    ),
+)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; 0 when all is fine, 2 for a wrong use or an unreadable or unwritable file."""
+    argv = sys.argv[1:] if argv is None else argv
+    lang = language.asked_for(argv)
+    try:
+        _run(argv, Console.of(sys.stdout, os.environ, lang))
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except UsageError as problem:
+        return _complain(problem, lang)
+    except BrokenPipeError:  # the reader has seen enough, as in `softscope tour | head -1`
+        _forget(sys.stdout)
+    except OSError as error:  # reading turns its own into problems: this is the disk under stdout
+        _forget(sys.stdout)
+        return _complain(UsageError("write.failed", reason=error.strerror or type(error).__name__), lang)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    return FINE
+
+
+def _run(argv: Sequence[str], console: Console) -> None:
+    before, after = _divided(argv)
+    options = parse(_WHOLE, before).options
+    if options.version:
+        import softscope
+
+        console.write(f"softscope {softscope.__version__}")
+        return
+    if options.help or not after:
+        _help.show(_WHOLE, console)
+        return
+    if after[0] not in COMMANDS:
+        raise UsageError("command.unknown", command=shown(after[0]), known=", ".join(COMMANDS))
+    module = importlib.import_module(COMMANDS[after[0]])
+    arguments = parse(module.COMMAND, after[1:])
+    if arguments.options.help:
+        _help.show(module.COMMAND, console)
+    else:
+        module.run(arguments, console)
+
+
+def _divided(argv: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
+    """The options of `softscope` itself, and the command with what belongs to it.
+
+    >>> _divided(["--lang", "zh", "explain", "1", "--lang", "en"])
+    (['--lang', 'zh'], ['explain', '1', '--lang', 'en'])
+    """
+    i = 0
+    while i < len(argv) and argv[i].startswith("-"):
+        i += 2 if argv[i] == "--lang" else 1
+    return argv[:i], argv[i:]
+
+
+def _complain(problem: UsageError, lang: language.Lang | None) -> int:
+    console = Console.of(sys.stderr, os.environ, lang)
+    with contextlib.suppress(OSError):
+        console.write("softscope: " + console.say(problem.key, **problem.values))
+    return WRONG
+
+
+def _forget(stream: TextIO) -> None:
+    """Send what is still unwritten nowhere, or Python would try again at its end, and complain."""
+    with contextlib.suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)

@@ -1,0 +1,97 @@
+"""Running commands: in this process, and as a program of their own."""
+
+import dataclasses
+import io
+import json
+import math
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import unicodedata
+
+import pytest
+
+from softscope.cli import main
+
+LANGS = ("en", "zh")
+MAPS = ("softmax", "sparsemax", "entmax:1.5", "entmax:1.2", "entmax:1", "linear", "relu", "sigmoid", "hardmax")
+RIVALS = ("linear", "relu", "sigmoid", "hardmax")
+MODULE = (sys.executable, "-m", "softscope.cli")
+
+
+@dataclasses.dataclass
+class Runner:
+    """Calls main() with a clean environment; stdout, stderr and the exit code are kept apart."""
+
+    capsys: pytest.CaptureFixture
+    monkeypatch: pytest.MonkeyPatch
+
+    def __call__(self, *words, stdin=None):
+        data = stdin.encode() if isinstance(stdin, str) else stdin
+        stream = Terminal() if data is None else io.TextIOWrapper(io.BytesIO(data), encoding="utf-8")
+        self.monkeypatch.setattr(sys, "stdin", stream)
+        code = main([str(word) for word in words])
+        out, err = self.capsys.readouterr()
+        return code, out, err
+
+    def json(self, *words, stdin=None):
+        code, out, err = self(words[0], "--format", "json", *words[1:], stdin=stdin)
+        assert (code, err) == (0, "")
+        return json.loads(out, parse_constant=_no_constant)
+
+    def text(self, *words, stdin=None):
+        code, out, err = self(*words, stdin=stdin)
+        assert (code, err) == (0, ""), err
+        return out
+
+
+class Terminal(io.StringIO):
+    """A standard input at which a person sits: nothing must be read from it."""
+
+    def isatty(self):
+        return True
+
+    def read(self, *_):
+        raise AssertionError("waits for a terminal")
+
+
+def _no_constant(name):
+    raise AssertionError(f"{name} is not JSON")
+
+
+def environment(**changes):
+    """This process's environment without what decides language, colour and width."""
+    ours = {"LC_ALL", "LC_MESSAGES", "LANG", "NO_COLOR", "FORCE_COLOR", "COLUMNS", "PYTHONIOENCODING"}
+    kept = {name: value for name, value in os.environ.items() if name not in ours}
+    return kept | {"LANG": "C.UTF-8", "TERM": "xterm"} | changes
+
+
+def program(*words, command=MODULE, **options):
+    """The finished process; text in UTF-8."""
+    env = environment(**options.pop("env", {}))
+    options = {"stdin": subprocess.DEVNULL} | options if "input" not in options else options
+    return subprocess.run(
+        [*command, *words], env=env, capture_output=True, encoding="utf-8", timeout=60, check=False, **options
+    )
+
+
+def script():
+    """The installed `softscope`."""
+    found = shutil.which("softscope", path=str(pathlib.Path(sys.executable).parent))
+    if found is None:
+        pytest.skip("the softscope script is not installed here; `pip install -e .` installs it")
+    return found
+
+
+def columns(line):
+    """How wide a terminal draws the line."""
+    return sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in line)
+
+
+def softmax(x, T=1.0):
+    """The formula, in plain Python."""
+    top = max(x)
+    e = [math.exp((value - top) / T) for value in x]
+    return [value / math.fsum(e) for value in e]

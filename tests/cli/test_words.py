@@ -1,0 +1,78 @@
+"""Every text has both languages, says the same values in both, and is used."""
+
+import ast
+import pathlib
+import re
+import string
+
+import pytest
+
+import softscope.cli
+from softscope.cli import words
+from softscope.cli.commands import COMMANDS
+from softscope.cli.tour.stops import STOPS
+from softscope.cli.words import WORDS, explain, program, sentences, tour
+
+ROOM = pathlib.Path(softscope.cli.__file__).parent
+CHINESE = re.compile(r"[\u4e00-\u9fff]")
+SAME_IN_BOTH = {"source.arguments", "column.logistic", "name.logistic", "joint"}  # a formula, a sign, nothing
+
+
+def fields(text):
+    return sorted(name for _, name, _, _ in string.Formatter().parse(text) if name)
+
+
+@pytest.mark.parametrize("key", WORDS)
+def test_both_languages(key):
+    english, chinese = WORDS[key]
+    assert fields(english) == fields(chinese)
+    assert not CHINESE.search(english)
+    assert (CHINESE.search(chinese) is None) == (key in SAME_IN_BOTH)
+    assert english.count("\n") == chinese.count("\n") == 0
+    if key not in SAME_IN_BOTH:
+        assert not re.search(r"[,;!?]|\.$", re.sub(r"\(.*?\)|\{.*?\}|-1\.5|\d\.\d", "", chinese)), "half-width marks"
+
+
+def test_there_are_words_to_test():
+    assert len(WORDS) > 100
+    tables = (program.PROGRAM, explain.EXPLAIN, sentences.SENTENCES, tour.TOUR)
+    assert len(WORDS) == sum(map(len, tables)), "a key stands in two tables"
+    assert set(pathlib.Path(words.__file__).parent.glob("*.py")) == {
+        pathlib.Path(module.__file__) for module in (words, explain, program, sentences, tour)
+    }
+
+
+def code_strings():
+    """Every string in the room's code, docstrings and words left out; of f-strings the fixed parts."""
+    for path in ROOM.rglob("*.py"):
+        if path.parent.name == "words":
+            continue
+        tree = ast.parse(path.read_text("utf-8"))
+        documentation = {
+            id(node.body[0].value)
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and isinstance(node.body[0], ast.Expr)
+        }
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in documentation:
+                yield path.name, node.value
+
+
+def test_no_text_outside_the_tables():
+    strings = list(code_strings())
+    assert len(strings) > 200
+    # Marks that the layout and the reader of numbers know are no text.
+    assert [(path, text) for path, text in strings if CHINESE.search(text) and text != "权"] == []
+
+
+def test_every_text_is_used():
+    built = {f"{name}.{part}" for name in (*COMMANDS, "softscope") for part in ("summary", "description")}
+    built |= {f"tour.{stop.name}.{part}" for stop in STOPS for part in ("title", "why", "measured")}
+    built |= {f"source.{kind}" for kind in ("arguments", "stdin", "file")}
+    built |= {f"undefined.{name}" for name in ("linear", "relu")}
+    built |= {
+        f"reading.{name}"
+        for name in ("entropy", "effective_support", "peak", "sharpness", "jacobian_trace", "weight_sum")
+    }
+    used = built | {text for _, text in code_strings()}
+    assert sorted(set(WORDS) - used) == []
