@@ -37,7 +37,7 @@ def temperature_for_rows(value: object, x: Array, rows: Rows) -> Any:
         return result
     array = real_beside(value, x, "temperature")
     if not tracing() and bool((array <= 0.0).any()):
-        low = float(array[array <= 0.0].reshape(-1)[0])
+        low = _first(array, array <= 0.0)
         raise ValueError(f"temperature must be > 0 everywhere, but holds {low}; pass positive numbers")
     if array.ndim == 0 and not is_tensor(array):
         return temperature_for_rows(float(array), x, rows)
@@ -50,7 +50,7 @@ def alpha_for_rows(value: object, x: Array, rows: Rows) -> Any:
         return alpha_number(value)
     array = real_beside(value, x, "alpha")
     if not tracing() and bool((~((array >= 1.0) & (array <= 2.0))).any()):
-        wrong = float(array[~((array >= 1.0) & (array <= 2.0))].reshape(-1)[0])
+        wrong = _first(array, ~((array >= 1.0) & (array <= 2.0)))
         raise ValueError(
             f"alpha must lie in [1, 2] everywhere, but holds {wrong}; 1 is softmax, 1.5 entmax, 2 sparsemax"
         )
@@ -88,6 +88,13 @@ def visible_for_rows(where: object, x: Array, rows: Rows) -> Array | None:
     return rows.bring_broadcast(array, "where")
 
 
+def flag(value: object, name: str) -> bool:
+    """True or False, and nothing that merely counts as one of them."""
+    if not isinstance(value, bool | np.bool_):
+        raise TypeError(f"{name} must be True or False, but {_short(value)} came; pass one of these")
+    return bool(value)
+
+
 def whole_number(value: object, name: str, low: int | None = None) -> int:
     """An integer, at least `low` if given."""
     if isinstance(value, bool) or not hasattr(value, "__index__"):
@@ -96,6 +103,12 @@ def whole_number(value: object, name: str, low: int | None = None) -> int:
     if low is not None and result < low:
         raise ValueError(f"{name} must be at least {low}, but {result} came; pass a larger one")
     return result
+
+
+def _first(array: Array, where: Array) -> float:
+    """The first entry that is at fault, for the message."""
+    found = array[where].reshape(-1)[0]
+    return float(found.detach() if is_tensor(found) else found)
 
 
 def _short(value: object) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import sys
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -10,6 +11,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from contextlib import AbstractContextManager
 
 Array: TypeAlias = Any  # a NumPy array, a torch tensor, or another library's array
 
@@ -43,6 +45,8 @@ def floating(x: object, name: str) -> Array:
     if is_tensor(x):
         torch = sys.modules["torch"]
         tensor: Any = x
+        if str(tensor.layout) != "torch.strided":
+            raise TypeError(f"{name} must be a dense tensor, but its layout is {tensor.layout}; call .to_dense() first")
         if dtype_name(tensor) in FLOATS:
             return tensor
         if tensor.is_complex() or tensor.is_floating_point() or tensor.is_quantized:
@@ -122,6 +126,16 @@ def _through_dlpack(library: Any, result: Array) -> Array:
         return library.asarray(result)  # bfloat16 has no DLPack in NumPy
 
 
+def quiet(x: Array) -> AbstractContextManager[Any]:
+    """No warnings where overflow to inf is the right answer; tensors give none."""
+    return contextlib.nullcontext() if is_tensor(x) else np.errstate(over="ignore")
+
+
+def as_numpy(value: Any, name: str) -> np.ndarray[Any, Any]:
+    """Numbers or booleans of any kind as a NumPy array, checked."""
+    return values(value) if is_tensor(value) else _native(_to_numpy(value, name), name)
+
+
 def values(x: Array) -> np.ndarray[Any, Any]:
     """The values of a tensor or array as a NumPy array, without history: for searches that nothing flows through."""
     if not is_tensor(x):
@@ -142,11 +156,19 @@ def beside(value: object, x: Array, name: str) -> Array:
                     f"{tensor.device}; move one of them"
                 )
             return tensor
-        array = _to_numpy(value, name)
+        array = _native(_to_numpy(value, name), name)
+        array = array.astype(np.float32) if dtype_name(array) == "bfloat16" else array
         return torch.as_tensor(np.ascontiguousarray(array) if array.ndim else array, device=x.device)
     if is_tensor(value):
         raise TypeError(
             f"{name} must be of the same kind as the first argument, a NumPy array, but a torch tensor came, whose "
             f"gradient would be lost; pass both as tensors or both as arrays"
         )
-    return _to_numpy(value, name)
+    return _native(_to_numpy(value, name), name)
+
+
+def _native(array: np.ndarray[Any, Any], name: str) -> np.ndarray[Any, Any]:
+    """Numbers or booleans in the machine's byte order."""
+    if array.dtype.kind not in "fiub" and dtype_name(array) != "bfloat16":
+        raise TypeError(f"{name} must be numbers or booleans, but its dtype is {dtype_name(array)}; convert it")
+    return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))

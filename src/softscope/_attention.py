@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from softscope._arguments import flag, real_beside
 from softscope._arrays import Array, giver, is_tensor
 from softscope._attention_call import Call, prepare
 from softscope._partition import Partition
@@ -123,8 +124,6 @@ def additive_attention(
 
 
 def _additive_weights(call: Call, w_q: Any, w_k: Any, v_a: Any) -> tuple[Array, Array, Array]:
-    from softscope._arguments import real_beside
-
     w_q, w_k, v_a = (real_beside(w, call.q, name) for w, name in ((w_q, "w_q"), (w_k, "w_k"), (v_a, "v_a")))
     for name, w, d in (("w_q", w_q, call.q.shape[-1]), ("w_k", w_k, call.k.shape[-1])):
         if w.ndim != 2 or v_a.ndim != 1 or tuple(w.shape) != (d, v_a.shape[0]):
@@ -144,9 +143,10 @@ def _room(q: Array) -> Any:
 
 
 def _attend(call: Call, give: Any, return_partition: bool, additive: Any = None) -> Any:
+    statistics = flag(return_partition, "return_partition")
     output = _room(call.q).output(call, additive)
     output = give(output[0] if call.single else output)
-    return (output, _statistics(call, give, additive)) if return_partition else output
+    return (output, _statistics(call, give, additive)) if statistics else output
 
 
 def _statistics(call: Call, give: Any, additive: Any = None) -> Partition | Support:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from softscope._arguments import alpha_number, is_number, number, real_beside, whole_number
+from softscope._arguments import alpha_number, flag, is_number, number, real_beside, whole_number
 from softscope._arrays import Array, beside, dtype_name, floating, is_tensor, namespace
 from softscope._reference.attention import offsets_allow
 
@@ -73,7 +73,7 @@ def prepare(
     chosen = None if rows is None else _rows(rows, q, n)
     positions = _arange(n, q) if chosen is None else chosen
     offset = _arange(m, q) - (positions[:, None] + whole_number(query_start, "query_start"))
-    visible = offsets_allow(offset, _flag(causal, "causal"), _window(window))
+    visible = offsets_allow(offset, flag(causal, "causal"), _window(window))
     batch = np.broadcast_shapes(tuple(q.shape[:-3]), tuple(k.shape[:-3]))
     shown, bias = _mask(mask, q, (*batch, heads, n, m), chosen)
     if shown is not None:
@@ -158,15 +158,11 @@ def _rows(rows: Any, q: Array, n: int) -> Array:
             f"rows must be a list of query indices, but an array of shape {tuple(index.shape)} and dtype "
             f"{dtype_name(index)} came; pass for example rows=[0, 7]"
         )
-    if bool(((index < -n) | (index >= n)).any()):
-        raise ValueError(f"rows must lie in [{-n}, {n}), the queries of q, but holds others; pass indices of queries")
+    outside = (index < -n) | (index >= n)
+    if bool(outside.any()):
+        wrong = int(index[outside][0])
+        raise ValueError(f"rows must lie in [{-n}, {n}), the queries of q, but holds {wrong}; pass indices of queries")
     return namespace(q).where(index < 0, index + n, index)
-
-
-def _flag(value: Any, name: str) -> bool:
-    if not isinstance(value, bool | np.bool_):
-        raise TypeError(f"{name} must be True or False, but {value!r} came; pass one of these")
-    return bool(value)
 
 
 def _window(window: Any) -> tuple[int | None, int | None]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from softscope._arrays import Array, floating, giver, is_tensor
 from softscope._attention_call import prepare
 from softscope._reference.gradients import GradientReadings
@@ -51,8 +53,9 @@ def gradient_readings(
     if is_tensor(grad) and grad.device != call.q.device:
         raise ValueError(f"grad_output must be on q's device {call.q.device}, but is on {grad.device}; move it")
     grad = grad[None] if call.single and grad.ndim == 2 else grad
-    n = floating(q, "q").shape[-2]
-    wanted = (*call.q.shape[:-2], n, call.v.shape[-1])  # type: ignore[union-attr]
+    assert call.v is not None
+    batch = np.broadcast_shapes(*(tuple(x.shape[:-3]) for x in (call.q, call.k, call.v)))
+    wanted = (*batch, call.q.shape[-3], floating(q, "q").shape[-2], call.v.shape[-1])
     if tuple(grad.shape) != tuple(wanted):
         raise ValueError(
             f"grad_output must have the shape of attention's output, {tuple(wanted)}, but has "

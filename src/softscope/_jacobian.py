@@ -7,7 +7,7 @@ from typing import Any
 from softscope._arguments import alpha_for_rows, temperature_for_rows
 from softscope._arrays import Array, beside, dtype_name, floating, giver, is_tensor
 from softscope._rooms import room_of
-from softscope._rows import Axis, Rows
+from softscope._rows import Axis, Rows, one_axis
 
 
 def jacobian(weights: Array, *, alpha: Any = 1.0, axis: int = -1, temperature: Any = 1.0) -> Array:
@@ -27,9 +27,7 @@ def jacobian(weights: Array, *, alpha: Any = 1.0, axis: int = -1, temperature: A
            [-0.25,  0.25]])
     """
     p = floating(weights, "weights")
-    rows = Rows(p.shape, axis)
-    if len(rows.axes) > 1 or axis is None:
-        raise ValueError(f"axis must be one axis, which becomes the last two, but {axis!r} came; pass an int")
+    rows = Rows(p.shape, one_axis(axis))
     a, t = alpha_for_rows(alpha, p, rows), temperature_for_rows(temperature, p, rows)
     return giver(weights)(room_of(p).jacobian(rows.bring(p), a, t))
 

@@ -8,8 +8,9 @@ import numpy as np
 
 from softscope._arguments import number, temperature_for_rows, whole_number
 from softscope._arrays import Array, beside, dtype_name, floating, giver, is_tensor, namespace, tracing
+from softscope._numpy import rounded
 from softscope._rooms import room_of
-from softscope._rows import Rows, normalise_axis
+from softscope._rows import Rows, one_axis
 
 _REDUCTIONS = ("mean", "sum", "none")
 
@@ -29,6 +30,7 @@ def cross_entropy(
     Arguments:
         logits: real numbers, the classes along `axis`.
         targets: class indices, the shape of logits without that axis.
+        axis: that of the classes, an int. temperature: a number > 0 or an array with that axis kept.
         label_smoothing: ε in [0, 1]: the target keeps 1−ε, and ε is spread over all classes.
         ignore_index: rows with this target are left out; if all are, the mean is 0.
         reduction: "mean", "sum" or "none" (a loss per row, 0 where ignored).
@@ -38,9 +40,9 @@ def cross_entropy(
     0.3556
     """
     x = floating(logits, "logits")
-    if len(normalise_axis(axis, x.ndim)) != 1:
-        raise ValueError(f"axis must be one axis, that of the classes, but {axis!r} came; pass an int")
-    rows = Rows(x.shape, axis)
+    rows = Rows(x.shape, one_axis(axis))
+    if x.ndim == 0:
+        raise ValueError("logits must have an axis of classes, but a single number came; pass (…, classes)")
     t = temperature_for_rows(temperature, x, rows)
     epsilon = number(label_smoothing, "label_smoothing", "a number in [0, 1]")
     if not 0.0 <= epsilon <= 1.0:
@@ -61,7 +63,7 @@ def cross_entropy(
     elif reduction == "mean":
         # max(count, 1): a mean over nothing is 0, not 0/0
         losses = losses.sum() / xp.maximum(counted.sum(), xp.ones_like(counted.sum()))
-    result = losses.to(x.dtype) if is_tensor(x) else np.asarray(losses).astype(x.dtype)
+    result = losses.to(x.dtype) if is_tensor(x) else rounded(losses, x.dtype)
     return giver(logits)(result)
 
 
@@ -110,4 +112,4 @@ def distillation_loss(student: Array, teacher: Array, *, temperature: Any) -> Ar
     losses = room_of(s).distillation(rows.bring(s), rows.bring(other), t)
     count = max(int(np.prod(rows.lead)), 1)
     mean = losses.sum() / count
-    return giver(student)(mean.to(s.dtype) if is_tensor(s) else np.asarray(mean).astype(s.dtype))
+    return giver(student)(mean.to(s.dtype) if is_tensor(s) else rounded(mean, s.dtype))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from softscope._arguments import alpha_for_rows, temperature_for_rows, visible_for_rows
+from softscope._arguments import alpha_for_rows, flag, temperature_for_rows, visible_for_rows
 from softscope._arrays import Array, floating, giver
 from softscope._out import checked_out, write
 from softscope._rooms import room_of
@@ -38,8 +38,8 @@ def log_softmax(
 
     Arguments as for `softmax`; hidden entries get −inf.
 
-    >>> log_softmax([0.0, -1000.0])
-    array([    0., -1000.])
+    >>> log_softmax([0.0, -100.0])
+    array([-3.72007598e-44, -1.00000000e+02])
     """
     return _map("log_softmax", x, axis, temperature, where, out)
 
@@ -54,7 +54,7 @@ def sparsemax(
     >>> sparsemax([1.0, 2.0, 2.5])
     array([0.  , 0.25, 0.75])
     """
-    return _map("entmax", x, axis, temperature, where, out, alpha=2.0)
+    return _map("entmax", x, axis, temperature, where, out, extra=(2.0,))
 
 
 def entmax(
@@ -76,7 +76,7 @@ def entmax(
     >>> entmax([1.0, 2.0, 3.0], 1.5).round(4)
     array([0.    , 0.1693, 0.8307])
     """
-    return _map("entmax", x, axis, temperature, where, out, alpha=alpha)
+    return _map("entmax", x, axis, temperature, where, out, extra=(alpha,))
 
 
 def logsumexp(
@@ -89,6 +89,7 @@ def logsumexp(
     >>> round(float(logsumexp([1000.0, 1000.0])), 4)
     1000.6931
     """
+    keepdims = flag(keepdims, "keepdims")
     array = floating(x, "x")
     rows = Rows(array.shape, axis)
     t = temperature_for_rows(temperature, array, rows)
@@ -97,13 +98,21 @@ def logsumexp(
     return giver(x)(result.reshape(rows.kept_shape) if keepdims else result)
 
 
-def _map(name: str, x: Array, axis: Axis, temperature: Any, where: Any, out: Array | None, alpha: Any = None) -> Array:
+def _map(
+    name: str,
+    x: Array,
+    axis: Axis,
+    temperature: Any,
+    where: Any,
+    out: Array | None,
+    extra: tuple[Any, ...] = (),
+) -> Array:
     array = floating(x, "x")
     rows = Rows(array.shape, axis)
     t = temperature_for_rows(temperature, array, rows)
     visible = visible_for_rows(where, array, rows)
-    extra = () if alpha is None else (alpha_for_rows(alpha, array, rows),)
+    alphas = [alpha_for_rows(alpha, array, rows) for alpha in extra]
     if out is not None:
-        checked_out(out, array, temperature, where)
-    result = rows.restore(getattr(room_of(array), name)(rows.bring(array), *extra, t, visible))
+        checked_out(out, array, temperature, where, *extra)
+    result = rows.restore(getattr(room_of(array), name)(rows.bring(array), *alphas, t, visible))
     return giver(x)(result) if out is None else write(result, out)

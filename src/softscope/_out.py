@@ -27,6 +27,9 @@ def checked_out(out: Array, x: Array, *others: Any) -> None:
         _check_tensor(out, x, *others)
     elif not out.flags.writeable:
         raise ValueError("out must be writable, but is read-only; pass a copy")
+    memory = _memory(out)
+    if memory is not None and _repeats_itself(memory):
+        raise ValueError("out must not hold one place twice, but has an axis of stride 0; pass a copy")
     for other in (x, *others):
         if _partly_overlaps(out, other):
             raise ValueError(
@@ -62,7 +65,7 @@ def _partly_overlaps(out: Array, other: Any) -> bool:
         return False
     same = a.__array_interface__["data"][0] == b.__array_interface__["data"][0]
     if same and a.shape == b.shape and a.strides == b.strides and a.dtype == b.dtype:
-        return _repeats_itself(a)
+        return False
     try:
         # NumPy's stub knows only the two special values of max_work.
         return np.shares_memory(a, b, max_work=10_000)  # type: ignore[arg-type]

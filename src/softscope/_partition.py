@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from softscope._arguments import temperature_for_rows, visible_for_rows
-from softscope._arrays import Array, floating, giver, is_tensor, namespace, scalar_if_0d, tracing
+from softscope._arrays import Array, floating, giver, is_tensor, namespace, quiet, scalar_if_0d, tracing
 from softscope._reference.partition import State
 from softscope._rooms import room_of
 from softscope._rows import Axis, Rows
@@ -68,7 +68,7 @@ class Partition:
         safe = xp.where(infinite, xp.zeros_like(m), m)
         temperature = 1.0 if self.temperature is None else self.temperature
         unknown = xp.isnan(temperature + xp.zeros_like(m))
-        with np.errstate(over="ignore"):
+        with quiet(m):
             lse = safe / temperature + self._log_z()
         return self.give(xp.where(infinite & ~unknown, m, lse))
 
@@ -195,7 +195,7 @@ def _moved(part: State, m: Array, temperature: Any) -> State:
     xp = namespace(m)
     same = part.m == m
     gap = xp.where(same | (part.n == 0), xp.zeros_like(m), part.m - xp.where(same, xp.zeros_like(m), m))
-    with np.errstate(over="ignore"):
+    with quiet(m):
         delta = gap / (1.0 if temperature is None else temperature)
     moves = delta < 0.0  # false for NaN: what is lost is lost in the part itself
     shrink = xp.exp(delta)

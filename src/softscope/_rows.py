@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from softscope._arrays import Array, namespace
 
@@ -62,6 +62,13 @@ class Rows:
             raise ValueError(
                 f"{name} must broadcast to {what}, {shape}, but has shape {tuple(x.shape)}; reshape it"
             ) from None
+
+
+def one_axis(axis: Any) -> int:
+    """An axis that has to be a single one."""
+    if axis is None or isinstance(axis, tuple):
+        raise ValueError(f"axis must be one axis, but {axis!r} came; pass an int")
+    return int(axis) if hasattr(axis, "__index__") and not isinstance(axis, bool) else axis
 
 
 def normalise_axis(axis: Axis, ndim: int) -> tuple[int, ...]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from softscope._arguments import is_number, number, real_beside, visible_for_rows
-from softscope._arrays import Array, floating, giver, is_tensor, values
+from softscope._arrays import Array, as_numpy, floating, giver, is_tensor, values
 from softscope._numpy import exact
 from softscope._reference import temperature as _definition
 from softscope._reference.rows import hidden_to_minus_inf
@@ -71,6 +71,10 @@ class Calibration(NamedTuple):
     """The temperature that makes probabilities honest, and what it changes on the data it was fitted to.
 
     nll: mean negative log-likelihood in nats; ece: expected calibration error over 15 equal bins.
+
+    >>> import softscope as ss
+    >>> ss.fit_temperature([[4.0, 0.0], [4.0, 0.0], [4.0, 0.0]], [0, 0, 1])._fields
+    ('temperature', 'nll_before', 'nll_after', 'ece_before', 'ece_after')
     """
 
     temperature: float
@@ -97,7 +101,7 @@ def fit_temperature(logits: Array, labels: Array) -> Calibration:
     """
     x = floating(logits, "logits")
     rows = Rows(x.shape, -1)
-    y = values(labels) if is_tensor(labels) else np.asarray(labels)
+    y = as_numpy(labels, "labels")
     if y.shape != rows.lead:
         raise ValueError(
             f"labels must have the shape of logits without the class axis, {rows.lead}, but has {y.shape}; "

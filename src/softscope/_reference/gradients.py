@@ -27,7 +27,13 @@ class GradientReadings(NamedTuple):
     regret_ratio  (Σ p·dP − min dP)/(mean dP − min dP): 0 at the best key, 1 when unrelated
     blocked       transmission < 0.0025·√n
 
-    Rows of one key, or with demand 0, are left out: NaN in the last three, not blocked.
+    Rows of one key, or with demand 0, are left out: NaN in transmission, advantage and regret_ratio, not blocked.
+
+    >>> import numpy as np, softscope as ss
+    >>> q, k, v = np.full((1, 1, 4), 20.0), 9.0 * np.eye(4)[None], np.eye(4)[None]
+    >>> wants = np.array([[[-1.0, 0.0, 0.0, 0.0]]])     # the loss falls where the first value is read
+    >>> ss.gradient_readings(q, k, v, wants).demand.round(3)
+    array([[0.866]])
     """
 
     demand: Any

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from softscope._reference.rows import Array
 
 
-def sensitivity(p: Array, alpha: float) -> Array:
+def sensitivity(p: Array, alpha: Any) -> Array:
     """s = p^(2−α) where p > 0, else 0: the weights themselves for softmax, 1 on the support for sparsemax."""
-    return p if alpha == 1.0 else np.where(p > 0.0, np.power(np.where(p > 0.0, p, 1.0), 2.0 - alpha), p)
+    return np.where(p > 0.0, np.power(np.where(p > 0.0, p, 1.0), 2.0 - alpha), p)
 
 
-def jacobian(p: Array, alpha: float = 1.0) -> Array:
+def jacobian(p: Array, alpha: Any = 1.0) -> Array:
     """The dense matrix (…, n, n), symmetric, its rows summing to 0; all zeros where there is no weight.
 
     The diagonal s_i·(1 − s_i/Σs) is taken as minus the sum of its row's other entries: 1 − s_i cancels near
@@ -28,7 +30,7 @@ def jacobian(p: Array, alpha: float = 1.0) -> Array:
     return J
 
 
-def jacobian_product(p: Array, v: Array, alpha: float = 1.0) -> Array:
+def jacobian_product(p: Array, v: Array, alpha: Any = 1.0) -> Array:
     """J·v = s·(v − Σ s·v / Σs), never forming J. J is symmetric, so this is jvp and vjp.
 
     J takes constants to 0, so v may be counted from its value at the largest weight: near one-hot

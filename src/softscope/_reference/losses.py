@@ -24,4 +24,4 @@ def distillation(student: Array, teacher: Array, temperature: Any) -> Array:
     with np.errstate(invalid="ignore"):
         gap = log_softmax(teacher, temperature) - log_softmax(student, temperature)
         terms = np.where(p == 0.0, 0.0, p * gap)
-    return np.asarray(np.sum(terms, axis=-1) * np.square(temperature))
+    return np.asarray(np.sum(terms * np.square(temperature), axis=-1))

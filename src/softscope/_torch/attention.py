@@ -24,7 +24,7 @@ def logits(call: Call, additive: Any, dtype: torch.dtype) -> tuple[Tensor, Tenso
     """The scores before the cap, the logits, and which keys are visible, all (…, heads, rows, m)."""
     q, k = call.q.to(dtype), call.k.to(dtype)
     if additive is None:
-        scores = (q @ k.transpose(-1, -2)) * like(call.scale, dtype)
+        scores = _products(q, k) * like(call.scale, dtype)
     else:
         scores = _additive_scores(q, k, *(like(w, dtype) for w in additive))
     x = scores if call.softcap is None else call.softcap * torch.tanh(scores / call.softcap)
@@ -34,6 +34,32 @@ def logits(call: Call, additive: Any, dtype: torch.dtype) -> tuple[Tensor, Tenso
     if call.visible is not None:
         visible = visible & call.visible
     return scores.expand(visible.shape), x.expand(visible.shape), visible
+
+
+def _broken(x: Tensor) -> Tensor | None:
+    """Where x is NaN or infinite, if anywhere.
+
+    Looked at on the CPU in eager mode only: elsewhere a look would cost a synchronisation or a graph break, and
+    0·NaN stays NaN as it does in PyTorch's own attention.
+    """
+    if x.device.type != "cpu" or torch.compiler.is_compiling() or bool(torch.isfinite(x).all()):
+        return None
+    return ~torch.isfinite(x)
+
+
+def _products(q: Tensor, k: Tensor) -> Tensor:
+    """q·k for every query and key; a NaN among keys that a query does not see stays out of its gradient, too."""
+    broken_q, broken_k = _broken(q.detach()), _broken(k.detach())
+    if broken_q is None and broken_k is None:
+        return q @ k.transpose(-1, -2)
+    clean_q = q if broken_q is None else q.masked_fill(broken_q, 0.0)
+    clean_k = k if broken_k is None else k.masked_fill(broken_k, 0.0)
+    raw = q.detach() @ k.detach().transpose(-1, -2)
+    lost = torch.zeros((), dtype=torch.bool)
+    for broken, axis in ((broken_q, -1), (broken_k, -2)):
+        if broken is not None:
+            lost = lost | broken.any(dim=-1).unsqueeze(axis)
+    return torch.where(lost, raw, clean_q @ clean_k.transpose(-1, -2))
 
 
 def _additive_scores(q: Tensor, k: Tensor, w_q: Tensor, w_k: Tensor, v_a: Tensor) -> Tensor:
@@ -69,14 +95,10 @@ def output(call: Call, additive: Any) -> Tensor:
 
 
 def _weighted_sum(p: Tensor, visible: Tensor, v: Tensor) -> Tensor:
-    """p·v, where what a query does not see cannot reach it, not even a NaN in v (0·NaN is NaN).
-
-    The values are looked at on the CPU in eager mode only: elsewhere a look would cost a synchronisation or a
-    graph break, and 0·NaN stays NaN as it does in PyTorch's own attention.
-    """
-    if v.device.type != "cpu" or torch.compiler.is_compiling() or bool(torch.isfinite(v).all()):
+    """p·v, where what a query does not see cannot reach it, not even a NaN in v (0·NaN is NaN)."""
+    broken = _broken(v.detach())
+    if broken is None:
         return p @ v
-    broken = ~torch.isfinite(v)
     seen = visible.to(v.dtype) @ broken.to(v.dtype) > 0.0
     return (p @ v.masked_fill(broken, 0.0)).masked_fill(seen, math.nan)
 
@@ -97,7 +119,6 @@ def support(call: Call, additive: Any) -> dict[str, Tensor]:
     _, x, visible = logits(call, additive, widest(call.q))
     alpha = call.alpha
     p = entmax(x, alpha, 1.0, visible)
-    none = p == 0.0
     s = sensitivity(p, alpha)
     total = s.sum(dim=-1)
     hidden = x.masked_fill(~visible, -math.inf)
@@ -108,7 +129,7 @@ def support(call: Call, additive: Any) -> dict[str, Tensor]:
         peak = p.amax(dim=-1)
     else:
         tau = peak = x.new_zeros(x.shape[:-1])
-    positive = p.masked_fill(none, 1.0)
+    positive = p.masked_fill(p == 0.0, 1.0)
     readings = {
         "tau": tau,
         "entropy": -(positive * torch.log(positive)).sum(dim=-1),
@@ -118,7 +139,7 @@ def support(call: Call, additive: Any) -> dict[str, Tensor]:
     }
     some = visible.any(dim=-1)
     return {name: value.masked_fill(~some, math.nan) for name, value in readings.items()} | {
-        "size": (~none).sum(dim=-1)
+        "size": (p > 0.0).sum(dim=-1)
     }
 
 

@@ -14,8 +14,8 @@ def sensitivity(p: Tensor, alpha: Any) -> Tensor:
     """s = p^(2−α) where p > 0, else 0 (NaN stays NaN)."""
     if isinstance(alpha, float) and alpha == 1.0:
         return p
-    none = p == 0.0
-    return torch.pow(p.masked_fill(none, 1.0), 2.0 - like(alpha, p.dtype)).masked_fill(none, 0.0)
+    positive = p > 0.0
+    return torch.where(positive, torch.pow(p.masked_fill(~positive, 1.0), 2.0 - like(alpha, p.dtype)), p)
 
 
 def product(p: Tensor, v: Tensor, alpha: Any) -> Tensor:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from softscope._torch.dtypes import inner, like
@@ -29,4 +28,4 @@ def distillation(student: Tensor, teacher: Tensor, temperature: Any) -> Tensor:
     log_p = log_softmax(teacher, temperature, None).masked_fill(none, 0.0)
     log_q = log_softmax(student, temperature, None).masked_fill(none, 0.0)
     t = like(temperature, wide)
-    return (p * (log_p - log_q)).sum(dim=-1) * (t * t if not isinstance(t, Tensor) else torch.square(t).squeeze(-1))
+    return (p * (log_p - log_q) * (t * t)).sum(dim=-1)
