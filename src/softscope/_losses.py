@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -75,7 +76,7 @@ def _checked_targets(targets: Any, x: Array, rows: Rows, ignore_index: int) -> t
             f"targets must have the shape of logits without the class axis, {rows.lead}, but has "
             f"{tuple(array.shape)}; give one class index for each row"
         )
-    if not dtype_name(array).startswith(("int", "uint")) and np.prod(array.shape) > 0:
+    if not dtype_name(array).startswith(("int", "uint")) and math.prod(array.shape) > 0:
         raise TypeError(f"targets must be integers (class indices), but its dtype is {dtype_name(array)}; convert it")
     xp = namespace(x)
     classes = array.to(xp.int64) if is_tensor(array) else array.astype(np.int64)
@@ -110,6 +111,6 @@ def distillation_loss(student: Array, teacher: Array, *, temperature: Any) -> Ar
     rows = Rows(s.shape, -1)
     t = temperature_for_rows(temperature, s, rows)
     losses = room_of(s).distillation(rows.bring(s), rows.bring(other), t)
-    count = max(int(np.prod(rows.lead)), 1)
+    count = max(math.prod(rows.lead), 1)
     mean = losses.sum() / count
     return giver(student)(mean.to(s.dtype) if is_tensor(s) else rounded(mean, s.dtype))

@@ -45,7 +45,7 @@ def solve_top(d: Array, beta: Any) -> Array:
         # Strictly inside: from one edge of the bracket to the other Newton could swing for ever.
         small = np.abs(step) <= 1e-15
         new = np.where((new > low) & (new < high) | small, new, 0.5 * (low + high))
-        done = ~(np.abs(new - top) > 1e-16 * np.maximum(1.0, np.abs(top)))  # NaN is done, too
+        done = ~(np.abs(new - top) > 4e-16 * np.maximum(1.0, np.abs(top)))  # 2 ulp; NaN is done, too
         top = np.where(np.isnan(excess), np.nan, new)
         if np.all(done):
             break

@@ -60,7 +60,7 @@ def solve_top(d: Tensor, beta: Tensor) -> Tensor:
         # Strictly inside: from one edge of the bracket to the other Newton could swing for ever.
         small = step.abs() <= 8.0 * resolution
         new = torch.where((new > low) & (new < high) | small, new, 0.5 * (low + high))
-        done = ~((new - top).abs() > resolution * top.abs().clamp(min=1.0))
+        done = ~((new - top).abs() > 4.0 * resolution * top.abs().clamp(min=1.0))
         top = new.masked_fill(torch.isnan(excess), math.nan)
         if bool(done.all()):
             break

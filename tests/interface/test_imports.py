@@ -1,0 +1,225 @@
+"""`import softscope` needs NumPy alone, and each room imports only from those above it in DESIGN's list."""
+
+import ast
+import functools
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+import softscope as ss
+
+SOURCE = Path(ss.__file__).parent
+
+
+def run(code: str) -> str:
+    """The code in a fresh interpreter where every warning is an error."""
+    done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_importing_needs_numpy_alone_and_does_nothing() -> None:
+    code = """
+import sys, threading, numpy
+before = set(sys.modules)
+import softscope
+new = {name.partition(".")[0] for name in set(sys.modules) - before} - set(sys.stdlib_module_names)
+rooms = sorted(name for name in sys.modules if name.startswith("softscope."))
+print(sorted(new), threading.active_count(), len(rooms))
+for late in ("_torch", "testing", "tasks", "doctor", "experiments", "lab", "cli"):
+    assert not any(name.split(".")[1] == late for name in rooms), late
+for heavy in ("torch", "scipy", "matplotlib", "marimo", "ml_dtypes", "mpmath", "pytest", "hypothesis"):
+    assert heavy not in sys.modules, heavy
+"""
+    new, threads, rooms = run(code).strip().rsplit(" ", 2)
+    assert new == "['softscope']"
+    assert threads == "1"
+    assert int(rooms) > 10  # the rooms that are imported were looked at
+
+
+BLOCK = """
+import sys
+class Block:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {names}:
+            raise ImportError(name + " is blocked")
+sys.meta_path.insert(0, Block())
+"""
+
+
+def test_everything_works_where_numpy_is_all_there_is() -> None:
+    code = """
+import numpy as np, softscope as ss
+try:
+    import torch
+except ImportError:
+    print("blocked")
+x, y = np.arange(6.0).reshape(2, 3), np.array([0, 2])
+q = np.ones((1, 2, 3))
+ss.softmax(x), ss.log_softmax(x), ss.logsumexp(x), ss.sparsemax(x), ss.entmax([1, 2])
+ss.jacobian(ss.softmax(x)), ss.jacobian_product(ss.softmax(x), x)
+ss.cross_entropy(x, y), ss.distillation_loss(x, x, temperature=2.0)
+ss.partition(x).merge(ss.partition(x)).entropy, ss.temperature_for(x, peak=0.5)
+ss.fit_temperature([[4.0, 0.0], [4.0, 0.0], [4.0, 0.0]], [0, 0, 1])
+ss.sample(x, rng=np.random.default_rng(0))
+ss.attention(q, q, q, return_partition=True), ss.attention(q, q, q, alpha=1.5, return_partition=True)
+ss.attention_partition(q, q, rows=[0]), ss.gradient_readings(q, q, q, q)
+ss.additive_attention(q, q, q, np.eye(3), np.eye(3), np.ones(3))
+import softscope.testing
+print("done")
+"""
+    names = {"torch", "scipy", "matplotlib", "marimo", "ml_dtypes", "pytest", "hypothesis", "mpmath"}
+    assert run(BLOCK.replace("{names}", repr(names)) + code).split() == ["blocked", "done"]
+
+
+def test_the_torch_room_is_opened_by_the_first_tensor() -> None:
+    code = """
+import sys, torch, numpy, softscope as ss
+ss.softmax(numpy.ones(3)); ss.attention(*[numpy.ones((1, 2, 3))] * 3)
+print("softscope._torch" in sys.modules)
+ss.softmax(torch.ones(3))
+print("softscope._torch" in sys.modules)
+"""
+    assert run(code).split() == ["False", "True"]
+
+
+# From the top of DESIGN's list to its end. The core is every public function and what they share.
+RANKS = {
+    name: rank
+    for rank, names in enumerate(
+        [["_engine", "bounds"], ["_reference"], ["core"], ["_torch"], ["testing"], ["tasks"], ["doctor"],
+         ["experiments"], ["lab"], ["cli"]]
+    )
+    for name in names
+}  # fmt: skip
+# What each room may import from outside, at the top of a file.
+OUTSIDE = {
+    "_reference": {"numpy"},
+    "core": {"numpy"},
+    "bounds": set(),
+    "testing": {"numpy"},
+    "_torch": {"numpy", "torch"},
+}
+
+
+class Import(NamedTuple):
+    file: str
+    room: str  # of the file
+    module: str
+    when: str  # "top", "typing" or "lazy"
+
+
+def room_of(name: str) -> str:
+    """The room of a module below softscope; '' is the package itself."""
+    first = name.split(".")[0]
+    if first in RANKS:
+        return first
+    return "core" if not first or first.startswith("_") else first
+
+
+@functools.cache
+def imports(source: Path = SOURCE) -> list[Import]:
+    """Every import of every file: what, where, and when it is carried out."""
+    found = []
+    for path in sorted(source.rglob("*.py")):
+        parts = path.relative_to(source).with_suffix("").parts
+        room = room_of("" if parts == ("__init__",) else parts[0])
+
+        def visit(node: ast.AST, when: str, file: str = "/".join(parts), room: str = room) -> None:
+            if isinstance(node, ast.Import):
+                found.extend(Import(file, room, alias.name, when) for alias in node.names)
+            elif isinstance(node, ast.ImportFrom):
+                assert node.level == 0, f"{file}: a relative import"
+                for alias in node.names:
+                    below = f"softscope.{alias.name}" if _is_module(alias.name) else "softscope"
+                    module = below if node.module == "softscope" else node.module
+                    found.append(Import(file, room, module, when))
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+                when = "lazy"
+            typing = isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
+            for child in ast.iter_child_nodes(node):
+                visit(child, "typing" if typing and child in node.body else when)
+
+        visit(ast.parse(path.read_text(encoding="utf-8")), "top")
+    return found
+
+
+def _is_module(name: str) -> bool:
+    return name == "_engine" or (SOURCE / name).is_dir() or (SOURCE / f"{name}.py").exists()
+
+
+def test_the_search_sees_what_is_there() -> None:
+    found = imports()
+    assert len({i.file for i in found}) >= 20
+    assert {"_reference", "core", "_torch", "testing"} <= {i.room for i in found}
+    assert {"top", "typing", "lazy"} == {i.when for i in found}
+    assert any(i.module == "softscope._engine" for i in found)
+    assert any(i.module.startswith("softscope._torch") and i.when == "lazy" and i.room == "core" for i in found)
+    assert any(i.module == "torch" and i.when == "top" and i.room == "_torch" for i in found)
+    unknown = {i.room for i in found} - RANKS.keys()
+    assert not unknown, f"no place in DESIGN's list for {unknown}"
+
+
+def wrong_ways(source: Path = SOURCE) -> list[Import]:
+    """The imports from a room below; the core may open the torch room, but late."""
+    wrong = []
+    for i in imports(source):
+        if not (i.module == "softscope" or i.module.startswith("softscope.")):
+            continue
+        target = room_of(i.module.partition(".")[2])
+        opened_late = i.room == "core" and target == "_torch" and i.when == "lazy"
+        if RANKS[target] > RANKS[i.room] and not opened_late:
+            wrong.append(i)
+    return wrong
+
+
+def test_a_room_imports_only_from_those_above_it() -> None:
+    assert not wrong_ways()
+
+
+def test_a_wrong_import_is_found(tmp_path: Path) -> None:
+    files = {
+        "_reference/rows.py": "from softscope._maps import softmax",
+        "_maps.py": "from softscope import _torch",
+        "_rows.py": "def f():\n    from softscope import _torch\n    from softscope import testing",
+        "_torch/rows.py": "import softscope.tasks.recall\nfrom softscope import attention",
+        "testing/probe.py": "if TYPE_CHECKING:\n    from softscope.doctor import probe\nfrom softscope import _maps",
+    }
+    for name, code in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(code, encoding="utf-8")
+    found = [(i.file, i.module, i.when) for i in wrong_ways(tmp_path)]
+    assert found == [
+        ("_maps", "softscope._torch", "top"),
+        ("_reference/rows", "softscope._maps", "top"),
+        ("_rows", "softscope.testing", "lazy"),
+        ("_torch/rows", "softscope.tasks.recall", "top"),
+        ("testing/probe", "softscope.doctor", "typing"),
+    ]
+
+
+def test_the_definition_stands_alone() -> None:
+    inside = {i.module for i in imports() if i.room == "_reference" and i.module.startswith("softscope")}
+    assert inside
+    assert all(module.startswith("softscope._reference") for module in inside), inside
+    assert not [i for i in imports() if i.room == "bounds" and i.module.startswith("softscope")]
+
+
+@pytest.mark.parametrize("room", OUTSIDE)
+def test_what_a_room_needs_from_outside(room: str) -> None:
+    names = {i.module.partition(".")[0] for i in imports() if i.room == room and i.when == "top"}
+    assert names
+    assert names - set(sys.stdlib_module_names) - {"softscope"} <= OUTSIDE[room]
+
+
+def test_the_package_file_only_re_exports() -> None:
+    tree = ast.parse((SOURCE / "__init__.py").read_text(encoding="utf-8"))
+    docstring, *body = tree.body
+    assert isinstance(docstring, ast.Expr)
+    for node in body:
+        assert isinstance(node, ast.ImportFrom | ast.Assign), ast.dump(node)
+    assert sorted(ss.__all__) == list(ss.__all__)
+    assert all(hasattr(ss, name) for name in ss.__all__)
