@@ -32,6 +32,7 @@ def solve_top(d: Array, beta: Any) -> Array:
     n = np.maximum(np.sum(d != -np.inf, axis=-1, keepdims=True), 1)
     low, high = -np.log(n.astype(np.float64)), np.zeros(n.shape)
     top = low.copy()
+    done = np.zeros(n.shape, dtype=bool)
     for _ in range(_STEPS):
         log_p = log_weights(d, beta, top)
         p = np.exp(log_p)
@@ -45,8 +46,10 @@ def solve_top(d: Array, beta: Any) -> Array:
         # Strictly inside: from one edge of the bracket to the other Newton could swing for ever.
         small = np.abs(step) <= 1e-15
         new = np.where((new > low) & (new < high) | small, new, 0.5 * (low + high))
-        done = ~(np.abs(new - top) > 4e-16 * np.maximum(1.0, np.abs(top)))  # 2 ulp; NaN is done, too
-        top = np.where(np.isnan(excess), np.nan, new)
+        near = ~(np.abs(new - top) > 4e-16 * np.maximum(1.0, np.abs(top)))  # 2 ulp; NaN is near, too
+        # A row that is done stays as it is: its result must not depend on how long its neighbours take.
+        top = np.where(done, top, np.where(np.isnan(excess), np.nan, new))
+        done |= near
         if np.all(done):
             break
     return top

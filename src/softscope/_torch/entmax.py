@@ -46,6 +46,7 @@ def solve_top(d: Tensor, beta: Tensor) -> Tensor:
     low = -torch.log((d != -math.inf).sum(dim=-1, keepdim=True).clamp(min=1).to(d.dtype))
     high = torch.zeros_like(low)
     top = low
+    done = torch.zeros_like(low, dtype=torch.bool)
     resolution = torch.finfo(d.dtype).eps / 2.0
     for _ in range(_STEPS):
         log_p = log_weights(d, beta, top)
@@ -60,8 +61,10 @@ def solve_top(d: Tensor, beta: Tensor) -> Tensor:
         # Strictly inside: from one edge of the bracket to the other Newton could swing for ever.
         small = step.abs() <= 8.0 * resolution
         new = torch.where((new > low) & (new < high) | small, new, 0.5 * (low + high))
-        done = ~((new - top).abs() > 4.0 * resolution * top.abs().clamp(min=1.0))
-        top = new.masked_fill(torch.isnan(excess), math.nan)
+        near = ~((new - top).abs() > 4.0 * resolution * top.abs().clamp(min=1.0))
+        # A row that is done stays as it is: its result must not depend on how long its neighbours take.
+        top = torch.where(done, top, new.masked_fill(torch.isnan(excess), math.nan))
+        done = done | near
         if bool(done.all()):
             break
     return top
