@@ -8,7 +8,8 @@ std::vector<const Kernels*> runnable_kernels() {
   std::vector<const Kernels*> found = {&baseline_kernels};
 #ifdef SOFTSCOPE_AVX2
   // Asks the operating system too, which must save the wide registers.
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+      __builtin_cpu_supports("f16c")) {
     found.push_back(&avx2_kernels);
   }
 #endif

@@ -1,7 +1,8 @@
-// exp of float32 numbers ≤ 0: what a softmax needs once the maximum is subtracted.
+// exp of numbers ≤ 0: what a softmax needs once the maximum is subtracted.
 //
-// Error below 1 ulp while exp(x) is a normal number, x ≥ −87.33; over every such float32 it is 0.90
-// with fused multiply-add, 0.99 without. Below, a rounded denormal; from −87.69 down, 0. NaN: NaN.
+// float32: below 1 ulp while exp(x) is a normal number, x ≥ −87.33; over every such float32 it is
+// 0.90 with fused multiply-add, 0.99 without. Below, a rounded denormal; from −87.69 down, 0.
+// float64: below 1 ulp for x ≥ −708.4, and 0 from −708.75 down. NaN: NaN.
 #pragma once
 
 #include "vec.h"
@@ -10,7 +11,7 @@ namespace softscope {
 namespace {
 
 template <int N>
-[[gnu::always_inline]] inline Vec<float, N> exp_nonpositive(Vec<float, N> x) {
+SOFTSCOPE_INLINE Vec<float, N> exp_nonpositive(Vec<float, N> x) {
   // exp(x) = 2^k · exp(r), x = k·ln 2 + r, |r| ≤ ln(2)/2.
   constexpr float kLowest = -88.0f;  // k = −127 here, where the scale below is exactly 0
   constexpr float kLog2E = 0x1.715476p+0f;
@@ -23,7 +24,7 @@ template <int N>
   constexpr float kRound = 0x1.8p+23f + 127.0f;
 
   // In this order NaN stays NaN: max returns its second argument then.
-  x = max<N>(fill<N>(kLowest), x);
+  x = max(fill<float, N>(kLowest), x);
   const Vec<float, N> biased = x * kLog2E + kRound;
   const Vec<float, N> k = biased - kRound;
   const Vec<float, N> r = (x - k * kLn2Upper) - k * kLn2Lower;
@@ -42,6 +43,36 @@ template <int N>
   // is rounded, where the addition would give garbage.
   const Vec<uint32_t, N> bits = (Vec<uint32_t, N>)biased << 23;
   return p * (Vec<float, N>)bits;
+}
+
+template <int N>
+SOFTSCOPE_INLINE Vec<double, N> exp_nonpositive(Vec<double, N> x) {
+  constexpr double kLowest = -709.0;  // k = −1023 here, where the scale below is exactly 0
+  constexpr double kLog2E = 0x1.71547652b82fep+0;
+  constexpr double kLn2Upper = 0x1.62e42fefap-1;  // 36 bits: k times it is exact
+  constexpr double kLn2Lower = 0x1.cf79abc9e3b39p-40;
+  constexpr double kRound = 0x1.8p+52 + 1023.0;
+
+  x = max(fill<double, N>(kLowest), x);
+  const Vec<double, N> biased = x * kLog2E + kRound;
+  const Vec<double, N> k = biased - kRound;
+  const Vec<double, N> r = (x - k * kLn2Upper) - k * kLn2Lower;
+
+  // Taylor's coefficients to degree 13: what is left out is r^14/14! < 0.02 ulp of 1.
+  Vec<double, N> q = r * (1.0 / 6227020800.0) + 1.0 / 479001600.0;
+  q = q * r + 1.0 / 39916800.0;
+  q = q * r + 1.0 / 3628800.0;
+  q = q * r + 1.0 / 362880.0;
+  q = q * r + 1.0 / 40320.0;
+  q = q * r + 1.0 / 5040.0;
+  q = q * r + 1.0 / 720.0;
+  q = q * r + 1.0 / 120.0;
+  q = q * r + 1.0 / 24.0;
+  q = q * r + 1.0 / 6.0;
+  q = q * r + 0.5;
+  const Vec<double, N> p = kFusedMultiplyAdd ? (q * r + 1.0) * r + 1.0 : ((q * r) * r + r) + 1.0;
+  const Vec<uint64_t, N> bits = (Vec<uint64_t, N>)biased << 52;
+  return p * (Vec<double, N>)bits;
 }
 
 }  // namespace

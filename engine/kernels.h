@@ -5,12 +5,50 @@
 
 namespace softscope {
 
+enum Type { kFloat16, kBFloat16, kFloat32, kFloat64, kTypes };
+constexpr size_t kTypeSize[kTypes] = {2, 2, 4, 8};
+
+// Rows of n entries, evenly spaced in memory. Distances count entries: between rows, and within.
+struct Block {
+  const void* x;
+  void* out;
+  const double* temperature;
+  size_t rows, n;
+  ptrdiff_t x_row, x_step;
+  ptrdiff_t out_row, out_step;
+  ptrdiff_t temperature_row;
+  void* scratch;  // as much as scratch_bytes says
+};
+
+// Part of a row that is too long for one thread: entries [0, n) of it.
+struct Part {
+  const void* x;
+  void* out;
+  size_t n;
+  double maximum, temperature, log_z, z;
+};
+
+using Kernel = void (*)(const Block&);
+
 struct Kernels {
   const char* isa;
 
-  // out[i, :] = softmax(x[i, :]); x and out are the same memory or apart.
-  void (*softmax_f32)(const float* x, float* out, size_t rows, size_t columns);
+  // out = weights, logarithms of weights, or (one entry a row) log Σ exp(x/T) and state.
+  Kernel softmax[kTypes], log_softmax[kTypes], logsumexp[kTypes], state[kTypes];
+
+  // The state of a part, or only m, c and r of it; and once the parts are merged, weights and their
+  // logarithms.
+  void (*part_state[kTypes])(const Part&, double* state);
+  void (*part_sums[kTypes])(const Part&, double* state);
+  void (*part_softmax[kTypes])(const Part&);
+  void (*part_log_softmax[kTypes])(const Part&);
+  void (*merge_states)(double* into, const double* from, double temperature);
 };
+
+// How much scratch a block needs: a copy of a row, and its exponentials.
+constexpr size_t scratch_bytes(Type type, size_t n) {
+  return (n + 64) * (kTypeSize[type] + (type == kFloat64 ? 8 : 4));
+}
 
 extern const Kernels baseline_kernels;  // what every processor of this architecture runs
 #ifdef SOFTSCOPE_AVX2

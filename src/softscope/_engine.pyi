@@ -1,29 +1,21 @@
-"""The compiled kernels. Arrays go in by buffer or DLPack and are never copied or converted."""
+"""softscope's compiled kernels; see engine/. Checked by the caller: these only refuse what would crash."""
 
-from typing import Any, Protocol
-
-class _Matrix(Protocol):
-    """What the kernels take: NumPy arrays and torch tensors alike. They check the dtype when called."""
-
-    def __dlpack__(self, *args: Any, **kwargs: Any) -> Any: ...
-    def __dlpack_device__(self) -> tuple[Any, Any]: ...
+from typing import Any
 
 def isa() -> str:
-    """The instruction set in use: the best this processor runs, or what SOFTSCOPE_ISA names."""
+    """The instruction set whose kernels were chosen at import; SOFTSCOPE_ISA forces a lower one."""
 
 def isas() -> list[str]:
-    """The instruction sets that this build holds and this processor runs, lowest first."""
+    """The instruction sets that this build has and this processor runs, lowest first."""
 
-def softmax_f32(x: _Matrix, out: _Matrix) -> None:
-    """Write the softmax of each row of x to out.
+def softmax(x: Any, out: Any, temperature: Any, brain: bool, threads: int) -> None:
+    """Write the softmax of x/T, rows on the last axis, into out, which may be x itself."""
 
-    A row with NaN or +inf, or with nothing but −inf, becomes NaN. An empty x leaves out as it is.
+def log_softmax(x: Any, out: Any, temperature: Any, brain: bool, threads: int) -> None:
+    """Write its logarithm."""
 
-    Args:
-        x: float32 (rows, n), C-contiguous, on the CPU; may be read-only.
-        out: writable, else as x, of the same shape; x itself, or no part of its memory.
+def logsumexp(x: Any, out: Any, temperature: Any, brain: bool, threads: int) -> None:
+    """Write log Σ exp(x/T), one number a row."""
 
-    Raises:
-        TypeError: another dtype, layout, device or number of axes, or a read-only out.
-        ValueError: shapes that differ, or memory that overlaps in part.
-    """
+def state(x: Any, out: Any, temperature: Any, brain: bool, threads: int) -> None:
+    """Write n, c, m, r, u, t, w of each row into out (…, 7)."""

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from softscope import _kernels
 from softscope._arguments import alpha_for_rows, flag, temperature_for_rows, visible_for_rows
 from softscope._arrays import Array, floating, giver
 from softscope._out import checked_out, write
@@ -90,6 +93,10 @@ def logsumexp(
     1000.6931
     """
     keepdims = flag(keepdims, "keepdims")
+    if where is None and type(axis) is int and axis == -1 and not keepdims:
+        quick = _kernels.plain("logsumexp", x, temperature)
+        if quick is not None:
+            return quick[()]
     array = floating(x, "x")
     rows = Rows(array.shape, axis)
     t = temperature_for_rows(temperature, array, rows)
@@ -107,6 +114,12 @@ def _map(
     out: Array | None,
     extra: tuple[Any, ...] = (),
 ) -> Array:
+    if where is None and type(axis) is int and axis == -1 and not extra:
+        if out is not None and isinstance(x, np.ndarray):
+            checked_out(out, floating(x, "x"))
+        quick = _kernels.plain(name, x, temperature, out)
+        if quick is not None:
+            return quick
     array = floating(x, "x")
     rows = Rows(array.shape, axis)
     t = temperature_for_rows(temperature, array, rows)

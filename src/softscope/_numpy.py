@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from softscope import _engine
+from softscope import _kernels
 from softscope._reference import entmax as _entmax
 from softscope._reference import jacobian as _jacobian
 from softscope._reference import losses as _losses
@@ -39,23 +39,31 @@ def rounded(result: Array, dtype: Any) -> Array:
 
 def softmax(x: Array, temperature: Any, visible: Array | None) -> Array:
     """Weights of the rows of x, in x's dtype."""
-    if x.dtype == np.float32 and visible is None and isinstance(temperature, float) and temperature == 1.0:
-        x = np.ascontiguousarray(x)
-        out = np.empty_like(x)
-        n = x.shape[-1]
-        _engine.softmax_f32(x.reshape(x.size // n if n else 0, n), out.reshape(x.size // n if n else 0, n))
-        return out
-    return rounded(_rows.softmax(wider(x), temperature, visible), x.dtype)
+    return _mapped("softmax", x, temperature, visible, 0.0)
 
 
 def log_softmax(x: Array, temperature: Any, visible: Array | None) -> Array:
     """Logarithms of the weights, in x's dtype."""
-    return rounded(_rows.log_softmax(wider(x), temperature, visible), x.dtype)
+    return _mapped("log_softmax", x, temperature, visible, -np.inf)
+
+
+def _mapped(name: str, x: Array, temperature: Any, visible: Array | None, hidden: float) -> Array:
+    shown = _kernels.native(_rows.hidden_to_minus_inf(x, visible).astype(x.dtype, copy=False))
+    out = np.empty_like(shown)
+    if not _kernels.run(name, shown, temperature, out):
+        out = rounded(getattr(_rows, name)(wider(shown), temperature), shown.dtype)
+    if visible is not None:
+        out[~visible] = hidden
+    return out.astype(x.dtype, copy=False)
 
 
 def logsumexp(x: Array, temperature: Any, visible: Array | None) -> Array:
     """log Σ exp(x/T) of the rows, in x's dtype."""
-    return rounded(_rows.logsumexp(wider(x), temperature, visible), x.dtype)
+    shown = _kernels.native(_rows.hidden_to_minus_inf(x, visible).astype(x.dtype, copy=False))
+    out = np.empty(x.shape[:-1], shown.dtype)
+    if not _kernels.run("logsumexp", shown, temperature, out):
+        out = rounded(_rows.logsumexp(wider(shown), temperature), shown.dtype)
+    return out.astype(x.dtype, copy=False)
 
 
 def entmax(x: Array, alpha: Any, temperature: Any, visible: Array | None) -> Array:
@@ -65,8 +73,13 @@ def entmax(x: Array, alpha: Any, temperature: Any, visible: Array | None) -> Arr
 
 def state(x: Array, temperature: Any, visible: Array | None) -> tuple[State, Array]:
     """The partition's state and the largest logit, float64 whatever came in."""
-    n, *sums = _partition.state(wider(x), temperature, visible)
-    result = _partition.State(n, *(rounded(part, np.float64) for part in sums))
+    shown = _kernels.native(_rows.hidden_to_minus_inf(x, visible).astype(x.dtype, copy=False))
+    out = np.empty((*x.shape[:-1], 7))
+    if _kernels.run("state", shown, temperature, out):
+        result = _partition.State(out[..., 0].astype(np.int64), *(out[..., i] for i in range(1, 7)))
+    else:
+        n, *sums = _partition.state(wider(shown), temperature)
+        result = _partition.State(n, *(rounded(part, np.float64) for part in sums))
     return result, result.m
 
 

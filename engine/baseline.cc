@@ -1,0 +1,8 @@
+// The kernels for every processor of this architecture.
+#include "family.h"
+
+namespace softscope {
+
+const Kernels baseline_kernels = all_kernels<4, 2>("baseline");
+
+}  // namespace softscope

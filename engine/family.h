@@ -1,0 +1,257 @@
+// softmax, log_softmax, logsumexp and state: what is computed of a row, and of rows side by side.
+#pragma once
+
+#include "blocks.h"
+#include "log.h"
+
+namespace softscope {
+namespace {
+
+// Up to this size a row of exponentials waits in the second-level cache for its division.
+constexpr size_t kWaitingBytes = size_t{1} << 20;
+
+// c is 1 but for ties, where the subtraction is exact and nothing small is left to lose.
+SOFTSCOPE_INLINE double log_z(const State& s) { return ::log1p((s.c - 1) + s.r); }
+
+// The same for many states. In float32's service a vector of logarithms is exact enough.
+template <class C, int N>
+SOFTSCOPE_INLINE void logs_of(const State* states, size_t count, double* logs) {
+  if constexpr (sizeof(C) == 8) {
+    for (size_t j = 0; j < count; ++j) logs[j] = log_z(states[j]);
+  } else {
+    constexpr int D = N / 2;
+    for (size_t j = 0; j < count; j += D) {
+      Vec<double, D> r{};
+      for (size_t l = 0; l < D && j + l < count; ++l)
+        r[l] = (states[j + l].c - 1) + states[j + l].r;
+      const Vec<double, D> log = log1p_nonnegative<D>(max(Vec<double, D>{}, r));
+      for (size_t l = 0; l < D && j + l < count; ++l) logs[j + l] = log[l];
+    }
+  }
+}
+
+SOFTSCOPE_INLINE double lse_of(const State& s, double log, double temperature) {
+  if (s.count == 0) return -kInfinity<double>;
+  if (s.m == kInfinity<double> && temperature == temperature) return s.m;
+  return s.m / temperature + log;
+}
+
+// Whether log z from float32 exponentials could miss the 2 ulp of `larger`, the larger of result
+// and maximum: u·(mean distance + 2) against 1.5 of it, where the mean distance is at most log n −
+// log z and counts three roundings at a temperature. So it is where the maximum nearly cancels log
+// z or is near 0, and rarely else.
+SOFTSCOPE_INLINE bool too_coarse(const State& s, double log, double log_n, double larger,
+                                 double temperature) {
+  if (s.count == 0 || s.c != s.c || s.m == kInfinity<double>) return false;
+  const double distance = (log_n - log) * (temperature == 1 ? 1 : 3);
+  return distance + 2 >= 1.5 * larger;
+}
+
+// The state of a row whose entries lie `step` apart, in float64.
+template <class S, int N, bool Full>
+State wide_state(const S* x, size_t n, ptrdiff_t step, double temperature) {
+  constexpr size_t kMany = 1024;
+  double wide[kMany];
+  State total = kNothing;
+  for (size_t i = 0; i < n; i += kMany) {
+    const size_t count = n - i < kMany ? n - i : kMany;
+    size_t j = 0;
+    if (step == 1) {
+      for (; j + N <= count; j += N) {
+        const Vec<Compute<S>, N> v = load<S, N>(x + i + j);
+        for (size_t l = 0; l < N; ++l) wide[j + l] = static_cast<double>(v[l]);
+      }
+    }
+    for (; j < count; ++j) {
+      wide[j] = static_cast<double>(load_first<S, N>(at<S>(x, i + j, step), 1, 0)[0]);
+    }
+    total = merged(total, segment_state<double, N / 2, Full>(wide, count, 1.0 / temperature),
+                   1.0 / temperature);
+  }
+  return total;
+}
+
+template <class S, int N>
+struct Softmax {
+  using C = Compute<S>;
+  // exp(d) waits in `out` where that holds it exactly, else in scratch.
+  static constexpr bool kInPlace = sizeof(S) == sizeof(C);
+
+  static void row(const S* x, S* out, size_t n, double temperature, void* scratch) {
+    const C inverse = static_cast<C>(1.0 / temperature);
+    if (n * sizeof(C) <= kWaitingBytes) {
+      const Shift<C> shift = {segment_max<S, N>(x, n), inverse};
+      C* e = kInPlace ? reinterpret_cast<C*>(out) : static_cast<C*>(scratch);
+      const double z = segment_exp<S, N, true>(x, e, n, shift);
+      segment_divide<S, N>(e, out, n, static_cast<C>(z));
+    } else {
+      const State s = row_state<S, N, false>(x, n, temperature);
+      segment_exp_divide<S, N>(x, out, n, {static_cast<C>(s.m), inverse},
+                               static_cast<C>(s.c + s.r));
+    }
+  }
+  static constexpr bool kWide = false;
+  template <class A, int M, int K>  // A: S, or the type that computes in a transposed tile
+  static void columns(Columns<A> in, A* out, ptrdiff_t out_step, const Compute<A>*,
+                      const Compute<A>* inverse) {
+    columns_softmax<A, M, K>(in, out, out_step, inverse);
+  }
+};
+
+template <class S, int N>
+struct LogSoftmax {
+  using C = Compute<S>;
+  static constexpr bool kWide = true;  // side by side it computes in float64
+
+  static void row(const S* x, S* out, size_t n, double temperature, void*) {
+    State s = row_state<S, N, false>(x, n, temperature);
+    double log = log_z(s);
+    if (sizeof(C) == 4) {
+      const double top = ::fabs(s.m / temperature);
+      if (too_coarse(s, log, ::log(static_cast<double>(n)), top > log ? top : log, temperature)) {
+        s = wide_state<S, N, false>(x, n, 1, temperature);
+        log = log_z(s);
+      }
+    }
+    segment_log<S, N>(x, out, n, s.m, temperature, log);
+  }
+  // A: S, or the wider type of a transposed tile. In float32 the logarithms miss their bound where
+  // the maximum is near 0, so A's own type computes only if it is float64.
+  template <class A, int M, int K>
+  static void columns(Columns<A> in, A* out, ptrdiff_t out_step, const Compute<A>* temperature,
+                      const Compute<A>* inverse) {
+    using V = Vec<Compute<A>, M>;
+    State states[K * M];
+    double logs[K * M];
+    columns_state<A, M, K, false, sizeof(C) == 4>(in, inverse, states);
+    logs_of<C, sizeof(C) == 4 ? 2 * M : M>(states, K * M, logs);
+    Compute<A> maxima[K * M], narrow_logs[K * M];
+    for (int l = 0; l < K * M; ++l) {
+      maxima[l] = static_cast<Compute<A>>(states[l].m);
+      narrow_logs[l] = static_cast<Compute<A>>(logs[l]);
+    }
+    V m[K], z[K], t[K];  // half of m: see segment_log
+    for (int g = 0; g < K; ++g) {
+      m[g] = load_raw<Compute<A>, M>(maxima + g * M) * C(0.5);
+      z[g] = load_raw<Compute<A>, M>(narrow_logs + g * M);
+      t[g] = load_raw<Compute<A>, M>(temperature + g * M) * C(0.5);
+    }
+    const A* x = in.x;
+    for (size_t i = 0; i < in.n; ++i, x += in.step, out += out_step) {
+      for (int g = 0; g < K; ++g) {
+        store<A, M>(out + g * M, (load<A, M>(x + g * M) * C(0.5) - m[g]) / t[g] - z[g]);
+      }
+    }
+  }
+};
+
+template <class S, int N>
+struct LogSumExp {
+  static constexpr bool kFull = false;
+  static constexpr bool kWide = true;
+
+  static void finish(const State* states, const Block& b, size_t first, size_t count) {
+    using C = Compute<S>;
+    double logs[kWidth<N>];
+    logs_of<C, N>(states, count, logs);
+    const double log_n = ::log(static_cast<double>(b.n));
+    for (size_t j = 0; j < count; ++j) {
+      const double temperature = temperature_of(b, first + j);
+      State s = states[j];
+      double lse = lse_of(s, logs[j], temperature);
+      const double top = ::fabs(s.m / temperature), result = ::fabs(lse);
+      if (sizeof(C) == 4 && b.n > kShort &&
+          too_coarse(s, logs[j], log_n, top > result ? top : result, temperature)) {
+        s = wide_state<S, N, false>(at<S>(b.x, first + j, b.x_row), b.n, b.x_step, temperature);
+        lse = lse_of(s, log_z(s), temperature);
+      }
+      store_first<S, N>(at<S>(b.out, first + j, b.out_row), 1, fill<C, N>(static_cast<C>(lse)));
+    }
+  }
+};
+
+// Whether readings from float32 sums would be too coarse: the logsumexp, as above, or all of them,
+// when the row is so near one-hot, or so near even, that float32's terms underflow and float64's do
+// not. Entropy, trace and variance are what these add up to.
+SOFTSCOPE_INLINE bool too_coarse(const State& s, const Block& b, size_t row) {
+  if (s.count > s.c && (s.r < 1e-25 || s.t < 1e-25)) return true;
+  const double temperature = temperature_of(b, row), log = log_z(s);
+  const double top = ::fabs(s.m / temperature), lse = ::fabs(s.m / temperature + log);
+  return too_coarse(s, log, ::log(static_cast<double>(b.n)), top > lse ? top : lse, temperature);
+}
+
+template <class S, int N>
+struct WholeState {
+  static constexpr bool kFull = true;
+  static constexpr bool kWide = true;
+
+  static void finish(const State* states, const Block& b, size_t first, size_t count) {
+    for (size_t j = 0; j < count; ++j) {
+      State s = states[j];
+      if (sizeof(Compute<S>) == 4 && b.n > kShort && too_coarse(s, b, first + j)) {
+        s = wide_state<S, N, true>(at<S>(b.x, first + j, b.x_row), b.n, b.x_step,
+                                   temperature_of(b, first + j));
+      }
+      *at<State>(b.out, first + j, b.out_row) = s;
+    }
+  }
+};
+
+// A row too long for one thread is cut into parts; their states merge, and then each is mapped.
+template <class S, int N>
+void part_state(const Part& p, double* state) {
+  const State s = row_state<S, N, true>(static_cast<const S*>(p.x), p.n, p.temperature);
+  __builtin_memcpy(state, &s, sizeof s);
+}
+
+template <class S, int N>
+void part_sums(const Part& p, double* state) {
+  const State s = row_state<S, N, false>(static_cast<const S*>(p.x), p.n, p.temperature);
+  __builtin_memcpy(state, &s, sizeof s);
+}
+
+template <class S, int N>
+void part_softmax(const Part& p) {
+  using C = Compute<S>;
+  segment_exp_divide<S, N>(static_cast<const S*>(p.x), static_cast<S*>(p.out), p.n,
+                           {static_cast<C>(p.maximum), static_cast<C>(1.0 / p.temperature)},
+                           static_cast<C>(p.z));
+}
+
+template <class S, int N>
+void part_log_softmax(const Part& p) {
+  segment_log<S, N>(static_cast<const S*>(p.x), static_cast<S*>(p.out), p.n, p.maximum,
+                    p.temperature, p.log_z);
+}
+
+void merge_states(double* into, const double* from, double temperature) {
+  State a, b;
+  __builtin_memcpy(&a, into, sizeof a);
+  __builtin_memcpy(&b, from, sizeof b);
+  a = merged(a, b, 1.0 / temperature);
+  __builtin_memcpy(into, &a, sizeof a);
+}
+
+#define SOFTSCOPE_ALL_TYPES(run, Op, F, D)                                              \
+  {run<Half, F, Op<Half, F>>, run<Brain, F, Op<Brain, F>>, run<float, F, Op<float, F>>, \
+   run<double, D, Op<double, D>>}
+#define SOFTSCOPE_ALL_PARTS(part, F, D) \
+  {part<Half, F>, part<Brain, F>, part<float, F>, part<double, D>}
+
+// All kernels with F lanes of float32 and D of float64.
+template <int F, int D>
+constexpr Kernels all_kernels(const char* isa) {
+  return {isa,
+          SOFTSCOPE_ALL_TYPES(map_block, Softmax, F, D),
+          SOFTSCOPE_ALL_TYPES(map_block, LogSoftmax, F, D),
+          SOFTSCOPE_ALL_TYPES(reduce_block, LogSumExp, F, D),
+          SOFTSCOPE_ALL_TYPES(reduce_block, WholeState, F, D),
+          SOFTSCOPE_ALL_PARTS(part_state, F, D),
+          SOFTSCOPE_ALL_PARTS(part_sums, F, D),
+          SOFTSCOPE_ALL_PARTS(part_softmax, F, D),
+          SOFTSCOPE_ALL_PARTS(part_log_softmax, F, D),
+          merge_states};
+}
+
+}  // namespace
+}  // namespace softscope

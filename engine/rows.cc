@@ -1,0 +1,163 @@
+#include "rows.h"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+
+#include "threads.h"
+
+namespace softscope {
+namespace {
+
+constexpr size_t kChunk = size_t{1} << 15;    // entries that are worth handing to a thread
+constexpr size_t kLongRow = size_t{1} << 18;  // rows from here on are cut for several threads
+constexpr size_t kPart = size_t{1} << 16;     // entries of such a part
+constexpr size_t kState_ = 7;                 // numbers in a state
+constexpr size_t kTileRows = 64;              // rows side by side: several lines of each page
+
+struct Axis {
+  size_t size;
+  ptrdiff_t x, out, temperature;
+};
+
+// The lead axes without those of size 1, neighbours joined where one stride walks both.
+std::vector<Axis> axes_of(const Rows& rows) {
+  std::vector<Axis> axes;
+  for (size_t i = 0; i < rows.lead.size(); ++i) {
+    const Axis a = {rows.lead[i], rows.x_strides[i], rows.out_strides[i],
+                    rows.temperature_strides[i]};
+    if (a.size == 1) continue;
+    const auto size = static_cast<ptrdiff_t>(a.size);
+    if (!axes.empty() && axes.back().x == a.x * size && axes.back().out == a.out * size &&
+        axes.back().temperature == a.temperature * size) {
+      axes.back() = {axes.back().size * a.size, a.x, a.out, a.temperature};
+    } else {
+      axes.push_back(a);
+    }
+  }
+  return axes;
+}
+
+// Scratch of the thread's own, kept from call to call.
+void* scratch(size_t bytes) {
+  thread_local std::unique_ptr<char[]> memory;
+  thread_local size_t size = 0;
+  if (size < bytes) {
+    memory.reset(new char[bytes]);
+    size = bytes;
+  }
+  return memory.get();
+}
+
+void run_blocks(Kernel kernel, const Rows& rows, const std::vector<Axis>& axes, size_t inner,
+                int threads) {
+  const Axis along = axes.empty() ? Axis{1, 0, 0, 0} : axes[inner];
+  size_t outer = 1;
+  for (size_t i = 0; i < axes.size(); ++i) outer *= i == inner ? 1 : axes[i].size;
+  size_t per_chunk = std::max<size_t>(1, kChunk / std::max<size_t>(rows.n, 1));
+  per_chunk = std::min(along.size, (per_chunk + kTileRows - 1) / kTileRows * kTileRows);
+  if (rows.n > kChunk / 4 && rows.x_step == 1) per_chunk = 1;
+  const size_t chunks = (along.size + per_chunk - 1) / per_chunk;
+  const size_t size = kTypeSize[rows.type];
+  const size_t need = scratch_bytes(rows.type, rows.n);
+
+  parallel_for(outer * chunks, threads, [&](size_t task) {
+    size_t index = task / chunks;
+    const size_t first = task % chunks * per_chunk;
+    const auto start = static_cast<ptrdiff_t>(first);
+    ptrdiff_t x = start * along.x, out = start * along.out, t = start * along.temperature;
+    for (size_t i = axes.size(); i-- > 0;) {
+      if (i == inner) continue;
+      const auto at = static_cast<ptrdiff_t>(index % axes[i].size);
+      index /= axes[i].size;
+      x += at * axes[i].x;
+      out += at * axes[i].out;
+      t += at * axes[i].temperature;
+    }
+    kernel({rows.x + x * static_cast<ptrdiff_t>(size),
+            rows.out + out * static_cast<ptrdiff_t>(rows.out_size), rows.temperature + t,
+            std::min(per_chunk, along.size - first), rows.n, along.x, rows.x_step, along.out,
+            rows.out_step, along.temperature, scratch(need)});
+  });
+}
+
+// Row by row, each cut into parts: states first, and once they are merged, what follows from them.
+void run_long(const Kernels& kernels, Operation operation, const Rows& rows,
+              const std::vector<Axis>& axes, int threads) {
+  const size_t parts = (rows.n + kPart - 1) / kPart;
+  const size_t size = kTypeSize[rows.type];
+  std::vector<double> states(parts * kState_);
+  size_t count = 1;
+  for (const Axis& axis : axes) count *= axis.size;
+  for (size_t row = 0; row < count; ++row) {
+    ptrdiff_t x = 0, out = 0, t = 0;
+    size_t index = row;
+    for (size_t i = axes.size(); i-- > 0;) {
+      const auto at = static_cast<ptrdiff_t>(index % axes[i].size);
+      index /= axes[i].size;
+      x += at * axes[i].x;
+      out += at * axes[i].out;
+      t += at * axes[i].temperature;
+    }
+    const char* from = rows.x + x * static_cast<ptrdiff_t>(size);
+    char* to = rows.out + out * static_cast<ptrdiff_t>(rows.out_size);
+    const double temperature = rows.temperature[t];
+    const auto part = [&](size_t i) {
+      const size_t begin = i * kPart;
+      return Part{from + begin * size,
+                  to + begin * size,
+                  std::min(kPart, rows.n - begin),
+                  0,
+                  temperature,
+                  0,
+                  0};
+    };
+    parallel_for(parts, threads, [&](size_t i) {
+      (operation == kState ? kernels.part_state : kernels.part_sums)[rows.type](
+          part(i), &states[i * kState_]);
+    });
+    for (size_t i = 1; i < parts; ++i) {
+      kernels.merge_states(states.data(), &states[i * kState_], temperature);
+    }
+    const double c = states[1], m = states[2], r = states[3];
+    if (operation == kState) {
+      std::copy(states.begin(), states.begin() + kState_, reinterpret_cast<double*>(to));
+      continue;
+    }
+    const double log_z = std::log(c) + std::log1p(r / c);
+    parallel_for(parts, threads, [&](size_t i) {
+      Part p = part(i);
+      p.maximum = m;
+      p.z = c + r;
+      p.log_z = log_z;
+      (operation == kSoftmax ? kernels.part_softmax : kernels.part_log_softmax)[rows.type](p);
+    });
+  }
+}
+
+}  // namespace
+
+void run(const Kernels& kernels, Operation operation, const Rows& rows, int threads) {
+  const std::vector<Axis> axes = axes_of(rows);
+  size_t count = 1;
+  for (const Axis& axis : axes) count *= axis.size;
+  if (count == 0) return;
+  const bool contiguous = rows.x_step == 1 && (operation > kLogSoftmax || rows.out_step == 1);
+  if (contiguous && rows.n >= kLongRow && operation != kLogSumExp) {
+    run_long(kernels, operation, rows, axes, threads);
+    return;
+  }
+  const Kernel* const tables[] = {kernels.softmax, kernels.log_softmax, kernels.logsumexp,
+                                  kernels.state};
+  // Rows along another axis than the last: the axis whose rows are neighbours in memory.
+  size_t inner = axes.empty() ? 0 : axes.size() - 1;
+  if (rows.x_step != 1) {
+    for (size_t i = 0; i < axes.size(); ++i) {
+      if (axes[i].x == 1 && (operation > kLogSoftmax || axes[i].out == 1)) inner = i;
+    }
+  }
+  if (rows.n * count < 2 * kChunk) threads = 1;
+  run_blocks(tables[operation][rows.type], rows, axes, inner, threads);
+}
+
+}  // namespace softscope

@@ -1,0 +1,34 @@
+// Arrays of any shape and stride as blocks of rows, and blocks as work for threads.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "kernels.h"
+
+namespace softscope {
+
+// The rows of an array lie along its last axis; strides count entries.
+struct Rows {
+  Type type;
+  std::vector<size_t> lead;  // the axes before the last
+  size_t n;                  // the last
+  const char* x;
+  std::vector<ptrdiff_t> x_strides;
+  ptrdiff_t x_step;
+  char* out;
+  size_t out_size;  // bytes of an entry of out: that of x, or of a whole result
+  std::vector<ptrdiff_t> out_strides;
+  ptrdiff_t out_step;
+  const double* temperature;
+  std::vector<ptrdiff_t> temperature_strides;
+};
+
+// Which of the family; the first two give a row back, the others one result.
+enum Operation { kSoftmax, kLogSoftmax, kLogSumExp, kState };
+
+// How the work is cut depends on the shape alone, never on the number of threads: so the result
+// does not, either.
+void run(const Kernels& kernels, Operation operation, const Rows& rows, int threads);
+
+}  // namespace softscope
