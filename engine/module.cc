@@ -9,6 +9,7 @@
 
 #include "dispatch.h"
 #include "rows.h"
+#include "threads.h"
 
 namespace nb = nanobind;
 
@@ -107,6 +108,7 @@ void define(nb::module_& m, const char* name, Operation operation) {
 
 NB_MODULE(_engine, m) {
   kernels();  // so that a wrong SOFTSCOPE_ISA is an ImportError and not a surprise later
+  softscope::prepare_for_forks();
 
   m.doc() = "softscope's compiled kernels.";
 

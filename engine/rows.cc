@@ -12,7 +12,7 @@ namespace {
 constexpr size_t kChunk = size_t{1} << 15;    // entries that are worth handing to a thread
 constexpr size_t kLongRow = size_t{1} << 18;  // rows from here on are cut for several threads
 constexpr size_t kPart = size_t{1} << 16;     // entries of such a part
-constexpr size_t kState_ = 7;                 // numbers in a state
+constexpr size_t kNumbers = 7;                // in a state
 constexpr size_t kTileRows = 64;              // rows side by side: several lines of each page
 
 struct Axis {
@@ -86,7 +86,7 @@ void run_long(const Kernels& kernels, Operation operation, const Rows& rows,
               const std::vector<Axis>& axes, int threads) {
   const size_t parts = (rows.n + kPart - 1) / kPart;
   const size_t size = kTypeSize[rows.type];
-  std::vector<double> states(parts * kState_);
+  std::vector<double> states(parts * kNumbers);
   size_t count = 1;
   for (const Axis& axis : axes) count *= axis.size;
   for (size_t row = 0; row < count; ++row) {
@@ -114,14 +114,14 @@ void run_long(const Kernels& kernels, Operation operation, const Rows& rows,
     };
     parallel_for(parts, threads, [&](size_t i) {
       (operation == kState ? kernels.part_state : kernels.part_sums)[rows.type](
-          part(i), &states[i * kState_]);
+          part(i), &states[i * kNumbers]);
     });
     for (size_t i = 1; i < parts; ++i) {
-      kernels.merge_states(states.data(), &states[i * kState_], temperature);
+      kernels.merge_states(states.data(), &states[i * kNumbers], temperature);
     }
     const double c = states[1], m = states[2], r = states[3];
     if (operation == kState) {
-      std::copy(states.begin(), states.begin() + kState_, reinterpret_cast<double*>(to));
+      std::copy(states.begin(), states.begin() + kNumbers, reinterpret_cast<double*>(to));
       continue;
     }
     const double log_z = std::log(c) + std::log1p(r / c);

@@ -80,18 +80,6 @@ class Pool {
 std::atomic<Pool*> pool{nullptr};
 std::atomic<bool> forked{false};
 
-Pool& the_pool() {
-  static const int registered = [] {
-    pool = new Pool;
-    return pthread_atfork(nullptr, nullptr, [] {
-      pool = new Pool;
-      forked = true;
-    });
-  }();
-  static_cast<void>(registered);
-  return *pool;
-}
-
 using Parallel = void (*)(void (*)(void*), void*, unsigned, unsigned);
 
 // GOMP_parallel of a libgomp that is loaded, or null. Asked again whenever libraries were loaded
@@ -123,18 +111,25 @@ Parallel gnu_openmp() {
 
 }  // namespace
 
+void prepare_for_forks() {
+  pool = new Pool;
+  pthread_atfork(nullptr, nullptr, [] {
+    pool = new Pool;
+    forked = true;
+  });
+}
+
 void parallel_for(size_t count, int threads, const std::function<void(size_t)>& task) {
   Job job;
   job.task = &task;
   job.count = count;
   if (threads > 1 && count > 1) {
-    Pool& ours = the_pool();  // also registers what happens at a fork
     if (const Parallel parallel = forked ? nullptr : gnu_openmp()) {
       parallel([](void* data) { static_cast<Job*>(data)->take(); }, &job,
                static_cast<unsigned>(threads), 0);
       return;
     }
-    if (ours.run(job, threads)) return;
+    if (pool.load()->run(job, threads)) return;
   }
   job.take();
 }

@@ -11,4 +11,8 @@ namespace softscope {
 // does which i is open, so what a task computes must depend on i alone. Tasks must not throw.
 void parallel_for(size_t count, int threads, const std::function<void(size_t)>& task);
 
+// Arranges that the child of a fork gets threads of its own. Called once, at import: before the
+// first work may be too late, for PyTorch's threads may have worked already.
+void prepare_for_forks();
+
 }  // namespace softscope

@@ -218,7 +218,7 @@ from softscope import _engine
 x = np.random.default_rng(0).standard_normal((500, 1000)).astype(np.float32)
 t = np.ones(500)
 want, got = np.empty_like(x), np.empty_like(x)
-_engine.softmax(x, want, t, False, 2)
+_engine.softmax(x, want, t, False, {threads})
 child = os.fork()
 if child == 0:
     _engine.softmax(x, got, t, False, 2)
@@ -229,12 +229,13 @@ sys.exit(os.waitstatus_to_exitcode(status))
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="forks are Unix's")
+@pytest.mark.parametrize("threads", [1, 2])  # whether the parent's threads have worked for us before
 @pytest.mark.parametrize("first", ["", "import torch; torch.softmax(torch.ones(1000, 1000), -1)"])
-def test_a_child_computes_after_a_fork(first, tmp_path):
+def test_a_child_computes_after_a_fork(first, threads, tmp_path):
     import subprocess
 
     script = tmp_path / "fork.py"
-    script.write_text(FORK.format(first=first))
+    script.write_text(FORK.format(first=first, threads=threads))
     environment = {**os.environ, "OMP_NUM_THREADS": "2", "PYTHONWARNINGS": "ignore"}
     done = subprocess.run([sys.executable, script], timeout=120, check=False, env=environment)
     assert done.returncode == 0
