@@ -36,15 +36,33 @@ SOFTSCOPE_INLINE double lse_of(const State& s, double log, double temperature) {
   return s.m / temperature + log;
 }
 
+// How many units of float32's roundoff fit into one of the result's.
+template <class S>
+constexpr double kRoom = __is_same(S, Brain)  ? 0x1p16
+                         : __is_same(S, Half) ? 0x1p13
+                                              : 1;
+
 // Whether log z from float32 exponentials could miss the 2 ulp of `larger`, the larger of result
-// and maximum: u·(mean distance + 2) against 1.5 of it, where the mean distance is at most log n −
-// log z and counts three roundings at a temperature. So it is where the maximum nearly cancels log
-// z or is near 0, and rarely else.
-SOFTSCOPE_INLINE bool too_coarse(const State& s, double log, double log_n, double larger,
+// and maximum, with half an ulp left for the last rounding. The error is at most u·(mean distance +
+// 2), where the mean distance is at most log n − log z and counts three roundings at a temperature.
+// So it is where the maximum nearly cancels log z or is near 0, and rarely else.
+template <class S>
+SOFTSCOPE_INLINE bool too_coarse(const State& s, double log, size_t n, double larger,
                                  double temperature) {
-  if (s.count == 0 || s.c != s.c || s.m == kInfinity<double>) return false;
-  const double distance = (log_n - log) * (temperature == 1 ? 1 : 3);
-  return distance + 2 >= 1.5 * larger;
+  if (sizeof(Compute<S>) == 8 || s.count == 0 || s.c != s.c || s.m == kInfinity<double>) {
+    return false;
+  }
+  uint64_t bits;
+  __builtin_memcpy(&bits, &larger, sizeof bits);
+  bits &= 0x7ff0000000000000;
+  double power;  // of two, at most `larger`: half its ulp is u times that
+  __builtin_memcpy(&power, &bits, sizeof power);
+  const double allowed = 3 * power * kRoom<S>;
+  const double roundings = temperature == 1 ? 1 : 3;
+  // First with a bound of log n: a logarithm for each row would be felt.
+  const double digits = 0.6932 * (64 - __builtin_clzll(n));
+  if ((digits - log) * roundings + 2 < allowed) return false;
+  return (::log(static_cast<double>(n)) - log) * roundings + 2 >= allowed;
 }
 
 // The state of a row whose entries lie `step` apart, in float64.
@@ -106,12 +124,10 @@ struct LogSoftmax {
   static void row(const S* x, S* out, size_t n, double temperature, void*) {
     State s = row_state<S, N, false>(x, n, temperature);
     double log = log_z(s);
-    if (sizeof(C) == 4) {
-      const double top = ::fabs(s.m / temperature);
-      if (too_coarse(s, log, ::log(static_cast<double>(n)), top > log ? top : log, temperature)) {
-        s = wide_state<S, N, false>(x, n, 1, temperature);
-        log = log_z(s);
-      }
+    const double top = ::fabs(s.m / temperature);
+    if (too_coarse<S>(s, log, n, top > log ? top : log, temperature)) {
+      s = wide_state<S, N, false>(x, n, 1, temperature);
+      log = log_z(s);
     }
     segment_log<S, N>(x, out, n, s.m, temperature, log);
   }
@@ -154,14 +170,13 @@ struct LogSumExp {
     using C = Compute<S>;
     double logs[kWidth<N>];
     logs_of<C, N>(states, count, logs);
-    const double log_n = ::log(static_cast<double>(b.n));
     for (size_t j = 0; j < count; ++j) {
       const double temperature = temperature_of(b, first + j);
       State s = states[j];
       double lse = lse_of(s, logs[j], temperature);
       const double top = ::fabs(s.m / temperature), result = ::fabs(lse);
-      if (sizeof(C) == 4 && b.n > kShort &&
-          too_coarse(s, logs[j], log_n, top > result ? top : result, temperature)) {
+      if (b.n > kShort &&
+          too_coarse<S>(s, logs[j], b.n, top > result ? top : result, temperature)) {
         s = wide_state<S, N, false>(at<S>(b.x, first + j, b.x_row), b.n, b.x_step, temperature);
         lse = lse_of(s, log_z(s), temperature);
       }
@@ -177,7 +192,7 @@ SOFTSCOPE_INLINE bool too_coarse(const State& s, const Block& b, size_t row) {
   if (s.count > s.c && (s.r < 1e-25 || s.t < 1e-25)) return true;
   const double temperature = temperature_of(b, row), log = log_z(s);
   const double top = ::fabs(s.m / temperature), lse = ::fabs(s.m / temperature + log);
-  return too_coarse(s, log, ::log(static_cast<double>(b.n)), top > lse ? top : lse, temperature);
+  return too_coarse<float>(s, log, b.n, top > lse ? top : lse, temperature);
 }
 
 template <class S, int N>
