@@ -54,7 +54,7 @@ def logsumexp(result: float, maximum: float, dtype: object) -> float:
 def logsumexp_in_its_own_width(
     result: float, maximum: float, log_z: float, mean_distance: float, dtype: object
 ) -> float:
-    """The same where nothing wider than the dtype is at hand, as for float64: more, where it cancels.
+    """The same where nothing wider than the dtype is at hand, as for float64 tensors: more, where it cancels.
 
     2u for the rounding of x − max and of its division, at the mean distance Σ p·|x − max|/T; 5u of log z for exp,
     sum and log1p. Only a maximum that is small beside log z, or that cancels it, makes this show.

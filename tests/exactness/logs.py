@@ -1,18 +1,20 @@
-"""What logsumexp, log_softmax and lse are allowed."""
+"""What logsumexp, log_softmax and lse are allowed, in each room."""
 
 from exactness import wanted
 from exactness.inputs import in_range
 from softscope import bounds
 
 
-def allowed(result: float, maximum: float, log_z: float, mean_distance: float, dtype: str) -> float:
-    """Float64 has nothing wider to be computed in; everything else has."""
-    if dtype == "float64":
+def allowed(result: float, maximum: float, log_z: float, mean_distance: float, dtype: str, backend: str) -> float:
+    """Float64 tensors have nothing wider to be computed in; everything else has."""
+    if dtype == "float64" and backend == "torch":
         return bounds.logsumexp_in_its_own_width(result, maximum, log_z, mean_distance, dtype)
     return bounds.logsumexp(result, maximum, dtype)
 
 
-def allowed_for(row: tuple, result: object, temperature: float, dtype: str, see: tuple | None = None) -> float:
+def allowed_for(
+    row: tuple, result: object, temperature: float, dtype: str, backend: str, see: tuple | None = None
+) -> float:
     """The same for a row, from its exact readings."""
     want = wanted.partition(row, temperature, see) if see else wanted.partition(row, temperature)
     log_z = max(float(want.entropy + want.mean), 0.0) if want.count else 0.0
@@ -22,4 +24,5 @@ def allowed_for(row: tuple, result: object, temperature: float, dtype: str, see:
         log_z,
         abs(float(want.mean)) if want.count else 0.0,
         dtype,
+        backend,
     )
