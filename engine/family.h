@@ -188,11 +188,11 @@ struct LogSumExp {
 // Whether readings from float32 sums would be too coarse: the logsumexp, as above, or all of them,
 // when the row is so near one-hot, or so near even, that float32's terms underflow and float64's do
 // not. Entropy, trace and variance are what these add up to.
-SOFTSCOPE_INLINE bool too_coarse(const State& s, const Block& b, size_t row) {
+bool readings_too_coarse(const State& s, size_t n, double temperature) {
   if (s.count > s.c && (s.r < 1e-25 || s.t < 1e-25)) return true;
-  const double temperature = temperature_of(b, row), log = log_z(s);
+  const double log = log_z(s);
   const double top = ::fabs(s.m / temperature), lse = ::fabs(s.m / temperature + log);
-  return too_coarse<float>(s, log, b.n, top > lse ? top : lse, temperature);
+  return too_coarse<float>(s, log, n, top > lse ? top : lse, temperature);
 }
 
 template <class S, int N>
@@ -203,7 +203,8 @@ struct WholeState {
   static void finish(const State* states, const Block& b, size_t first, size_t count) {
     for (size_t j = 0; j < count; ++j) {
       State s = states[j];
-      if (sizeof(Compute<S>) == 4 && b.n > kShort && too_coarse(s, b, first + j)) {
+      if (sizeof(Compute<S>) == 4 && b.n > kShort &&
+          readings_too_coarse(s, b.n, temperature_of(b, first + j))) {
         s = wide_state<S, N, true>(at<S>(b.x, first + j, b.x_row), b.n, b.x_step,
                                    temperature_of(b, first + j));
       }
@@ -239,6 +240,16 @@ void part_log_softmax(const Part& p) {
                     p.temperature, p.log_z);
 }
 
+// The same question for the merged parts of a long row, of float32 or less; `full` for all
+// readings, else for log z alone.
+bool merged_too_coarse(const double* state, size_t n, double temperature, bool full) {
+  State s;
+  __builtin_memcpy(&s, state, sizeof s);
+  if (full) return readings_too_coarse(s, n, temperature);
+  const double log = log_z(s), top = ::fabs(s.m / temperature);
+  return too_coarse<float>(s, log, n, top > log ? top : log, temperature);
+}
+
 void merge_states(double* into, const double* from, double temperature) {
   State a, b;
   __builtin_memcpy(&a, into, sizeof a);
@@ -265,7 +276,8 @@ constexpr Kernels all_kernels(const char* isa) {
           SOFTSCOPE_ALL_PARTS(part_sums, F, D),
           SOFTSCOPE_ALL_PARTS(part_softmax, F, D),
           SOFTSCOPE_ALL_PARTS(part_log_softmax, F, D),
-          merge_states};
+          merge_states,
+          merged_too_coarse};
 }
 
 }  // namespace

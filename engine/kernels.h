@@ -43,6 +43,7 @@ struct Kernels {
   void (*part_softmax[kTypes])(const Part&);
   void (*part_log_softmax[kTypes])(const Part&);
   void (*merge_states)(double* into, const double* from, double temperature);
+  bool (*merged_too_coarse)(const double* state, size_t n, double temperature, bool full);
 };
 
 // How much scratch a block needs: a copy of a row, and its exponentials.

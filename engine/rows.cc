@@ -119,6 +119,14 @@ void run_long(const Kernels& kernels, Operation operation, const Rows& rows,
     for (size_t i = 1; i < parts; ++i) {
       kernels.merge_states(states.data(), &states[i * kNumbers], temperature);
     }
+    if (operation != kSoftmax && rows.type != kFloat64 &&
+        kernels.merged_too_coarse(states.data(), rows.n, temperature, operation == kState)) {
+      // What float32's sums cannot give, the kernel for whole rows takes again in float64.
+      const Kernel whole = (operation == kState ? kernels.state : kernels.log_softmax)[rows.type];
+      whole({from, to, &temperature, 1, rows.n, 0, 1, 0, rows.out_step, 0,
+             scratch(scratch_bytes(rows.type, rows.n))});
+      continue;
+    }
     const double c = states[1], m = states[2], r = states[3];
     if (operation == kState) {
       std::copy(states.begin(), states.begin() + kNumbers, reinterpret_cast<double*>(to));

@@ -89,6 +89,20 @@ def test_every_state(n, dtype):
         np.testing.assert_allclose(got, want.sum(axis=-1).astype(np.float64), rtol=2e-6, atol=1e-300)
 
 
+@pytest.mark.parametrize("n", [20, 40, 3000, 300_000])
+@pytest.mark.parametrize("kind", ["far below", "nearly even"])
+def test_a_state_whose_terms_float32_cannot_hold(kind, n):
+    """e^-150, or the square of 1e-40, is 0 in float32; entropy and variance are what these add up to."""
+    steps = np.arange(n, dtype=np.float64)
+    x = np.where(steps == 7, 64.0, -86.0 - 0.01 * (steps % 50)) if kind == "far below" else -1e-40 * (steps % 50)
+    x = np.stack([x, x[::-1]]).astype(np.float32)
+    d = x.astype(np.longdouble) - x.max(axis=-1, keepdims=True)
+    e = np.where(d < 0, np.exp(d), 0)
+    r, u, t = np.moveaxis(run("state", x), -1, 0)[3:6]
+    for got, want in ((r, e), (u, e * d), (t, e * d * d)):
+        np.testing.assert_allclose(got, want.sum(axis=-1).astype(np.float64), rtol=1e-5, atol=0)
+
+
 def layouts(base):
     """The same numbers, differently in memory; the rows are on the last axis."""
     yield "contiguous", base
@@ -121,6 +135,16 @@ def test_a_row_that_several_threads_share(dtype):
     for name in OPERATIONS[:3]:
         assert_right(name, x, run(name, x, threads=2))
     assert run("state", x, threads=2)[:, 0].tolist() == [300_000, 300_000]
+
+
+def test_a_long_row_near_one_hot_keeps_its_logarithm():
+    """At a maximum of 0 the top entry's log weight is about -2e-10; float32's distances are off by 3e-6 there."""
+    x = np.full((1, 300_000), -24.6, np.float32)
+    x[0, 5] = 0.0
+    got = run("log_softmax", x, threads=2, temperature=0.7)[0, 5]
+    # The log of what the others weigh, and so of -log p but for the square of that.
+    want = exact("logsumexp", np.delete(x, 5, axis=1), 0.7)[0]
+    assert abs(float(np.log(-np.longdouble(got)) - want)) < 3e-7
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
