@@ -101,7 +101,7 @@ def finite_rows(draw: st.DrawFn) -> tuple[list[float], str, float, float]:
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-@settings(max_examples=250, deadline=None, derandomize=True)
+@settings(max_examples=250)
 @given(finite_rows())
 def test_no_finite_input_gives_nan(backend: str, drawn: tuple[list[float], str, float, float]) -> None:
     row, dtype, alpha, temperature = drawn
@@ -115,7 +115,7 @@ def test_no_finite_input_gives_nan(backend: str, drawn: tuple[list[float], str, 
         assert abs(math.fsum(got) - 1) <= bounds.sum_to_one(len(row), dtype) + len(row) * bounds.support(dtype), told
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=150)
 @given(finite_rows())
 def test_no_finite_input_gives_a_nan_gradient(drawn: tuple[list[float], str, float, float]) -> None:
     row, dtype, alpha, temperature = drawn

@@ -101,6 +101,7 @@ def test_shift_moves_lse_and_maximum_only(x: np.ndarray, shift: int) -> None:
 @given(rows(1, finite), st.sampled_from([0.25, 0.5, 2.0, 8.0]))
 def test_scale_is_temperature(x: np.ndarray, factor: float) -> None:
     """softmax(k·x) is softmax(x) at 1/k; powers of two scale without rounding, so the bits agree."""
+    assume(np.all(x * factor / factor == x))  # but denormal numbers round
     scaled, tempered = ss.partition(x * factor), ss.partition(x, temperature=1.0 / factor)
     for name in READINGS:
         if name != "max_logit":
