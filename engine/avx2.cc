@@ -1,5 +1,5 @@
 // The kernels for AVX2, FMA and F16C. CMakeLists.txt gives this file, and no other, the flags.
-#include "family.h"
+#include "table.h"
 
 namespace softscope {
 

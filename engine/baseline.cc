@@ -1,5 +1,5 @@
 // The kernels for every processor of this architecture.
-#include "family.h"
+#include "table.h"
 
 namespace softscope {
 

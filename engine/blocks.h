@@ -30,7 +30,7 @@ SOFTSCOPE_INLINE T* at(void* base, size_t i, ptrdiff_t stride) {
 }
 
 SOFTSCOPE_INLINE double temperature_of(const Block& b, size_t row) {
-  return *at<double>(b.temperature, row, b.temperature_row);
+  return *at<double>(b.numbers, row, b.numbers_row);
 }
 
 // Short rows transposed, in the type that computes: entry i of row r at entries[i·kWidth<N> + r].
@@ -102,7 +102,7 @@ struct Temperatures {
   W value[kWidth<N>], inverse[kWidth<N>];
 
   SOFTSCOPE_INLINE void read(const Block& b, size_t first, size_t rows) {
-    if (b.temperature_row == 0 && first != 0) return;  // the same for all, and read already
+    if (b.numbers_row == 0 && first != 0) return;  // the same for all, and read already
     for (size_t r = 0; r < kWidth<N>; ++r) {
       const double t = temperature_of(b, first + (r < rows ? r : 0));
       value[r] = static_cast<W>(t);

@@ -258,27 +258,5 @@ void merge_states(double* into, const double* from, double temperature) {
   __builtin_memcpy(into, &a, sizeof a);
 }
 
-#define SOFTSCOPE_ALL_TYPES(run, Op, F, D)                                              \
-  {run<Half, F, Op<Half, F>>, run<Brain, F, Op<Brain, F>>, run<float, F, Op<float, F>>, \
-   run<double, D, Op<double, D>>}
-#define SOFTSCOPE_ALL_PARTS(part, F, D) \
-  {part<Half, F>, part<Brain, F>, part<float, F>, part<double, D>}
-
-// All kernels with F lanes of float32 and D of float64.
-template <int F, int D>
-constexpr Kernels all_kernels(const char* isa) {
-  return {isa,
-          SOFTSCOPE_ALL_TYPES(map_block, Softmax, F, D),
-          SOFTSCOPE_ALL_TYPES(map_block, LogSoftmax, F, D),
-          SOFTSCOPE_ALL_TYPES(reduce_block, LogSumExp, F, D),
-          SOFTSCOPE_ALL_TYPES(reduce_block, WholeState, F, D),
-          SOFTSCOPE_ALL_PARTS(part_state, F, D),
-          SOFTSCOPE_ALL_PARTS(part_sums, F, D),
-          SOFTSCOPE_ALL_PARTS(part_softmax, F, D),
-          SOFTSCOPE_ALL_PARTS(part_log_softmax, F, D),
-          merge_states,
-          merged_too_coarse};
-}
-
 }  // namespace
 }  // namespace softscope

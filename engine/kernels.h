@@ -8,15 +8,32 @@ namespace softscope {
 enum Type { kFloat16, kBFloat16, kFloat32, kFloat64, kTypes };
 constexpr size_t kTypeSize[kTypes] = {2, 2, 4, 8};
 
+// What can be computed of rows. Up to kWeights a row gives a row, after it one result.
+enum Operation {
+  kSoftmax,     // x → weights
+  kLogSoftmax,  // x → logarithms of weights
+  kLogSumExp,   // x → log Σ exp(x/T)
+  kState,       // x → State
+  kOperations
+};
+
+constexpr bool gives_rows(Operation operation) { return operation <= kLogSoftmax; }
+constexpr bool takes_two(Operation) { return false; }
+
+// How many numbers of its own a row brings: its temperature T first.
+constexpr size_t kRowNumbers[kOperations] = {1, 1, 1, 1};
+
 // Rows of n entries, evenly spaced in memory. Distances count entries: between rows, and within.
 struct Block {
   const void* x;
+  const void* y;  // a second row, of x's type, for operations that take two
   void* out;
-  const double* temperature;
+  const double* numbers;
   size_t rows, n;
   ptrdiff_t x_row, x_step;
+  ptrdiff_t y_row, y_step;
   ptrdiff_t out_row, out_step;
-  ptrdiff_t temperature_row;
+  ptrdiff_t numbers_row;
   void* scratch;  // as much as scratch_bytes says
 };
 
@@ -33,8 +50,7 @@ using Kernel = void (*)(const Block&);
 struct Kernels {
   const char* isa;
 
-  // out = weights, logarithms of weights, or (one entry a row) log Σ exp(x/T) and state.
-  Kernel softmax[kTypes], log_softmax[kTypes], logsumexp[kTypes], state[kTypes];
+  Kernel rows[kOperations][kTypes];
 
   // The state of a part, or only m, c and r of it; and once the parts are merged, weights and their
   // logarithms.

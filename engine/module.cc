@@ -18,7 +18,7 @@ namespace {
 // ro: nanobind would refuse read-only arrays otherwise.
 using Input = nb::ndarray<nb::ro, nb::device::cpu>;
 using Output = nb::ndarray<nb::device::cpu>;
-using Temperatures = nb::ndarray<const double, nb::device::cpu>;
+using Numbers = nb::ndarray<const double, nb::device::cpu>;
 
 using softscope::Operation;
 
@@ -36,20 +36,37 @@ softscope::Type type_of(const nb::dlpack::dtype& dtype, bool brain) {
   throw nb::type_error("x must be float32, float64, or 16-bit floats viewed as uint16.");
 }
 
-// One temperature for all rows, or one for each: then of the shape of x without the last axis.
-struct Temperature {
-  double one = 1;
-  const Temperatures* each = nullptr;
+// A temperature for all rows, or numbers for each.
+struct PerRow {
+  double temperature = 1;
+  const Numbers* each = nullptr;
 };
 
-bool fit(Operation operation, const Input& x, const Output& out, const Temperature& temperature) {
+bool same_shape(const Input& a, const Input& b) {
+  if (a.ndim() != b.ndim() || a.dtype() != b.dtype()) return false;
+  for (size_t i = 0; i < a.ndim(); ++i) {
+    if (a.shape(i) != b.shape(i)) return false;
+  }
+  return true;
+}
+
+// Numbers: of the shape of x without the last axis, and where an operation takes several, with an
+// axis for these. out: of x's shape, or without the last axis and with one for a whole state.
+bool fit(Operation operation, const Input& x, const Output& out, const PerRow& numbers) {
+  if (x.ndim() == 0) return false;
   const size_t lead = x.ndim() - 1;
   const size_t extra = operation == softscope::kLogSumExp ? 0 : 1;
-  if (x.ndim() == 0 || out.ndim() != lead + extra) return false;
-  if (temperature.each != nullptr && temperature.each->ndim() != lead) return false;
+  const size_t count = softscope::kRowNumbers[operation];
+  if (out.ndim() != lead + extra) return false;
+  if (numbers.each == nullptr ? count > 1 : numbers.each->ndim() != lead + (count > 1 ? 1 : 0)) {
+    return false;
+  }
   for (size_t i = 0; i < lead; ++i) {
     if (out.shape(i) != x.shape(i)) return false;
-    if (temperature.each != nullptr && temperature.each->shape(i) != x.shape(i)) return false;
+    if (numbers.each != nullptr && numbers.each->shape(i) != x.shape(i)) return false;
+  }
+  if (count > 1 && (numbers.each->shape(lead) != count || numbers.each->stride(lead) != 1)) {
+    return false;
   }
   if (operation == softscope::kState) {
     return out.shape(lead) == 7 && out.stride(lead) == 1 && out.dtype() == nb::dtype<double>();
@@ -57,14 +74,12 @@ bool fit(Operation operation, const Input& x, const Output& out, const Temperatu
   return out.dtype() == x.dtype() && (extra == 0 || out.shape(lead) == x.shape(lead));
 }
 
-// Rows of x on its last axis; out has x's shape, or that of x without the last axis and a result's
-// size.
-void run(Operation operation, const Input& x, const Output& out, const Temperature& temperature,
-         bool brain, int threads) {
-  if (!fit(operation, x, out, temperature)) {
-    throw nb::value_error("the shapes or dtypes of x, out and temperature do not fit.");
+// Rows of x, and of y where the operation takes two, on the last axis.
+void run(Operation operation, const Input& x, const Input& y, const Output& out,
+         const PerRow& numbers, bool brain, int threads) {
+  if (!fit(operation, x, out, numbers) || !same_shape(x, y)) {
+    throw nb::value_error("the shapes or dtypes of the arrays do not fit.");
   }
-  const bool maps = operation <= softscope::kLogSoftmax;
   const size_t lead = x.ndim() - 1;
   const ptrdiff_t whole = operation == softscope::kState ? 7 : 1;
   softscope::Rows rows;
@@ -72,36 +87,53 @@ void run(Operation operation, const Input& x, const Output& out, const Temperatu
   rows.n = x.shape(lead);
   rows.x = static_cast<const char*>(x.data());
   rows.x_step = x.stride(lead);
+  rows.y = static_cast<const char*>(y.data());
+  rows.y_step = y.stride(lead);
   rows.out = static_cast<char*>(out.data());
   rows.out_size = whole == 1 ? softscope::kTypeSize[rows.type] : 7 * sizeof(double);
-  rows.out_step = maps ? out.stride(lead) : 0;
-  rows.temperature = temperature.each == nullptr ? &temperature.one : temperature.each->data();
+  rows.out_step = softscope::gives_rows(operation) ? out.stride(lead) : 0;
+  rows.numbers = numbers.each == nullptr ? &numbers.temperature : numbers.each->data();
   for (size_t i = 0; i < lead; ++i) {
     rows.lead.push_back(x.shape(i));
     rows.x_strides.push_back(x.stride(i));
+    rows.y_strides.push_back(y.stride(i));
     rows.out_strides.push_back(out.stride(i) / whole);
-    rows.temperature_strides.push_back(temperature.each == nullptr ? 0
-                                                                   : temperature.each->stride(i));
+    rows.numbers_strides.push_back(numbers.each == nullptr ? 0 : numbers.each->stride(i));
   }
   const nb::gil_scoped_release released;
   softscope::run(kernels(), operation, rows, threads);
 }
 
+// noconvert: a silent copy of x would cost more than the work, and one of `out` would lose it.
 void define(nb::module_& m, const char* name, Operation operation) {
-  // noconvert: a silent copy of x would cost more than the work, and one of `out` would lose it.
+  const auto x = nb::arg("x").noconvert(), y = nb::arg("y").noconvert();
+  const auto out = nb::arg("out").noconvert(), numbers = nb::arg("numbers").noconvert();
+  const auto brain = nb::arg("brain"), threads = nb::arg("threads");
+  if (softscope::takes_two(operation)) {
+    m.def(
+        name,
+        [operation](const Input& a, const Input& b, const Output& result, double t, bool bf16,
+                    int n) { run(operation, a, b, result, {t, nullptr}, bf16, n); },
+        x, y, out, numbers, brain, threads);
+    m.def(
+        name,
+        [operation](const Input& a, const Input& b, const Output& result, const Numbers& each,
+                    bool bf16, int n) { run(operation, a, b, result, {1, &each}, bf16, n); },
+        x, y, out, numbers, brain, threads);
+    return;
+  }
   m.def(
       name,
-      [operation](const Input& x, const Output& out, double temperature, bool brain, int threads) {
-        run(operation, x, out, {temperature, nullptr}, brain, threads);
+      [operation](const Input& a, const Output& result, double t, bool bf16, int n) {
+        run(operation, a, a, result, {t, nullptr}, bf16, n);
       },
-      nb::arg("x").noconvert(), nb::arg("out").noconvert(), nb::arg("temperature").noconvert(),
-      nb::arg("brain"), nb::arg("threads"));
+      x, out, numbers, brain, threads);
   m.def(
       name,
-      [operation](const Input& x, const Output& out, const Temperatures& temperature, bool brain,
-                  int threads) { run(operation, x, out, {1, &temperature}, brain, threads); },
-      nb::arg("x").noconvert(), nb::arg("out").noconvert(), nb::arg("temperature").noconvert(),
-      nb::arg("brain"), nb::arg("threads"));
+      [operation](const Input& a, const Output& result, const Numbers& each, bool bf16, int n) {
+        run(operation, a, a, result, {1, &each}, bf16, n);
+      },
+      x, out, numbers, brain, threads);
 }
 
 }  // namespace

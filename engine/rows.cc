@@ -17,20 +17,20 @@ constexpr size_t kTileRows = 64;              // rows side by side: several line
 
 struct Axis {
   size_t size;
-  ptrdiff_t x, out, temperature;
+  ptrdiff_t x, y, out, numbers;
 };
 
 // The lead axes without those of size 1, neighbours joined where one stride walks both.
 std::vector<Axis> axes_of(const Rows& rows) {
   std::vector<Axis> axes;
   for (size_t i = 0; i < rows.lead.size(); ++i) {
-    const Axis a = {rows.lead[i], rows.x_strides[i], rows.out_strides[i],
-                    rows.temperature_strides[i]};
+    const Axis a = {rows.lead[i], rows.x_strides[i], rows.y_strides[i], rows.out_strides[i],
+                    rows.numbers_strides[i]};
     if (a.size == 1) continue;
     const auto size = static_cast<ptrdiff_t>(a.size);
-    if (!axes.empty() && axes.back().x == a.x * size && axes.back().out == a.out * size &&
-        axes.back().temperature == a.temperature * size) {
-      axes.back() = {axes.back().size * a.size, a.x, a.out, a.temperature};
+    if (!axes.empty() && axes.back().x == a.x * size && axes.back().y == a.y * size &&
+        axes.back().out == a.out * size && axes.back().numbers == a.numbers * size) {
+      axes.back() = {axes.back().size * a.size, a.x, a.y, a.out, a.numbers};
     } else {
       axes.push_back(a);
     }
@@ -51,7 +51,7 @@ void* scratch(size_t bytes) {
 
 void run_blocks(Kernel kernel, const Rows& rows, const std::vector<Axis>& axes, size_t inner,
                 int threads) {
-  const Axis along = axes.empty() ? Axis{1, 0, 0, 0} : axes[inner];
+  const Axis along = axes.empty() ? Axis{1, 0, 0, 0, 0} : axes[inner];
   size_t outer = 1;
   for (size_t i = 0; i < axes.size(); ++i) outer *= i == inner ? 1 : axes[i].size;
   size_t per_chunk = std::max<size_t>(1, kChunk / std::max<size_t>(rows.n, 1));
@@ -65,19 +65,21 @@ void run_blocks(Kernel kernel, const Rows& rows, const std::vector<Axis>& axes, 
     size_t index = task / chunks;
     const size_t first = task % chunks * per_chunk;
     const auto start = static_cast<ptrdiff_t>(first);
-    ptrdiff_t x = start * along.x, out = start * along.out, t = start * along.temperature;
+    ptrdiff_t x = start * along.x, y = start * along.y, out = start * along.out;
+    ptrdiff_t numbers = start * along.numbers;
     for (size_t i = axes.size(); i-- > 0;) {
       if (i == inner) continue;
       const auto at = static_cast<ptrdiff_t>(index % axes[i].size);
       index /= axes[i].size;
       x += at * axes[i].x;
+      y += at * axes[i].y;
       out += at * axes[i].out;
-      t += at * axes[i].temperature;
+      numbers += at * axes[i].numbers;
     }
-    kernel({rows.x + x * static_cast<ptrdiff_t>(size),
-            rows.out + out * static_cast<ptrdiff_t>(rows.out_size), rows.temperature + t,
-            std::min(per_chunk, along.size - first), rows.n, along.x, rows.x_step, along.out,
-            rows.out_step, along.temperature, scratch(need)});
+    kernel({rows.x + x * static_cast<ptrdiff_t>(size), rows.y + y * static_cast<ptrdiff_t>(size),
+            rows.out + out * static_cast<ptrdiff_t>(rows.out_size), rows.numbers + numbers,
+            std::min(per_chunk, along.size - first), rows.n, along.x, rows.x_step, along.y,
+            rows.y_step, along.out, rows.out_step, along.numbers, scratch(need)});
   });
 }
 
@@ -97,11 +99,11 @@ void run_long(const Kernels& kernels, Operation operation, const Rows& rows,
       index /= axes[i].size;
       x += at * axes[i].x;
       out += at * axes[i].out;
-      t += at * axes[i].temperature;
+      t += at * axes[i].numbers;
     }
     const char* from = rows.x + x * static_cast<ptrdiff_t>(size);
     char* to = rows.out + out * static_cast<ptrdiff_t>(rows.out_size);
-    const double temperature = rows.temperature[t];
+    const double temperature = rows.numbers[t];
     const auto part = [&](size_t i) {
       const size_t begin = i * kPart;
       return Part{from + begin * size,
@@ -122,8 +124,8 @@ void run_long(const Kernels& kernels, Operation operation, const Rows& rows,
     if (operation != kSoftmax && rows.type != kFloat64 &&
         kernels.merged_too_coarse(states.data(), rows.n, temperature, operation == kState)) {
       // What float32's sums cannot give, the kernel for whole rows takes again in float64.
-      const Kernel whole = (operation == kState ? kernels.state : kernels.log_softmax)[rows.type];
-      whole({from, to, &temperature, 1, rows.n, 0, 1, 0, rows.out_step, 0,
+      const Kernel whole = kernels.rows[operation == kState ? kState : kLogSoftmax][rows.type];
+      whole({from, from, to, &temperature, 1, rows.n, 0, 1, 0, 1, 0, rows.out_step, 0,
              scratch(scratch_bytes(rows.type, rows.n))});
       continue;
     }
@@ -150,22 +152,20 @@ void run(const Kernels& kernels, Operation operation, const Rows& rows, int thre
   size_t count = 1;
   for (const Axis& axis : axes) count *= axis.size;
   if (count == 0) return;
-  const bool contiguous = rows.x_step == 1 && (operation > kLogSoftmax || rows.out_step == 1);
+  const bool contiguous = rows.x_step == 1 && (!gives_rows(operation) || rows.out_step == 1);
   if (contiguous && rows.n >= kLongRow && operation != kLogSumExp) {
     run_long(kernels, operation, rows, axes, threads);
     return;
   }
-  const Kernel* const tables[] = {kernels.softmax, kernels.log_softmax, kernels.logsumexp,
-                                  kernels.state};
   // Rows along another axis than the last: the axis whose rows are neighbours in memory.
   size_t inner = axes.empty() ? 0 : axes.size() - 1;
   if (rows.x_step != 1) {
     for (size_t i = 0; i < axes.size(); ++i) {
-      if (axes[i].x == 1 && (operation > kLogSoftmax || axes[i].out == 1)) inner = i;
+      if (axes[i].x == 1 && (!gives_rows(operation) || axes[i].out == 1)) inner = i;
     }
   }
   if (rows.n * count < 2 * kChunk) threads = 1;
-  run_blocks(tables[operation][rows.type], rows, axes, inner, threads);
+  run_blocks(kernels.rows[operation][rows.type], rows, axes, inner, threads);
 }
 
 }  // namespace softscope

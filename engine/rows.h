@@ -16,16 +16,16 @@ struct Rows {
   const char* x;
   std::vector<ptrdiff_t> x_strides;
   ptrdiff_t x_step;
+  const char* y;  // where the operation takes two, else like x
+  std::vector<ptrdiff_t> y_strides;
+  ptrdiff_t y_step;
   char* out;
   size_t out_size;  // bytes of an entry of out: that of x, or of a whole result
   std::vector<ptrdiff_t> out_strides;
   ptrdiff_t out_step;
-  const double* temperature;
-  std::vector<ptrdiff_t> temperature_strides;
+  const double* numbers;
+  std::vector<ptrdiff_t> numbers_strides;
 };
-
-// Which of the family; the first two give a row back, the others one result.
-enum Operation { kSoftmax, kLogSoftmax, kLogSumExp, kState };
 
 // How the work is cut depends on the shape alone, never on the number of threads: so the result
 // does not, either.
