@@ -10,44 +10,26 @@
 namespace softscope {
 namespace {
 
-// A sum for each lane. Plain: float64 that serves float32 needs no care.
-template <class C, int N, bool Plain = false>
+// A sum for each lane.
+template <class C, int N>
 struct LaneSum;
 
 template <int N>
-struct LaneSum<double, N, true> {
-  Vec<double, N> total{};
-
-  SOFTSCOPE_INLINE void add(Vec<double, N> v) { total += v; }
-  SOFTSCOPE_INLINE double lane(int i) const { return total[i]; }
-};
-
-template <int N>
-struct LaneSum<float, N, false> {
+struct LaneSum<float, N> {
   Vec<double, N / 2> lower{}, upper{};
 
   SOFTSCOPE_INLINE void add(Vec<float, N> v) {
-    Vec<double, N / 2> a, b;
-    for (int i = 0; i < N / 2; ++i) {
-      a[i] = v[i];
-      b[i] = v[i + N / 2];
-    }
-    lower += a;
-    upper += b;
+    lower += widened<N / 2>(lower_half<float, N>(v));
+    upper += widened<N / 2>(upper_half<float, N>(v));
   }
   SOFTSCOPE_INLINE double lane(int i) const { return i < N / 2 ? lower[i] : upper[i - N / 2]; }
   SOFTSCOPE_INLINE Vec<float, N> value() const {
-    Vec<float, N> v;
-    for (int i = 0; i < N / 2; ++i) {
-      v[i] = static_cast<float>(lower[i]);
-      v[i + N / 2] = static_cast<float>(upper[i]);
-    }
-    return v;
+    return joined<float, N>(narrowed<N / 2>(lower), narrowed<N / 2>(upper));
   }
 };
 
 template <int N>
-struct LaneSum<double, N, false> {
+struct LaneSum<double, N> {
   Vec<double, N> total{}, lost{};
 
   SOFTSCOPE_INLINE void add(Vec<double, N> v) {
@@ -87,27 +69,46 @@ void columns_softmax(Columns<S> in, S* out, ptrdiff_t out_step, const Compute<S>
   LaneSum<C, N> sum[K];
   columns_max<S, N, K>(in, m);
   for (int g = 0; g < K; ++g) t[g] = load_raw<C, N>(inverse + g * N);
+  // Two entries at a time: K vectors alone would wait for each other.
+  const auto exps = [&](const S* x, Vec<C, N>(&e)[2 * K], ptrdiff_t next)
+                        __attribute__((always_inline)) {
+                          for (int g = 0; g < K; ++g) {
+                            e[g] = (load<S, N>(x + g * N) - m[g]) * t[g];
+                            e[K + g] = (load<S, N>(x + next + g * N) - m[g]) * t[g];
+                          }
+                          exp_nonpositive<N, 2 * K>(e);
+                        };
   const S* x = in.x;
   S* to = out;
-  for (size_t i = 0; i < in.n; ++i, x += in.step, to += out_step) {
+  Vec<C, N> e[2 * K];
+  size_t i = 0;
+  for (; i + 2 <= in.n; i += 2, x += 2 * in.step, to += 2 * out_step) {
+    exps(x, e, in.step);
     for (int g = 0; g < K; ++g) {
-      const Vec<C, N> e = exp_nonpositive<N>((load<S, N>(x + g * N) - m[g]) * t[g]);
-      if constexpr (waits) store<S, N>(to + g * N, e);
-      sum[g].add(e);
+      if constexpr (waits) {
+        store<S, N>(to + g * N, e[g]);
+        store<S, N>(to + out_step + g * N, e[K + g]);
+      }
+      sum[g].add(e[g] + e[K + g]);
     }
   }
-  x = in.x;
-  Vec<C, N> z[K];
-  for (int g = 0; g < K; ++g) z[g] = sum[g].value();
-  for (size_t i = 0; i < in.n; ++i, x += in.step, out += out_step) {
+  if (i < in.n) {
+    exps(x, e, 0);
     for (int g = 0; g < K; ++g) {
-      Vec<C, N> e;
+      if constexpr (waits) store<S, N>(to + g * N, e[g]);
+      sum[g].add(e[g]);
+    }
+  }
+  for (int g = 0; g < K; ++g) {
+    const Divisor<C, N> by(sum[g].value());
+    x = in.x + g * N;
+    to = out + g * N;
+    for (i = 0; i < in.n; ++i, x += in.step, to += out_step) {
       if constexpr (waits) {
-        e = load<S, N>(out + g * N);
+        store<S, N>(to, by.divide(load<S, N>(to)));
       } else {
-        e = exp_nonpositive<N>((load<S, N>(x + g * N) - m[g]) * t[g]);
+        store<S, N>(to, by.divide(exp_nonpositive<N>((load<S, N>(x) - m[g]) * t[g])));
       }
-      store<S, N>(out + g * N, Divisor<C, N>(z[g]).divide(e));
     }
   }
 }
@@ -129,12 +130,12 @@ void mend(const S* x, ptrdiff_t step, size_t n, State& s) {
 }
 
 // The state of each lane's row; without Full only m, c and r.
-template <class S, int N, int K, bool Full, bool Plain = false>
+template <class S, int N, int K, bool Full>
 void columns_state(Columns<S> in, const Compute<S>* inverse, State* states) {
   using C = Compute<S>;
   using V = Vec<C, N>;
   V m[K], scale[K];
-  LaneSum<C, N, Plain> c[K], r[K], u[K], t[K], w[K], seen[K];
+  LaneSum<C, N> c[K], r[K], u[K], t[K], w[K], seen[K];
   columns_max<S, N, K>(in, m);
   for (int g = 0; g < K; ++g) scale[g] = load_raw<C, N>(inverse + g * N);
   const S* x = in.x;

@@ -8,7 +8,7 @@ namespace softscope {
 namespace {
 
 // Up to this size a row of exponentials waits in the second-level cache for its division.
-constexpr size_t kWaitingBytes = size_t{1} << 20;
+constexpr size_t kWaitingBytes = size_t{1} << 18;
 
 // c is 1 but for ties, where the subtraction is exact and nothing small is left to lose.
 SOFTSCOPE_INLINE double log_z(const State& s) { return ::log1p((s.c - 1) + s.r); }
@@ -69,6 +69,7 @@ SOFTSCOPE_INLINE bool too_coarse(const State& s, double log, size_t n, double la
 template <class S, int N, bool Full>
 State wide_state(const S* x, size_t n, ptrdiff_t step, double temperature) {
   constexpr size_t kMany = 1024;
+  constexpr int D = sizeof(Compute<S>) == 4 ? N / 2 : N;
   double wide[kMany];
   State total = kNothing;
   for (size_t i = 0; i < n; i += kMany) {
@@ -83,36 +84,54 @@ State wide_state(const S* x, size_t n, ptrdiff_t step, double temperature) {
     for (; j < count; ++j) {
       wide[j] = static_cast<double>(load_first<S, N>(at<S>(x, i + j, step), 1, 0)[0]);
     }
-    total = merged(total, segment_state<double, N / 2, Full>(wide, count, 1.0 / temperature),
+    total = merged(total, segment_state<double, D, Full>(wide, count, 1.0 / temperature),
                    1.0 / temperature);
   }
   return total;
 }
 
+// The state of row j of a tile.
+template <int N>
+SOFTSCOPE_INLINE State tile_state(const TileSums<N>& sums, const float* entries, size_t n,
+                                  size_t j) {
+  const size_t g = j / sums.H, l = j % sums.H;
+  State s = {sums.seen[g][l], sums.c[g][l], sums.m[g][l], sums.r[g][l],
+             sums.u[g][l],    sums.t[g][l], sums.w[g][l]};
+  if (s.c != s.c) mend<float, N>(entries + j, kWidth<N>, n, s);
+  return s;
+}
+
 template <class S, int N>
 struct Softmax {
   using C = Compute<S>;
-  // exp(d) waits in `out` where that holds it exactly, else in scratch.
-  static constexpr bool kInPlace = sizeof(S) == sizeof(C);
+  static constexpr bool kWide = false;
 
-  static void row(const S* x, S* out, size_t n, double temperature, void* scratch) {
+  static void rows(const Block& b, size_t first, size_t count) {
+    for (size_t r = first; r < first + count; ++r) {
+      row(at<S>(b.x, r, b.x_row), at<S>(b.out, r, b.out_row), b.n, temperature_of(b, r), b.scratch);
+    }
+  }
+  SOFTSCOPE_INLINE static void row(const S* x, S* out, size_t n, double temperature,
+                                   void* scratch) {
     const C inverse = static_cast<C>(1.0 / temperature);
+    // exp(d) waits in `out` where that holds it exactly, else in scratch.
+    constexpr bool in_place = sizeof(S) == sizeof(C);
     if (n * sizeof(C) <= kWaitingBytes) {
       const Shift<C> shift = {segment_max<S, N>(x, n), inverse};
-      C* e = kInPlace ? reinterpret_cast<C*>(out) : static_cast<C*>(scratch);
-      const double z = segment_exp<S, N, true>(x, e, n, shift);
-      segment_divide<S, N>(e, out, n, static_cast<C>(z));
+      C* e = in_place ? reinterpret_cast<C*>(out) : static_cast<C*>(scratch);
+      Vec<C, N> tail;
+      const double z = segment_exp<S, N, true>(x, e, n, shift, tail);
+      segment_divide<S, N>(e, tail, out, n, static_cast<C>(z));
     } else {
       const State s = row_state<S, N, false>(x, n, temperature);
       segment_exp_divide<S, N>(x, out, n, {static_cast<C>(s.m), inverse},
                                static_cast<C>(s.c + s.r));
     }
   }
-  static constexpr bool kWide = false;
-  template <class A, int M, int K>  // A: S, or the type that computes in a transposed tile
+  template <class A, int M>  // A: S, or the type that computes in a transposed tile
   static void columns(Columns<A> in, A* out, ptrdiff_t out_step, const Compute<A>*,
                       const Compute<A>* inverse) {
-    columns_softmax<A, M, K>(in, out, out_step, inverse);
+    columns_softmax<A, M, kGroups>(in, out, out_step, inverse);
   }
 };
 
@@ -121,41 +140,71 @@ struct LogSoftmax {
   using C = Compute<S>;
   static constexpr bool kWide = true;  // side by side it computes in float64
 
-  static void row(const S* x, S* out, size_t n, double temperature, void*) {
-    State s = row_state<S, N, false>(x, n, temperature);
-    double log = log_z(s);
-    const double top = ::fabs(s.m / temperature);
-    if (too_coarse<S>(s, log, n, top > log ? top : log, temperature)) {
-      s = wide_state<S, N, false>(x, n, 1, temperature);
-      log = log_z(s);
+  // Logarithms are taken several at a time, as long as the rows stay in the first-level cache.
+  static void rows(const Block& b, size_t first, size_t count) {
+    const size_t many = b.n * sizeof(S) <= 2048 ? kWidth<N> : 1;
+    State states[kWidth<N>];
+    double logs[kWidth<N>];
+    for (size_t i = 0; i < count; i += many) {
+      const size_t some = count - i < many ? count - i : many;
+      for (size_t j = 0; j < some; ++j) {
+        const size_t r = first + i + j;
+        states[j] = row_state<S, N, false>(at<S>(b.x, r, b.x_row), b.n, temperature_of(b, r));
+      }
+      logs_of<C, N>(states, some, logs);
+      for (size_t j = 0; j < some; ++j) {
+        const size_t r = first + i + j;
+        const double temperature = temperature_of(b, r);
+        const double top = ::fabs(states[j].m / temperature);
+        const S* x = at<S>(b.x, r, b.x_row);
+        if (too_coarse<S>(states[j], logs[j], b.n, top > logs[j] ? top : logs[j], temperature)) {
+          states[j] = wide_state<S, N, false>(x, b.n, 1, temperature);
+          logs[j] = log_z(states[j]);
+        }
+        segment_log<S, N>(x, at<S>(b.out, r, b.out_row), b.n, states[j].m, temperature, logs[j]);
+      }
     }
-    segment_log<S, N>(x, out, n, s.m, temperature, log);
   }
-  // A: S, or the wider type of a transposed tile. In float32 the logarithms miss their bound where
-  // the maximum is near 0, so A's own type computes only if it is float64.
-  template <class A, int M, int K>
+
+  // In float32's service.
+  static void tile(float* entries, size_t n, const double* inverse) {
+    using Sums = TileSums<N>;
+    Sums sums;
+    sums.template take<false>(entries, n, inverse);
+    typename Sums::V log[Sums::kVectors];
+    for (int g = 0; g < Sums::kVectors; ++g) log[g] = sums.log_z(g);
+    for (size_t i = 0; i < n; ++i, entries += kWidth<N>) {
+      typename Sums::V x[Sums::kVectors];
+      Sums::widen(entries, x);
+      for (int g = 0; g < Sums::kVectors; ++g) x[g] = (x[g] - sums.m[g]) * sums.inverse[g] - log[g];
+      for (int g = 0; g < Sums::kVectors; ++g) {
+        store_raw<float, Sums::H>(entries + g * Sums::H, narrowed<Sums::H>(x[g]));
+      }
+    }
+  }
+
+  // In float64, of A = double.
+  template <class A, int M>
   static void columns(Columns<A> in, A* out, ptrdiff_t out_step, const Compute<A>* temperature,
                       const Compute<A>* inverse) {
     using V = Vec<Compute<A>, M>;
-    State states[K * M];
-    double logs[K * M];
-    columns_state<A, M, K, false, sizeof(C) == 4>(in, inverse, states);
-    logs_of<C, sizeof(C) == 4 ? 2 * M : M>(states, K * M, logs);
-    Compute<A> maxima[K * M], narrow_logs[K * M];
-    for (int l = 0; l < K * M; ++l) {
-      maxima[l] = static_cast<Compute<A>>(states[l].m);
-      narrow_logs[l] = static_cast<Compute<A>>(logs[l]);
+    State states[kGroups * M];
+    columns_state<A, M, kGroups, false>(in, inverse, states);
+    double maxima[kGroups * M], logs[kGroups * M];
+    for (int l = 0; l < kGroups * M; ++l) {
+      maxima[l] = 0.5 * states[l].m;  // half of it: see segment_log
+      logs[l] = log_z(states[l]);
     }
-    V m[K], z[K], t[K];  // half of m: see segment_log
-    for (int g = 0; g < K; ++g) {
-      m[g] = load_raw<Compute<A>, M>(maxima + g * M) * C(0.5);
-      z[g] = load_raw<Compute<A>, M>(narrow_logs + g * M);
-      t[g] = load_raw<Compute<A>, M>(temperature + g * M) * C(0.5);
+    V m[kGroups], z[kGroups], t[kGroups];
+    for (int g = 0; g < kGroups; ++g) {
+      m[g] = load_raw<double, M>(maxima + g * M);
+      z[g] = load_raw<double, M>(logs + g * M);
+      t[g] = 0.5 * load_raw<double, M>(temperature + g * M);
     }
     const A* x = in.x;
     for (size_t i = 0; i < in.n; ++i, x += in.step, out += out_step) {
-      for (int g = 0; g < K; ++g) {
-        store<A, M>(out + g * M, (load<A, M>(x + g * M) * C(0.5) - m[g]) / t[g] - z[g]);
+      for (int g = 0; g < kGroups; ++g) {
+        store<A, M>(out + g * M, (load<A, M>(x + g * M) * 0.5 - m[g]) / t[g] - z[g]);
       }
     }
   }
@@ -163,11 +212,10 @@ struct LogSoftmax {
 
 template <class S, int N>
 struct LogSumExp {
+  using C = Compute<S>;
   static constexpr bool kFull = false;
-  static constexpr bool kWide = true;
 
   static void finish(const State* states, const Block& b, size_t first, size_t count) {
-    using C = Compute<S>;
     double logs[kWidth<N>];
     logs_of<C, N>(states, count, logs);
     for (size_t j = 0; j < count; ++j) {
@@ -175,12 +223,37 @@ struct LogSumExp {
       State s = states[j];
       double lse = lse_of(s, logs[j], temperature);
       const double top = ::fabs(s.m / temperature), result = ::fabs(lse);
-      if (b.n > kShort &&
-          too_coarse<S>(s, logs[j], b.n, top > result ? top : result, temperature)) {
+      if (too_coarse<S>(s, logs[j], b.n, top > result ? top : result, temperature)) {
         s = wide_state<S, N, false>(at<S>(b.x, first + j, b.x_row), b.n, b.x_step, temperature);
         lse = lse_of(s, log_z(s), temperature);
       }
-      store_first<S, N>(at<S>(b.out, first + j, b.out_row), 1, fill<C, N>(static_cast<C>(lse)));
+      put(b, first + j, lse);
+    }
+  }
+
+  static void tile(const TileSums<N>& sums, const float* entries, const Block& b, size_t first,
+                   size_t count) {
+    using Sums = TileSums<N>;
+    double lse[kWidth<N>], c[kWidth<N>];
+    for (int g = 0; g < Sums::kVectors; ++g) {
+      store_raw<double, Sums::H>(lse + g * Sums::H, sums.m[g] * sums.inverse[g] + sums.log_z(g));
+      store_raw<double, Sums::H>(c + g * Sums::H, sums.c[g]);
+    }
+    for (size_t j = 0; j < count; ++j) {
+      if (c[j] != c[j]) {  // nothing but −inf, +inf, or NaN
+        lse[j] = lse_of(tile_state<N>(sums, entries, b.n, j), c[j], temperature_of(b, first + j));
+      }
+      put(b, first + j, lse[j]);
+    }
+  }
+
+ private:
+  SOFTSCOPE_INLINE static void put(const Block& b, size_t row, double lse) {
+    S* out = at<S>(b.out, row, b.out_row);
+    if constexpr (sizeof(S) == 4) {
+      *out = static_cast<float>(lse);
+    } else {
+      store_first<S, N>(out, 1, fill<C, N>(static_cast<C>(lse)));
     }
   }
 };
@@ -198,17 +271,22 @@ bool readings_too_coarse(const State& s, size_t n, double temperature) {
 template <class S, int N>
 struct WholeState {
   static constexpr bool kFull = true;
-  static constexpr bool kWide = true;
 
   static void finish(const State* states, const Block& b, size_t first, size_t count) {
     for (size_t j = 0; j < count; ++j) {
       State s = states[j];
-      if (sizeof(Compute<S>) == 4 && b.n > kShort &&
-          readings_too_coarse(s, b.n, temperature_of(b, first + j))) {
+      if (sizeof(Compute<S>) == 4 && readings_too_coarse(s, b.n, temperature_of(b, first + j))) {
         s = wide_state<S, N, true>(at<S>(b.x, first + j, b.x_row), b.n, b.x_step,
                                    temperature_of(b, first + j));
       }
       *at<State>(b.out, first + j, b.out_row) = s;
+    }
+  }
+
+  static void tile(const TileSums<N>& sums, const float* entries, const Block& b, size_t first,
+                   size_t count) {
+    for (size_t j = 0; j < count; ++j) {
+      *at<State>(b.out, first + j, b.out_row) = tile_state<N>(sums, entries, b.n, j);
     }
   }
 };

@@ -68,73 +68,93 @@ Compute<S> segment_max(const S* x, size_t n) {
   return max_lane<C, N>(max(max(m[0], m[1]), max(m[2], m[3])));
 }
 
-// e = exp(d) for `Count` vectors, a power of two; returns their sum, added up as a tree.
-template <class S, int N, size_t Count, bool Store>
-SOFTSCOPE_INLINE Vec<Compute<S>, N> exp_block(const S* x, Compute<S>* e, Shift<Compute<S>> shift) {
+// The end of a row, `left` of its n entries, in K vectors. Where there are fewer, −inf fills up:
+// its weight is 0, unless the maximum is −inf itself, when all is NaN anyway.
+template <class S, int N, int K, bool Store>
+SOFTSCOPE_INLINE Vec<Compute<S>, N> last_exps(const S* x, Compute<S>* e, size_t left,
+                                              Shift<Compute<S>> shift, size_t n,
+                                              Vec<Compute<S>, N>& tail) {
   using C = Compute<S>;
-  if constexpr (Count == 1) {
-    const Vec<C, N> v = exp_nonpositive<N>(distance<C, N>(load<S, N>(x), shift));
-    if constexpr (Store) store_raw<C, N>(e, v);
-    return v;
-  } else {
-    constexpr size_t half = Count / 2;
-    return exp_block<S, N, half, Store>(x, e, shift) +
-           exp_block<S, N, half, Store>(x + half * N, e + (Store ? half * N : 0), shift);
+  Vec<C, N> v[K];
+  const size_t whole = left / N;
+  const bool ragged = left % N != 0;
+  for (size_t c = 0; c < K; ++c) {
+    const Vec<C, N> at = c < whole ? load<S, N>(x + c * N) : fill<C, N>(-kInfinity<C>);
+    v[c] = distance<C, N>(ragged && c == whole ? tail : at, shift);
   }
+  exp_nonpositive<N, K>(v);
+  for (size_t c = 0; c < K; ++c) {
+    if (Store && c < whole) store_raw<C, N>(e + c * N, v[c]);
+    if (ragged && c == whole) {
+      tail = v[c];
+      v[c] = uncovered<C, N>(v[c], n);
+    }
+  }
+  if constexpr (K == 1) return v[0];
+  if constexpr (K == 2) return v[0] + v[1];
+  if constexpr (K == 4) return (v[0] + v[1]) + (v[2] + v[3]);
 }
 
-// Σ exp(d); with Store also e = exp(d), which may be where x is if both have the same type.
+// Σ exp(d); with Store also e = exp(d) in whole vectors, which may be where x is if both have the
+// same type, and the rest of it in `tail`, as load_last gives it: a vector that overlaps two stores
+// would be slow to read back.
 template <class S, int N, bool Store>
-double segment_exp(const S* x, Compute<S>* e, size_t n, Shift<Compute<S>> shift) {
+SOFTSCOPE_INLINE double segment_exp(const S* x, Compute<S>* e, size_t n, Shift<Compute<S>> shift,
+                                    Vec<Compute<S>, N>& tail) {
   using C = Compute<S>;
   Sum<C, N> sum;
-  size_t i = 0;
   // Read before e, which may be where x is, is written.
-  Vec<C, N> tail = load_last<S, N>(x, n, -kInfinity<C>);
+  tail = load_last<S, N>(x, n, -kInfinity<C>);
+  size_t i = 0;
   for (; i + kSumBlock * N <= n; i += kSumBlock * N) {
-    sum.add(exp_block<S, N, kSumBlock, Store>(x + i, e + (Store ? i : 0), shift));
+    Vec<C, N> v[kSumBlock];
+    for (size_t c = 0; c < kSumBlock; ++c) v[c] = distance<C, N>(load<S, N>(x + i + c * N), shift);
+    exp_nonpositive<N, kSumBlock>(v);
+    if constexpr (Store) {
+      for (size_t c = 0; c < kSumBlock; ++c) store_raw<C, N>(e + i + c * N, v[c]);
+    }
+    sum.add((v[0] + v[1]) + (v[2] + v[3]));
   }
-  for (; i + N <= n; i += N) {
-    sum.add(exp_block<S, N, 1, Store>(x + i, e + (Store ? i : 0), shift));
-  }
-  if (i < n) {
-    // −inf behind the end has weight 0, unless the maximum is −inf itself, when all is NaN anyway.
-    tail = exp_nonpositive<N>(distance<C, N>(tail, shift));
-    if constexpr (Store) store_last<C, N>(e, n, tail);
-    sum.add(uncovered<C, N>(tail, n));
+  if (i == n) return sum.value();
+  // What is left is one to four vectors, the last of which may be the tail.
+  if (n - i <= N) {
+    sum.add(last_exps<S, N, 1, Store>(x + i, e + (Store ? i : 0), n - i, shift, n, tail));
+  } else if (n - i <= 2 * N) {
+    sum.add(last_exps<S, N, 2, Store>(x + i, e + (Store ? i : 0), n - i, shift, n, tail));
+  } else {
+    sum.add(last_exps<S, N, 4, Store>(x + i, e + (Store ? i : 0), n - i, shift, n, tail));
   }
   return sum.value();
 }
 
-// e / z for many e. Where multiply and add are fused, the product with 1/z and one correction are
-// as exact as a division and take a third of its time; else a division, which is a rounding better
-// than the product alone.
+// e / z for many e. Where multiply and add are fused, 1/z in two parts is as exact as a division
+// and takes a third of its time; else a division, which is a rounding better than the product.
 template <class C, int N>
 struct Divisor {
-  Vec<C, N> z, inverse;
+  Vec<C, N> z, inverse, rest;
 
-  SOFTSCOPE_INLINE explicit Divisor(C by) : z(fill<C, N>(by)), inverse(fill<C, N>(C(1) / by)) {}
-  SOFTSCOPE_INLINE explicit Divisor(Vec<C, N> by) : z(by), inverse(C(1) / by) {}
+  SOFTSCOPE_INLINE explicit Divisor(C by) : Divisor(fill<C, N>(by)) {}
+  SOFTSCOPE_INLINE explicit Divisor(Vec<C, N> by) : z(by), inverse(C(1) / by) {
+    rest = (C(1) - inverse * z) * inverse;
+  }
 
   SOFTSCOPE_INLINE Vec<C, N> divide(Vec<C, N> e) const {
     if constexpr (kFusedMultiplyAdd) {
-      const Vec<C, N> near = e * inverse;
-      return near + (e - near * z) * inverse;
+      return e * inverse + e * rest;
     } else {
       return e / z;
     }
   }
 };
 
-// out = e / z.
+// out = e / z, of what segment_exp gave; e may be out.
 template <class S, int N>
-void segment_divide(const Compute<S>* e, S* out, size_t n, Compute<S> z) {
+SOFTSCOPE_INLINE void segment_divide(const Compute<S>* e, Vec<Compute<S>, N> tail, S* out, size_t n,
+                                     Compute<S> z) {
   using C = Compute<S>;
   const Divisor<C, N> by(z);
-  const Vec<C, N> tail =
-      by.divide(load_last<C, N>(e, n, 0));  // before `out`, which may be e, is written
   for (size_t i = 0; i + N <= n; i += N) store<S, N>(out + i, by.divide(load_raw<C, N>(e + i)));
-  if (n % N != 0) store_last<S, N>(out, n, tail);
+  if (n % N != 0) store_last<S, N>(out, n, by.divide(tail));
 }
 
 // out = exp(d) / z without a place for exp(d): for rows that no cache holds, computing it twice
@@ -143,43 +163,41 @@ template <class S, int N>
 void segment_exp_divide(const S* x, S* out, size_t n, Shift<Compute<S>> shift, Compute<S> z) {
   using C = Compute<S>;
   const Divisor<C, N> by(z);
+  const Vec<C, N> tail = load_last<S, N>(x, n, -kInfinity<C>);  // x may be where out is
+  size_t i = 0;
+  for (; i + kSumBlock * N <= n; i += kSumBlock * N) {
+    Vec<C, N> v[kSumBlock];
+    for (size_t c = 0; c < kSumBlock; ++c) v[c] = distance<C, N>(load<S, N>(x + i + c * N), shift);
+    exp_nonpositive<N, kSumBlock>(v);
+    for (size_t c = 0; c < kSumBlock; ++c) store<S, N>(out + i + c * N, by.divide(v[c]));
+  }
   const auto one = [&](Vec<C, N> v) __attribute__((always_inline)) {
     return by.divide(exp_nonpositive<N>(distance<C, N>(v, shift)));
   };
-  const Vec<C, N> tail = load_last<S, N>(x, n, -kInfinity<C>);  // x may be where out is
-  for (size_t i = 0; i + N <= n; i += N) store<S, N>(out + i, one(load<S, N>(x + i)));
-  if (n % N != 0) store_last<S, N>(out, n, one(tail));
+  for (; i + N <= n; i += N) store<S, N>(out + i, one(load<S, N>(x + i)));
+  if (i < n) store_last<S, N>(out, n, one(tail));
 }
 
 // out = (x − m)/T − log z, in float64: in float32 the subtraction and the division alone would use
-// up the bound of 2 ulp. By halves, for x − m may pass the range of float64 where (x − m)/T does
-// not.
+// up the bound of 2 ulp.
 template <class S, int N>
 void segment_log(const S* x, S* out, size_t n, double m, double temperature, double log_z) {
   using C = Compute<S>;
+  const double inverse = 1.0 / temperature;
   const auto one = [=](Vec<C, N> v) __attribute__((always_inline)) {
     if constexpr (sizeof(C) == 8) {
+      // By halves, for x − m may pass the range of float64 where (x − m)/T does not.
       return (v * 0.5 - 0.5 * m) / (0.5 * temperature) - log_z;
     } else {
-      Vec<float, N> y;
-      const double inverse = 1.0 / temperature;
-      Vec<double, N / 2> lower, upper;
-      for (int i = 0; i < N / 2; ++i) {
-        lower[i] = v[i];
-        upper[i] = v[i + N / 2];
-      }
-      lower = (lower - m) * inverse - log_z;
-      upper = (upper - m) * inverse - log_z;
-      for (int i = 0; i < N / 2; ++i) {
-        y[i] = static_cast<float>(lower[i]);
-        y[i + N / 2] = static_cast<float>(upper[i]);
-      }
-      return y;
+      const auto half = [=](Vec<float, N / 2> x4) __attribute__((always_inline)) {
+        return narrowed<N / 2>((widened<N / 2>(x4) - m) * inverse - log_z);
+      };
+      return joined<float, N>(half(lower_half<float, N>(v)), half(upper_half<float, N>(v)));
     }
   };
-  const Vec<C, N> tail = load_last<S, N>(x, n, 0);  // x may be where out is
+  const Vec<C, N> tail = one(load_last<S, N>(x, n, 0));  // x may be where out is
   for (size_t i = 0; i + N <= n; i += N) store<S, N>(out + i, one(load<S, N>(x + i)));
-  if (n % N != 0) store_last<S, N>(out, n, one(tail));
+  if (n % N != 0) store_last<S, N>(out, n, tail);
 }
 
 }  // namespace

@@ -57,41 +57,52 @@ template <class S, int N, bool Full>
 State careful_state(const S* x, size_t n, Shift<Compute<S>> shift) {
   using C = Compute<S>;
   using V = Vec<C, N>;
-  struct Terms {
-    V c, r, u, t, w, seen;
-  };
-  const auto terms = [&](V v) __attribute__((always_inline)) {
-    V d = distance<C, N>(v, shift);
-    const V e = exp_nonpositive<N>(d);
-    const auto below = d < C(0);  // false for NaN, which so reaches c and every reading
-    const V others = below ? e : V{};
-    // Where exp underflows d may be −inf, and 0·(−inf) is NaN.
-    d = max(d, fill<C, N>(-1e3f));
-    const V first = others * d;
-    return Terms{below ? V{} : e, others,          first,
-                 first * d,       others * others, v != -kInfinity<C> ? fill<C, N>(1) : V{}};
-  };
   Sum<C, N> c, r, u, t, w, seen;
-  const auto add = [&](const Terms& a) __attribute__((always_inline)) {
-    c.add(a.c);
-    r.add(a.r);
+  const auto tree = [](const V(&v)[4])
+                        __attribute__((always_inline)) { return (v[0] + v[1]) + (v[2] + v[3]); };
+  const auto add = [&](V(&x4)[4]) __attribute__((always_inline)) {
+    V d[4], e[4], at[4], first[4];
     if constexpr (Full) {
-      u.add(a.u);
-      t.add(a.t);
-      w.add(a.w);
-      seen.add(a.seen);
+      for (int k = 0; k < 4; ++k) at[k] = x4[k] != -kInfinity<C> ? fill<C, N>(1) : V{};
+      seen.add(tree(at));
+    }
+    for (int k = 0; k < 4; ++k) e[k] = d[k] = distance<C, N>(x4[k], shift);
+    exp_nonpositive<N, 4>(e);
+    for (int k = 0; k < 4; ++k) {
+      const auto below = d[k] < C(0);  // false for NaN, which so reaches c and every reading
+      at[k] = below ? V{} : e[k];
+      e[k] = below ? e[k] : V{};
+    }
+    c.add(tree(at));
+    r.add(tree(e));
+    if constexpr (Full) {
+      // Where exp underflows d may be −inf, and 0·(−inf) is NaN.
+      for (int k = 0; k < 4; ++k) d[k] = max(d[k], fill<C, N>(-1e3f));
+      for (int k = 0; k < 4; ++k) first[k] = e[k] * d[k];
+      u.add(tree(first));
+      for (int k = 0; k < 4; ++k) first[k] *= d[k];
+      t.add(tree(first));
+      for (int k = 0; k < 4; ++k) e[k] *= e[k];
+      w.add(tree(e));
     }
   };
-  const auto both = [](const Terms& a, const Terms& b) __attribute__((always_inline)) {
-    return Terms{a.c + b.c, a.r + b.r, a.u + b.u, a.t + b.t, a.w + b.w, a.seen + b.seen};
-  };
+  V v[4];
   size_t i = 0;
   for (; i + 4 * N <= n; i += 4 * N) {
-    add(both(both(terms(load<S, N>(x + i)), terms(load<S, N>(x + i + N))),
-             both(terms(load<S, N>(x + i + 2 * N)), terms(load<S, N>(x + i + 3 * N)))));
+    for (size_t k = 0; k < 4; ++k) v[k] = load<S, N>(x + i + k * N);
+    add(v);
   }
-  for (; i + N <= n; i += N) add(terms(load<S, N>(x + i)));
-  if (i < n) add(terms(load_first<S, N>(x + i, n - i, -kInfinity<C>)));
+  if (i < n) {
+    for (size_t k = 0; k < 4; ++k, i += N) {
+      v[k] = fill<C, N>(-kInfinity<C>);
+      if (i + N <= n) {
+        v[k] = load<S, N>(x + i);
+      } else if (i < n) {
+        v[k] = load_first<S, N>(x + i, n - i, -kInfinity<C>);
+      }
+    }
+    add(v);
+  }
   return {Full ? seen.value() : static_cast<double>(n),
           c.value(),
           static_cast<double>(shift.maximum),
@@ -113,7 +124,8 @@ State segment_state(const S* x, size_t n, Compute<S> inverse_temperature) {
   if constexpr (!Full) {
     // One sum over all is quicker, and exact enough unless the row is so near one-hot that the 1
     // would swallow the others.
-    const double z = segment_exp<S, N, false>(x, nullptr, n, shift);
+    Vec<C, N> tail;
+    const double z = segment_exp<S, N, false>(x, nullptr, n, shift, tail);
     if (z >= 1.5) return {static_cast<double>(n), 1, static_cast<double>(m), z - 1, 0, 0, 0};
   }
   s = careful_state<S, N, Full>(x, n, shift);
@@ -132,6 +144,7 @@ template <class S, int N, bool Full>
 State row_state(const S* x, size_t n, double temperature) {
   constexpr size_t stretch = kStretchBytes / sizeof(S);
   const double inverse = 1.0 / temperature;
+  if (n <= stretch) return segment_state<S, N, Full>(x, n, static_cast<Compute<S>>(inverse));
   State total = kNothing;
   for (size_t i = 0; i < n; i += stretch) {
     const size_t count = n - i < stretch ? n - i : stretch;

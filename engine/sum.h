@@ -16,14 +16,8 @@ struct Sum<float, N> {
   Vec<double, N / 2> total{};
 
   SOFTSCOPE_INLINE void add(Vec<float, N> v) {
-    // Lane by lane is two instructions; __builtin_convertvector goes through memory in GCC 12.
-    Vec<double, N / 2> lower, upper;
-    for (int i = 0; i < N / 2; ++i) {
-      lower[i] = v[i];
-      upper[i] = v[i + N / 2];
-    }
-    total += lower;
-    total += upper;
+    total += widened<N / 2>(lower_half<float, N>(v));
+    total += widened<N / 2>(upper_half<float, N>(v));
   }
   SOFTSCOPE_INLINE double value() const { return sum_lanes<double, N / 2>(total); }
 };

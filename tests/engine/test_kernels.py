@@ -10,7 +10,7 @@ import pytest
 
 from softscope import _engine
 
-# Around every number of lanes (2, 4, 8), every block of vectors, where short rows end (24), and far beyond.
+# Around every number of lanes (2, 4, 8), every block of vectors, where short rows end (24, 64), and far beyond.
 LENGTHS = [1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 23, 24, 25, 31, 32, 33, 47, 63, 64, 65, 127, 129, 1000, 9000]
 DTYPES = [np.float16, ml_dtypes.bfloat16, np.float32, np.float64]
 U = {np.float16: 2.0**-11, ml_dtypes.bfloat16: 2.0**-8, np.float32: 2.0**-24, np.float64: 2.0**-53}
