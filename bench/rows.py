@@ -1,6 +1,6 @@
 """How fast are softmax, log_softmax, logsumexp and partition over rows, against PyTorch, SciPy and a copy?
 
-    .venv/bin/python bench/rows.py [--quick]
+    .venv/bin/python bench/rows.py [--quick] [--chart rows.svg]
 
 Unit: ratios. "torch 1.5" means that PyTorch takes 1.5 times our time; "copy 2.0" that we take twice the time of
 copying the array. All contenders take turns in one run on the same float32 array, with `out=` where it is offered, and
@@ -9,13 +9,9 @@ the best of several turns counts. What is timed is checked first.
 
 from __future__ import annotations
 
-import argparse
-import math
-import time
-from collections.abc import Callable
-
 import numpy as np
 import torch
+from harness import Contenders, Ratios, arguments, best, finish
 from scipy import special
 
 import softscope as ss
@@ -24,7 +20,7 @@ SHAPES = [(500_000, 8), (125_000, 32), (40_000, 100), (16_384, 256), (4096, 1024
           (32, 131_072), (4, 1_000_000), (1, 8_000_000)]  # fmt: skip
 
 
-def contenders(x: np.ndarray) -> dict[str, dict[str, Callable[[], object]]]:
+def contenders(x: np.ndarray) -> dict[str, Contenders]:
     """For each function, who computes it; ours is called as a user calls it."""
     t, out, t_out = torch.from_numpy(x), np.empty_like(x), torch.empty(x.shape)
     t_row = torch.empty(x.shape[:-1])
@@ -55,18 +51,7 @@ def contenders(x: np.ndarray) -> dict[str, dict[str, Callable[[], object]]]:
     }
 
 
-def best(functions: dict[str, Callable[[], object]], turns: int) -> dict[str, float]:
-    """The shortest time of each, taking turns."""
-    times = dict.fromkeys(functions, math.inf)
-    for _ in range(turns):
-        for name, function in functions.items():
-            start = time.perf_counter()
-            function()
-            times[name] = min(times[name], time.perf_counter() - start)
-    return times
-
-
-def check(functions: dict[str, Callable[[], object]]) -> None:
+def check(functions: Contenders) -> None:
     """Who is timed must be right: all agree."""
     ours = functions["ours"]()
     got = np.asarray(ours.lse if isinstance(ours, ss.Partition) else ours, dtype=np.float64)
@@ -74,27 +59,15 @@ def check(functions: dict[str, Callable[[], object]]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="three shapes, few turns")
-    quick = parser.parse_args().quick
+    options = arguments(__doc__)
     rng = np.random.default_rng(0)
-    ratios: dict[tuple[str, str], list[float]] = {}
-    for shape in SHAPES[2:9:3] if quick else SHAPES:
+    ratios = Ratios("softmax, log_softmax, logsumexp, partition: float32 rows")
+    for shape in SHAPES[2:9:3] if options.quick else SHAPES:
         x = rng.standard_normal(shape).astype(np.float32)
-        for function, who in contenders(x).items():
+        for task, who in contenders(x).items():
             check(who)
-            times = best(who, 3 if quick else 9)
-            line = f"{shape[0]:>7} × {shape[1]:<8} {function:12}"
-            for name, seconds in times.items():
-                if name == "ours":
-                    continue
-                ratio = times["ours"] / seconds if name == "copy" else seconds / times["ours"]
-                ratios.setdefault((function, name), []).append(ratio)
-                line += f"  {name} {ratio:6.2f}"
-            print(line)
-    print("\ngeometric means")
-    for (function, name), values in ratios.items():
-        print(f"  {function:12} {name:6} {math.exp(sum(map(math.log, values)) / len(values)):6.2f}")
+            ratios.add(task, f"{shape[0]} × {shape[1]}", best(who, 3 if options.quick else 15))
+    finish(ratios, options.chart)
 
 
 if __name__ == "__main__":

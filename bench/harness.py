@@ -1,0 +1,105 @@
+"""What the benchmarks share: taking turns, ratios, and a picture of them."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+Contenders = dict[str, Callable[[], object]]  # "ours" among them
+
+
+def best(contenders: Contenders, turns: int) -> dict[str, float]:
+    """The shortest time of each in seconds; they take turns, so that a slow moment hits all of them."""
+    times = dict.fromkeys(contenders, math.inf)
+    for _ in range(turns):
+        for name, function in contenders.items():
+            start = time.perf_counter()
+            function()
+            times[name] = min(times[name], time.perf_counter() - start)
+    return times
+
+
+def geometric_mean(values: Iterable[float]) -> float:
+    """The mean that ratios have."""
+    logs = [math.log(value) for value in values]
+    return math.exp(sum(logs) / len(logs))
+
+
+@dataclass
+class Ratios:
+    """How many times our time each contender takes, by task and shape. A limit is not to be beaten but to be neared."""
+
+    title: str
+    limits: tuple[str, ...] = ("copy",)
+    values: dict[tuple[str, str], dict[str, float]] = field(default_factory=dict)  # (task, contender) → shape → ratio
+
+    def add(self, task: str, shape: str, times: dict[str, float]) -> None:
+        """Note and print one line of ratios."""
+        line = f"{shape:>18}  {task:22}"
+        for name, seconds in times.items():
+            if name == "ours":
+                continue
+            ratio = times["ours"] / seconds if name in self.limits else seconds / times["ours"]
+            self.values.setdefault((task, name), {})[shape] = ratio
+            line += f"  {name} {ratio:6.2f}"
+        print(line, flush=True)
+
+    def summary(self) -> None:
+        """Print the means, and the worst shape of each."""
+        print("\ngeometric means, and the shape that does worst")
+        for (task, name), by_shape in self.values.items():
+            limit = name in self.limits
+            shape = (max if limit else min)(by_shape, key=by_shape.__getitem__)
+            what = f"{'of a ' + name if limit else 'against ' + name:18}"
+            print(f"  {task:22} {what} {geometric_mean(by_shape.values()):6.2f}   {by_shape[shape]:6.2f} at {shape}")
+
+    def draw(self, path: Path) -> None:
+        """Write the ratios against contenders as bars, an SVG: longer is better, the line is 1."""
+        rows = [(task, name, shapes) for (task, name), shapes in self.values.items() if name not in self.limits]
+        top = max(max(shapes.values()) for *_, shapes in rows)
+        scale = 420.0 / math.log2(max(top, 2.0) * 2.0)
+
+        def at(ratio: float) -> float:
+            return 240.0 + max(0.0, scale * math.log2(max(ratio, 0.5) * 2.0))
+
+        parts, y = [], 46.0
+        for task, name, shapes in rows:
+            mean = geometric_mean(shapes.values())
+            parts.append(f'<text x="12" y="{y + 11}" class="h">{task} against {name}: {mean:.1f}</text>')
+            y += 20.0
+            for shape, ratio in shapes.items():
+                color = "#2a7f62" if ratio >= 1.0 else "#c0392b"
+                parts.append(f'<text x="228" y="{y + 9}" text-anchor="end">{shape}</text>')
+                parts.append(f'<rect x="240" y="{y}" width="{at(ratio) - 240.0:.1f}" height="11" fill="{color}"/>')
+                parts.append(f'<text x="{at(ratio) + 5.0:.1f}" y="{y + 9}">{ratio:.2f}</text>')
+                y += 14.0
+            y += 8.0
+        path.write_text(
+            f'<svg xmlns="http://www.w3.org/2000/svg" width="740" height="{y + 10:.0f}" font-family="sans-serif" '
+            f'font-size="10"><style>.h{{font-size:12px;font-weight:bold}}</style>'
+            f'<rect width="100%" height="100%" fill="white"/><text x="12" y="22" class="h">{self.title}</text>'
+            f'<line x1="{at(1):.1f}" x2="{at(1):.1f}" y1="34" y2="{y:.0f}" stroke="#888"/>'
+            + "".join(parts)
+            + "</svg>\n",
+            encoding="utf-8",
+        )
+        print(f"\ndrawn in {path}")
+
+
+def arguments(description: str | None) -> argparse.Namespace:
+    """--quick and --chart, which every benchmark has."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="few shapes, few turns")
+    parser.add_argument("--chart", type=Path, metavar="FILE.svg", help="also draw the ratios")
+    return parser.parse_args()
+
+
+def finish(ratios: Ratios, chart: Path | None) -> None:
+    """The end of every benchmark."""
+    ratios.summary()
+    if chart is not None:
+        ratios.draw(chart)
