@@ -1,0 +1,193 @@
+// How a block of rows becomes sparse weights: several rows side by side where they are short or lie
+// across, and their alpha is 1.5 or 2; else row by row.
+#pragma once
+
+#include "sparse.h"
+
+namespace softscope {
+namespace {
+
+SOFTSCOPE_INLINE double alpha_of(const Block& b, size_t row) {
+  return at<double>(b.numbers, row, b.numbers_row)[1];
+}
+
+// K·M rows side by side, in float64. What the lanes hold is theirs alone, so a row computes as if
+// it were the only one.
+template <int M, int K>
+struct SideBySide {
+  using V = Vec<double, M>;
+  static constexpr size_t kRows = K * M;
+  V scale[K] = {}, squared[K] = {}, keep[K] = {}, s[K] = {}, total[K] = {}, maximum[K] = {};
+  bool alone[kRows] = {};  // alpha is neither 1.5 nor 2: a row for entmax_row
+  bool any_alone = false, all_alone = false;
+
+  // Rows past the last repeat it.
+  SOFTSCOPE_INLINE void read(const Block& b, size_t first) {
+    any_alone = false;
+    all_alone = true;
+    for (size_t r = 0; r < kRows; ++r) {
+      const size_t row = first + r < b.rows ? first + r : b.rows - 1;
+      const double alpha = alpha_of(b, row);
+      alone[r] = alpha != 2 && alpha != 1.5;
+      any_alone |= alone[r];
+      all_alone &= alone[r];
+      scale[r / M][r % M] = (alpha - 1) / temperature_of(b, row);
+      squared[r / M][r % M] = alpha == 1.5 ? 1 : 0;
+      keep[r / M][r % M] = alone[r] ? 1 : 0;
+    }
+  }
+
+  template <class A>
+  SOFTSCOPE_INLINE static V wide(const A* x) {
+    const Vec<Compute<A>, M> narrow = load<A, M>(x);
+    V v;
+    for (int l = 0; l < M; ++l) v[l] = static_cast<double>(narrow[l]);
+    return v;
+  }
+
+  // Newton's steps of root.h, for every lane until the last is there; more change nothing. NaN goes
+  // into every sum of its lane: the maximum may lose it, [s + e]₊ does not.
+  template <class A, bool Plain>
+  void solve(Columns<A> in) {
+    for (int k = 0; k < K; ++k) {
+      maximum[k] = fill<double, M>(-kInfinity<double>);
+      s[k] = fill<double, M>(1);
+    }
+    const A* x = in.x;
+    for (size_t i = 0; i < in.n; ++i, x += in.step) {
+      for (int k = 0; k < K; ++k) maximum[k] = max(wide(x + k * M), maximum[k]);
+    }
+    for (int step = 0;; ++step) {
+      LaneSum<double, M, Plain> f[K];
+      V g[K] = {}, h[K] = {};
+      x = in.x;
+      for (size_t i = 0; i < in.n; ++i, x += in.step) {
+        for (int k = 0; k < K; ++k) {
+          const V e = (wide(x + k * M) - maximum[k]) * scale[k];
+          const V w = max(V{}, e + s[k]);
+          V u = squared[k] > 0.0 ? w : fill<double, M>(1);
+          u = w > 0.0 ? u : V{};
+          f[k].add(u * w);
+          g[k] += u;
+          h[k] -= w > 0.0 ? u * e : V{};
+        }
+      }
+      bool moved = false;
+      for (int k = 0; k < K; ++k) {
+        for (int l = 0; l < M; ++l) {
+          const double sum = f[k].lane(l);
+          total[k][l] = sum;
+          const double next = ((squared[k][l] > 0 ? ::sqrt(sum) : 1) + h[k][l]) / g[k][l];
+          if (next < s[k][l] * (1 - kNear) && !alone[k * M + l]) {
+            s[k][l] = next;
+            moved = true;
+          }
+        }
+      }
+      if (!moved || step == kMostSteps) return;
+    }
+  }
+
+  // The weights; rows that are alone stay as they are, for out may be x.
+  template <class A>
+  void write(Columns<A> in, A* out, ptrdiff_t out_step) const {
+    V inverse[K];
+    for (int k = 0; k < K; ++k) inverse[k] = 1.0 / total[k];
+    const A* x = in.x;
+    for (size_t i = 0; i < in.n; ++i, x += in.step, out += out_step) {
+      for (int k = 0; k < K; ++k) {
+        const V v = wide(x + k * M);
+        const V w = max(V{}, (v - maximum[k]) * scale[k] + s[k]);
+        V p = (squared[k] > 0.0 ? w * w : w) * inverse[k];
+        p = keep[k] > 0.0 ? v : p;
+        Vec<Compute<A>, M> narrow;
+        for (int l = 0; l < M; ++l) narrow[l] = static_cast<Compute<A>>(p[l]);
+        store<A, M>(out + k * M, narrow);
+      }
+    }
+  }
+};
+
+// A row that is alone, out of a tile: computed in a line of its own.
+template <class S, int N>
+SOFTSCOPE_INLINE void alone_in_tile(const Block& b, size_t row, const Compute<S>* from,
+                                    double* to) {
+  using C = Compute<S>;
+  C line[kShort];
+  for (size_t i = 0; i < b.n; ++i) line[i] = from[i * kWidth<N>];
+  entmax_row<C, N>(line, line, b.n, temperature_of(b, row), alpha_of(b, row), b.scratch);
+  for (size_t i = 0; i < b.n; ++i) to[i * kWidth<N>] = static_cast<double>(line[i]);
+}
+
+template <class S, int N>
+void entmax_short(const Block& b) {
+  using C = Compute<S>;
+  using Side = SideBySide<sizeof(C) == 8 ? N : N / 2, 2>;
+  Tile<S, N> tile;
+  double wide[Tile<S, N>::kRounded * kWidth<N>];
+  Side side;
+  for (size_t r = 0; r < b.rows; r += kWidth<N>) {
+    const size_t rows = b.rows - r < kWidth<N> ? b.rows - r : kWidth<N>;
+    tile.fill_from(b, r, rows);
+    convert<C, double, kWidth<N>>(tile.entries, wide, b.n);
+    for (size_t c = 0; c < rows; c += Side::kRows) {
+      if (b.numbers_row != 0 || r + c == 0) side.read(b, r + c);
+      const Columns<double> in = {wide + c, kWidth<N>, b.n};
+      if (!side.all_alone) {
+        side.template solve<double, sizeof(C) == 4>(in);
+        side.template write<double>(in, wide + c, kWidth<N>);
+      }
+      if (!side.any_alone) continue;
+      for (size_t j = 0; j < Side::kRows && c + j < rows; ++j) {
+        if (side.alone[j]) alone_in_tile<S, N>(b, r + c + j, tile.entries + c + j, wide + c + j);
+      }
+    }
+    convert<double, C, kWidth<N>>(wide, tile.entries, b.n);
+    tile.give_to(b, r, rows);
+  }
+}
+
+// A row whose entries do not lie together.
+template <class S, int N>
+void entmax_gathered(const Block& b, size_t r) {
+  S* copy = static_cast<S*>(b.scratch);
+  entmax_row<S, N>(copy, copy, b.n, temperature_of(b, r), alpha_of(b, r), gather<S>(b, r));
+  S* out = at<S>(b.out, r, b.out_row);
+  for (size_t i = 0; i < b.n; ++i) *at<S>(out, i, b.out_step) = copy[i];
+}
+
+template <class S, int N>
+void entmax_block(const Block& b) {
+  using C = Compute<S>;
+  if (b.n <= kShort) {
+    entmax_short<S, N>(b);
+    return;
+  }
+  size_t r = 0;
+  if (b.x_step == 1 && b.out_step == 1) {
+    for (; r < b.rows; ++r) {
+      entmax_row<S, N>(at<S>(b.x, r, b.x_row), at<S>(b.out, r, b.out_row), b.n,
+                       temperature_of(b, r), alpha_of(b, r), b.scratch);
+    }
+    return;
+  }
+  if (b.x_row == 1 && b.out_row == 1) {
+    using Side = SideBySide<sizeof(C) == 8 ? N : N / 2, 2>;
+    Side side;
+    for (; r + Side::kRows <= b.rows; r += Side::kRows) {
+      if (b.numbers_row != 0 || r == 0) side.read(b, r);
+      const Columns<S> in = {at<S>(b.x, r, 1), b.x_step, b.n};
+      if (!side.all_alone) {
+        side.template solve<S, sizeof(C) == 4>(in);
+        side.template write<S>(in, at<S>(b.out, r, 1), b.out_step);
+      }
+      for (size_t j = 0; side.any_alone && j < Side::kRows; ++j) {
+        if (side.alone[j]) entmax_gathered<S, N>(b, r + j);
+      }
+    }
+  }
+  for (; r < b.rows; ++r) entmax_gathered<S, N>(b, r);
+}
+
+}  // namespace
+}  // namespace softscope
