@@ -20,6 +20,7 @@ struct LaneSum<double, N, true> {
 
   SOFTSCOPE_INLINE void add(Vec<double, N> v) { total += v; }
   SOFTSCOPE_INLINE double lane(int i) const { return total[i]; }
+  SOFTSCOPE_INLINE Vec<double, N> value() const { return total; }
 };
 
 template <int N>

@@ -7,8 +7,20 @@
 namespace softscope {
 namespace {
 
+// Rows of at most this many entries are transposed: one row alone would wait for its divisions.
+constexpr size_t kSparseShort = 64;
+
 SOFTSCOPE_INLINE double alpha_of(const Block& b, size_t row) {
   return at<double>(b.numbers, row, b.numbers_row)[1];
+}
+
+// Through memory: of single lanes the compiler makes single instructions.
+template <int M>
+SOFTSCOPE_INLINE Vec<double, M> square_root(Vec<double, M> v) {
+  alignas(sizeof v) double lanes[M];
+  store_raw<double, M>(lanes, v);
+  for (double& lane : lanes) lane = __builtin_sqrt(lane);
+  return load_raw<double, M>(lanes);
 }
 
 // K·M rows side by side, in float64. What the lanes hold is theirs alone, so a row computes as if
@@ -45,51 +57,59 @@ struct SideBySide {
     return v;
   }
 
-  // Newton's steps of root.h, for every lane until the last is there; more change nothing. NaN goes
-  // into every sum of its lane: the maximum may lose it, [s + e]₊ does not.
-  template <class A, bool Plain>
-  void solve(Columns<A> in) {
-    for (int k = 0; k < K; ++k) {
-      maximum[k] = fill<double, M>(-kInfinity<double>);
-      s[k] = fill<double, M>(1);
-    }
+  template <class A>
+  SOFTSCOPE_INLINE void find_maximum(Columns<A> in) {
+    for (auto& m : maximum) m = fill<double, M>(-kInfinity<double>);
     const A* x = in.x;
     for (size_t i = 0; i < in.n; ++i, x += in.step) {
       for (int k = 0; k < K; ++k) maximum[k] = max(wide(x + k * M), maximum[k]);
     }
+  }
+
+  // e = β·(x − max)/T, and −2 for all below, which have no weight either: 0·(−inf) is NaN. A NaN
+  // stays: the maximum may lose it, this brings it back into every sum of its row.
+  SOFTSCOPE_INLINE V e_of(V x, int k) const {
+    return max(fill<double, M>(-2), (x - maximum[k]) * scale[k]);
+  }
+
+  // Newton's steps of root.h, for every lane until the last is there; more change nothing. With
+  // Ready x is e already. Plain: see LaneSum.
+  template <class A, bool Ready, bool Plain>
+  void solve(Columns<A> in) {
+    for (auto& v : s) v = fill<double, M>(1);
     for (int step = 0;; ++step) {
       LaneSum<double, M, Plain> f[K];
       V g[K] = {}, h[K] = {};
-      x = in.x;
+      const A* x = in.x;
       for (size_t i = 0; i < in.n; ++i, x += in.step) {
         for (int k = 0; k < K; ++k) {
-          const V e = (wide(x + k * M) - maximum[k]) * scale[k];
+          const V v = wide(x + k * M);
+          const V e = Ready ? v : e_of(v, k);
           const V w = max(V{}, e + s[k]);
-          V u = squared[k] > 0.0 ? w : fill<double, M>(1);
-          u = w > 0.0 ? u : V{};
+          const V one = w > 0.0 ? fill<double, M>(1) : V{};
+          const V u = squared[k] > 0.0 ? w : one;
           f[k].add(u * w);
           g[k] += u;
-          h[k] -= w > 0.0 ? u * e : V{};
+          h[k] -= u * e;
         }
       }
-      bool moved = false;
+      Vec<int64_t, M> moved = {};
       for (int k = 0; k < K; ++k) {
-        for (int l = 0; l < M; ++l) {
-          const double sum = f[k].lane(l);
-          total[k][l] = sum;
-          const double next = ((squared[k][l] > 0 ? ::sqrt(sum) : 1) + h[k][l]) / g[k][l];
-          if (next < s[k][l] * (1 - kNear) && !alone[k * M + l]) {
-            s[k][l] = next;
-            moved = true;
-          }
-        }
+        total[k] = f[k].value();
+        const V root = squared[k] > 0.0 ? square_root<M>(total[k]) : fill<double, M>(1);
+        const V next = (root + h[k]) / g[k];
+        const auto lower = (next < s[k] * (1 - kNear)) & (keep[k] == 0.0);
+        s[k] = lower ? next : s[k];
+        moved |= lower;
       }
-      if (!moved || step == kMostSteps) return;
+      int64_t any = 0;
+      for (int l = 0; l < M; ++l) any |= moved[l];
+      if (any == 0 || step == kMostSteps) return;
     }
   }
 
   // The weights; rows that are alone stay as they are, for out may be x.
-  template <class A>
+  template <class A, bool Ready>
   void write(Columns<A> in, A* out, ptrdiff_t out_step) const {
     V inverse[K];
     for (int k = 0; k < K; ++k) inverse[k] = 1.0 / total[k];
@@ -97,7 +117,7 @@ struct SideBySide {
     for (size_t i = 0; i < in.n; ++i, x += in.step, out += out_step) {
       for (int k = 0; k < K; ++k) {
         const V v = wide(x + k * M);
-        const V w = max(V{}, (v - maximum[k]) * scale[k] + s[k]);
+        const V w = max(V{}, (Ready ? v : e_of(v, k)) + s[k]);
         V p = (squared[k] > 0.0 ? w * w : w) * inverse[k];
         p = keep[k] > 0.0 ? v : p;
         Vec<Compute<A>, M> narrow;
@@ -106,6 +126,20 @@ struct SideBySide {
       }
     }
   }
+
+  // Of a copy in float64, in place.
+  template <bool Plain>
+  void replace(double* x, ptrdiff_t step, size_t n) {
+    find_maximum<double>({x, step, n});
+    for (size_t i = 0; i < n; ++i) {
+      double* from = x + static_cast<ptrdiff_t>(i) * step;
+      for (int k = 0; k < K; ++k) {
+        store_raw<double, M>(from + k * M, e_of(load_raw<double, M>(from + k * M), k));
+      }
+    }
+    solve<double, true, Plain>({x, step, n});
+    write<double, true>({x, step, n}, x, step);
+  }
 };
 
 // A row that is alone, out of a tile: computed in a line of its own.
@@ -113,7 +147,7 @@ template <class S, int N>
 SOFTSCOPE_INLINE void alone_in_tile(const Block& b, size_t row, const Compute<S>* from,
                                     double* to) {
   using C = Compute<S>;
-  C line[kShort];
+  C line[kSparseShort];
   for (size_t i = 0; i < b.n; ++i) line[i] = from[i * kWidth<N>];
   entmax_row<C, N>(line, line, b.n, temperature_of(b, row), alpha_of(b, row), b.scratch);
   for (size_t i = 0; i < b.n; ++i) to[i * kWidth<N>] = static_cast<double>(line[i]);
@@ -123,8 +157,8 @@ template <class S, int N>
 void entmax_short(const Block& b) {
   using C = Compute<S>;
   using Side = SideBySide<sizeof(C) == 8 ? N : N / 2, 2>;
-  Tile<S, N> tile;
-  double wide[Tile<S, N>::kRounded * kWidth<N>];
+  Tile<S, N, kSparseShort> tile;
+  double wide[tile.kRounded * kWidth<N>];
   Side side;
   for (size_t r = 0; r < b.rows; r += kWidth<N>) {
     const size_t rows = b.rows - r < kWidth<N> ? b.rows - r : kWidth<N>;
@@ -132,11 +166,7 @@ void entmax_short(const Block& b) {
     convert<C, double, kWidth<N>>(tile.entries, wide, b.n);
     for (size_t c = 0; c < rows; c += Side::kRows) {
       if (b.numbers_row != 0 || r + c == 0) side.read(b, r + c);
-      const Columns<double> in = {wide + c, kWidth<N>, b.n};
-      if (!side.all_alone) {
-        side.template solve<double, sizeof(C) == 4>(in);
-        side.template write<double>(in, wide + c, kWidth<N>);
-      }
+      if (!side.all_alone) side.template replace<sizeof(C) == 4>(wide + c, kWidth<N>, b.n);
       if (!side.any_alone) continue;
       for (size_t j = 0; j < Side::kRows && c + j < rows; ++j) {
         if (side.alone[j]) alone_in_tile<S, N>(b, r + c + j, tile.entries + c + j, wide + c + j);
@@ -159,7 +189,7 @@ void entmax_gathered(const Block& b, size_t r) {
 template <class S, int N>
 void entmax_block(const Block& b) {
   using C = Compute<S>;
-  if (b.n <= kShort) {
+  if (b.n <= kSparseShort) {
     entmax_short<S, N>(b);
     return;
   }
@@ -178,8 +208,9 @@ void entmax_block(const Block& b) {
       if (b.numbers_row != 0 || r == 0) side.read(b, r);
       const Columns<S> in = {at<S>(b.x, r, 1), b.x_step, b.n};
       if (!side.all_alone) {
-        side.template solve<S, sizeof(C) == 4>(in);
-        side.template write<S>(in, at<S>(b.out, r, 1), b.out_step);
+        side.template find_maximum<S>(in);
+        side.template solve<S, false, sizeof(C) == 4>(in);
+        side.template write<S, false>(in, at<S>(b.out, r, 1), b.out_step);
       }
       for (size_t j = 0; side.any_alone && j < Side::kRows; ++j) {
         if (side.alone[j]) entmax_gathered<S, N>(b, r + j);
