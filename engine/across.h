@@ -10,12 +10,20 @@
 namespace softscope {
 namespace {
 
-// A sum for each lane.
-template <class C, int N>
+// A sum for each lane. Plain: float64 that serves float32 needs no care.
+template <class C, int N, bool Plain = false>
 struct LaneSum;
 
 template <int N>
-struct LaneSum<float, N> {
+struct LaneSum<double, N, true> {
+  Vec<double, N> total{};
+
+  SOFTSCOPE_INLINE void add(Vec<double, N> v) { total += v; }
+  SOFTSCOPE_INLINE Vec<double, N> value() const { return total; }
+};
+
+template <int N>
+struct LaneSum<float, N, false> {
   Vec<double, N / 2> lower{}, upper{};
 
   SOFTSCOPE_INLINE void add(Vec<float, N> v) {
@@ -29,7 +37,7 @@ struct LaneSum<float, N> {
 };
 
 template <int N>
-struct LaneSum<double, N> {
+struct LaneSum<double, N, false> {
   Vec<double, N> total{}, lost{};
 
   SOFTSCOPE_INLINE void add(Vec<double, N> v) {

@@ -8,20 +8,21 @@ namespace softscope {
 enum Type { kFloat16, kBFloat16, kFloat32, kFloat64, kTypes };
 constexpr size_t kTypeSize[kTypes] = {2, 2, 4, 8};
 
-// What can be computed of rows. Up to kWeights a row gives a row, after it one result.
+// What can be computed of rows. Up to kEntmax a row gives a row, after it one result.
 enum Operation {
   kSoftmax,     // x → weights
   kLogSoftmax,  // x → logarithms of weights
+  kEntmax,      // x → sparse weights, for α in [1, 2]
   kLogSumExp,   // x → log Σ exp(x/T)
   kState,       // x → State
   kOperations
 };
 
-constexpr bool gives_rows(Operation operation) { return operation <= kLogSoftmax; }
+constexpr bool gives_rows(Operation operation) { return operation <= kEntmax; }
 constexpr bool takes_two(Operation) { return false; }
 
-// How many numbers of its own a row brings: its temperature T first.
-constexpr size_t kRowNumbers[kOperations] = {1, 1, 1, 1};
+// How many numbers of its own a row brings: its temperature T first. For kEntmax also α.
+constexpr size_t kRowNumbers[kOperations] = {1, 1, 2, 1, 1};
 
 // Rows of n entries, evenly spaced in memory. Distances count entries: between rows, and within.
 struct Block {
@@ -45,6 +46,17 @@ struct Part {
   double maximum, temperature, log_z, z;
 };
 
+// Part of such a row for kEntmax. The entries that were picked from it lie at e.
+struct SparsePart {
+  const void* x;
+  void* out;
+  size_t n;
+  double temperature, alpha;
+  void* peaks;
+  double* e;
+  double maximum, root, total;
+};
+
 using Kernel = void (*)(const Block&);
 
 struct Kernels {
@@ -60,11 +72,21 @@ struct Kernels {
   void (*part_log_softmax[kTypes])(const Part&);
   void (*merge_states)(double* into, const double* from, double temperature);
   bool (*merged_too_coarse)(const double* state, size_t n, double temperature, bool full);
+
+  // The maximum of a part; what may have weight, and how much that is; the root of all; weights.
+  double (*part_peaks[kTypes])(const SparsePart&);
+  size_t (*part_pick[kTypes])(const SparsePart&);
+  void (*solve_parts)(SparsePart&, size_t count);
+  void (*part_weights[kTypes])(const SparsePart&);
 };
 
-// How much scratch a block needs: a copy of a row, and its exponentials.
+// Room for one peak of each block of entries: no block is smaller than 8.
+constexpr size_t peaks_bytes(size_t n) { return (n / 8 + 1) * 8; }
+
+// How much scratch a block needs: a copy of a row, and its exponentials, or what was picked from it
+// and its peaks.
 constexpr size_t scratch_bytes(Type type, size_t n) {
-  return (n + 64) * (kTypeSize[type] + (type == kFloat64 ? 8 : 4));
+  return (n + 64) * (kTypeSize[type] + 8) + peaks_bytes(n);
 }
 
 extern const Kernels baseline_kernels;  // what every processor of this architecture runs

@@ -36,10 +36,15 @@ softscope::Type type_of(const nb::dlpack::dtype& dtype, bool brain) {
   throw nb::type_error("x must be float32, float64, or 16-bit floats viewed as uint16.");
 }
 
-// A temperature for all rows, or numbers for each.
+// A temperature for all rows, or numbers for each; where an operation takes several, one set of
+// them may serve all.
 struct PerRow {
   double temperature = 1;
   const Numbers* each = nullptr;
+
+  bool shared(Operation operation) const {
+    return each == nullptr || (softscope::kRowNumbers[operation] > 1 && each->ndim() == 1);
+  }
 };
 
 bool same_shape(const Input& a, const Input& b) {
@@ -58,15 +63,16 @@ bool fit(Operation operation, const Input& x, const Output& out, const PerRow& n
   const size_t extra = operation == softscope::kLogSumExp ? 0 : 1;
   const size_t count = softscope::kRowNumbers[operation];
   if (out.ndim() != lead + extra) return false;
-  if (numbers.each == nullptr ? count > 1 : numbers.each->ndim() != lead + (count > 1 ? 1 : 0)) {
-    return false;
-  }
+  const bool shared = numbers.shared(operation);
+  if (numbers.each == nullptr && count > 1) return false;
+  if (!shared && numbers.each->ndim() != lead + (count > 1 ? 1 : 0)) return false;
   for (size_t i = 0; i < lead; ++i) {
     if (out.shape(i) != x.shape(i)) return false;
-    if (numbers.each != nullptr && numbers.each->shape(i) != x.shape(i)) return false;
+    if (!shared && numbers.each->shape(i) != x.shape(i)) return false;
   }
-  if (count > 1 && (numbers.each->shape(lead) != count || numbers.each->stride(lead) != 1)) {
-    return false;
+  if (count > 1) {
+    const size_t last = numbers.each->ndim() - 1;
+    if (numbers.each->shape(last) != count || numbers.each->stride(last) != 1) return false;
   }
   if (operation == softscope::kState) {
     return out.shape(lead) == 7 && out.stride(lead) == 1 && out.dtype() == nb::dtype<double>();
@@ -98,7 +104,7 @@ void run(Operation operation, const Input& x, const Input& y, const Output& out,
     rows.x_strides.push_back(x.stride(i));
     rows.y_strides.push_back(y.stride(i));
     rows.out_strides.push_back(out.stride(i) / whole);
-    rows.numbers_strides.push_back(numbers.each == nullptr ? 0 : numbers.each->stride(i));
+    rows.numbers_strides.push_back(numbers.shared(operation) ? 0 : numbers.each->stride(i));
   }
   const nb::gil_scoped_release released;
   softscope::run(kernels(), operation, rows, threads);
@@ -154,6 +160,7 @@ NB_MODULE(_engine, m) {
 
   define(m, "softmax", softscope::kSoftmax);
   define(m, "log_softmax", softscope::kLogSoftmax);
+  define(m, "entmax", softscope::kEntmax);
   define(m, "logsumexp", softscope::kLogSumExp);
   define(m, "state", softscope::kState);
 }

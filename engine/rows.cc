@@ -4,6 +4,7 @@
 #include <cmath>
 #include <memory>
 
+#include "long_sparse.h"
 #include "threads.h"
 
 namespace softscope {
@@ -153,6 +154,10 @@ void run(const Kernels& kernels, Operation operation, const Rows& rows, int thre
   for (const Axis& axis : axes) count *= axis.size;
   if (count == 0) return;
   const bool contiguous = rows.x_step == 1 && (!gives_rows(operation) || rows.out_step == 1);
+  if (contiguous && rows.n >= kLongRow && operation == kEntmax) {
+    run_long_sparse(kernels, rows, threads);
+    return;
+  }
   if (contiguous && rows.n >= kLongRow && operation != kLogSumExp) {
     run_long(kernels, operation, rows, axes, threads);
     return;

@@ -2,6 +2,8 @@
 #pragma once
 
 #include "family.h"
+#include "sparse_block.h"
+#include "sparse_part.h"
 
 namespace softscope {
 namespace {
@@ -19,6 +21,7 @@ constexpr Kernels all_kernels(const char* isa) {
           {
               SOFTSCOPE_ALL_TYPES(map_block, Softmax, F, D),
               SOFTSCOPE_ALL_TYPES(map_block, LogSoftmax, F, D),
+              SOFTSCOPE_ALL_PARTS(entmax_block, F, D),
               SOFTSCOPE_ALL_TYPES(reduce_block, LogSumExp, F, D),
               SOFTSCOPE_ALL_TYPES(reduce_block, WholeState, F, D),
           },
@@ -27,7 +30,11 @@ constexpr Kernels all_kernels(const char* isa) {
           SOFTSCOPE_ALL_PARTS(part_softmax, F, D),
           SOFTSCOPE_ALL_PARTS(part_log_softmax, F, D),
           merge_states,
-          merged_too_coarse};
+          merged_too_coarse,
+          SOFTSCOPE_ALL_PARTS(part_peaks, F, D),
+          SOFTSCOPE_ALL_PARTS(part_pick, F, D),
+          solve_parts<D>,
+          SOFTSCOPE_ALL_PARTS(part_weights, F, D)};
 }
 
 }  // namespace

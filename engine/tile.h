@@ -35,10 +35,10 @@ SOFTSCOPE_INLINE double temperature_of(const Block& b, size_t row) {
 }
 
 // Short rows transposed, in the type that computes: entry i of row r at entries[i·kWidth<N> + r].
-template <class S, int N>
+template <class S, int N, size_t Longest = kShort<Compute<S>>>
 struct Tile {
   using C = Compute<S>;
-  static constexpr size_t kRounded = (kShort<C> + N - 1) / N * N;
+  static constexpr size_t kRounded = (Longest + N - 1) / N * N;
   C entries[kRounded * kWidth<N>];
 
   // Rows past the last repeat it, so that no lane is left undefined.

@@ -14,6 +14,9 @@ def softmax(x: Any, out: Any, temperature: Any, brain: bool, threads: int) -> No
 def log_softmax(x: Any, out: Any, temperature: Any, brain: bool, threads: int) -> None:
     """Write its logarithm."""
 
+def entmax(x: Any, out: Any, numbers: Any, brain: bool, threads: int) -> None:
+    """Write sparse weights; numbers: T and alpha, (2,) for all rows or (…, 2) for each."""
+
 def logsumexp(x: Any, out: Any, temperature: Any, brain: bool, threads: int) -> None:
     """Write log Σ exp(x/T), one number a row."""
 

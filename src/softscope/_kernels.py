@@ -17,7 +17,7 @@ _TEMPERATURES = {8: (1e-290, 1e290), 4: (1e-30, 1e30), 2: (1e-30, 1e30)}
 
 # In float64 a logarithm within 2 ulp needs more than float64 where the maximum cancels log z: the definition has it,
 # in long double; the engine has not, yet.
-_EXACT_ENOUGH_IN_FLOAT64 = ("softmax",)
+_EXACT_ENOUGH_IN_FLOAT64 = ("softmax", "entmax")
 
 
 def _thread_count() -> int:
@@ -31,12 +31,16 @@ def _thread_count() -> int:
 THREADS = _thread_count()
 
 
-def plain(name: str, x: Any, temperature: Any, out: Array | None = None) -> Array | None:
+def plain(name: str, x: Any, temperature: Any, out: Array | None = None, alpha: Any = 1.0) -> Array | None:
     """The common case without ceremony: a NumPy array of float32 or float64, one temperature, the last axis.
+
+    An alpha, where the function has one, is a single number, too.
 
     On ten numbers the checks for everything else cost twenty times the work.
     """
     if type(x) is not np.ndarray or type(temperature) is not float or x.dtype.char not in "fd" or not x.size:
+        return None
+    if type(alpha) is not float or not 1.0 <= alpha <= 2.0:
         return None
     if x.itemsize == 8 and name not in _EXACT_ENOUGH_IN_FLOAT64:
         return None
@@ -49,7 +53,12 @@ def plain(name: str, x: Any, temperature: Any, out: Array | None = None) -> Arra
         out = np.empty_like(x) if name != "logsumexp" else np.empty(x.shape[:-1], x.dtype)
     elif not (out.flags.aligned and all(stride % out.itemsize == 0 for stride in out.strides)):
         return None
-    getattr(_engine, name)(x, out, temperature, False, THREADS)
+    if name != "entmax":
+        getattr(_engine, name)(x, out, temperature, False, THREADS)
+    elif alpha == 1.0:
+        _engine.softmax(x, out, temperature, False, THREADS)
+    else:
+        _engine.entmax(x, out, np.array((temperature, alpha)), False, THREADS)
     return out
 
 
@@ -67,14 +76,26 @@ def bits(x: Array) -> Array:
     return x.view(np.uint16) if x.dtype.itemsize == 2 else x
 
 
-def run(name: str, x: Array, temperature: Any, out: Array) -> bool:
+def run(name: str, x: Array, temperature: Any, out: Array, alpha: Any = None) -> bool:
     """Let the engine fill `out`; False if it cannot."""
     t = temperatures(x, temperature)
+    if t is not None and alpha is not None:
+        t = _with_alpha(x, t, alpha)
     if t is None or x.size == 0 or (x.itemsize == 8 and name not in _EXACT_ENOUGH_IN_FLOAT64):
         return False
     result = out if name == "state" else bits(out)
     getattr(_engine, name)(bits(x), result, t, x.dtype.itemsize == 2 and x.dtype.name == "bfloat16", THREADS)
     return True
+
+
+def _with_alpha(x: Array, temperature: Any, alpha: Any) -> Array:
+    """T and alpha as one array: (2,) where both are numbers, else (…, 2)."""
+    if isinstance(temperature, float) and isinstance(alpha, float):
+        return np.array((temperature, alpha))
+    numbers = np.empty((*x.shape[:-1], 2))
+    numbers[..., 0] = temperature
+    numbers[..., 1] = alpha if isinstance(alpha, float) else alpha[..., 0]
+    return numbers
 
 
 def native(x: Array) -> Array:

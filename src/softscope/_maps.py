@@ -114,10 +114,10 @@ def _map(
     out: Array | None,
     extra: tuple[Any, ...] = (),
 ) -> Array:
-    if where is None and type(axis) is int and axis == -1 and not extra:
+    if where is None and type(axis) is int and axis == -1:
         if out is not None and isinstance(x, np.ndarray):
             checked_out(out, floating(x, "x"))
-        quick = _kernels.plain(name, x, temperature, out)
+        quick = _kernels.plain(name, x, temperature, out, *extra)
         if quick is not None:
             return quick
     array = floating(x, "x")

@@ -68,7 +68,15 @@ def logsumexp(x: Array, temperature: Any, visible: Array | None) -> Array:
 
 def entmax(x: Array, alpha: Any, temperature: Any, visible: Array | None) -> Array:
     """Sparse weights of the rows, in x's dtype."""
-    return rounded(_entmax.entmax(exact(x), alpha, temperature, visible), x.dtype)
+    if isinstance(alpha, float) and alpha == 1.0:
+        return softmax(x, temperature, visible)
+    shown = _kernels.native(_rows.hidden_to_minus_inf(x, visible).astype(x.dtype, copy=False))
+    out = np.empty_like(shown)
+    if not _kernels.run("entmax", shown, temperature, out, alpha):
+        out = rounded(_entmax.entmax(exact(shown), alpha, temperature), shown.dtype)
+    if visible is not None:
+        out[~visible] = 0.0
+    return out.astype(x.dtype, copy=False)
 
 
 def state(x: Array, temperature: Any, visible: Array | None) -> tuple[State, Array]:
