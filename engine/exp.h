@@ -45,34 +45,49 @@ SOFTSCOPE_INLINE Vec<float, N> exp_nonpositive(Vec<float, N> x) {
   return p * (Vec<float, N>)bits;
 }
 
+// exp(x) = 2^k · exp(r) in float64: what the two steps, and more exact ways to take them, share.
+struct DoubleExp {
+  static constexpr double kLog2E = 0x1.71547652b82fep+0;
+  static constexpr double kLn2Upper = 0x1.62e42fefap-1;  // 36 bits: k times it is exact
+  static constexpr double kLn2Lower = 0x1.cf79abc9e3b39p-40;
+  static constexpr double kRound = 0x1.8p+52 + 1023.0;
+
+  // (exp(r) − 1 − r) / r². Taylor's coefficients to degree 13 of exp: what is left out is
+  // r^14/14! < 0.02 ulp of 1.
+  template <class V>
+  SOFTSCOPE_INLINE static V tail(V r) {
+    V q = r * (1.0 / 6227020800.0) + 1.0 / 479001600.0;
+    q = q * r + 1.0 / 39916800.0;
+    q = q * r + 1.0 / 3628800.0;
+    q = q * r + 1.0 / 362880.0;
+    q = q * r + 1.0 / 40320.0;
+    q = q * r + 1.0 / 5040.0;
+    q = q * r + 1.0 / 720.0;
+    q = q * r + 1.0 / 120.0;
+    q = q * r + 1.0 / 24.0;
+    q = q * r + 1.0 / 6.0;
+    return q * r + 0.5;
+  }
+};
+
+// 2^k · exp(r), |r| ≤ ln(2)/2; `biased` is k + kRound, which holds the exponent in its last bits.
 template <int N>
-SOFTSCOPE_INLINE Vec<double, N> exp_nonpositive(Vec<double, N> x) {
-  constexpr double kLowest = -709.0;  // k = −1023 here, where the scale below is exactly 0
-  constexpr double kLog2E = 0x1.71547652b82fep+0;
-  constexpr double kLn2Upper = 0x1.62e42fefap-1;  // 36 bits: k times it is exact
-  constexpr double kLn2Lower = 0x1.cf79abc9e3b39p-40;
-  constexpr double kRound = 0x1.8p+52 + 1023.0;
-
-  x = max(fill<double, N>(kLowest), x);
-  const Vec<double, N> biased = x * kLog2E + kRound;
-  const Vec<double, N> k = biased - kRound;
-  const Vec<double, N> r = (x - k * kLn2Upper) - k * kLn2Lower;
-
-  // Taylor's coefficients to degree 13: what is left out is r^14/14! < 0.02 ulp of 1.
-  Vec<double, N> q = r * (1.0 / 6227020800.0) + 1.0 / 479001600.0;
-  q = q * r + 1.0 / 39916800.0;
-  q = q * r + 1.0 / 3628800.0;
-  q = q * r + 1.0 / 362880.0;
-  q = q * r + 1.0 / 40320.0;
-  q = q * r + 1.0 / 5040.0;
-  q = q * r + 1.0 / 720.0;
-  q = q * r + 1.0 / 120.0;
-  q = q * r + 1.0 / 24.0;
-  q = q * r + 1.0 / 6.0;
-  q = q * r + 0.5;
+SOFTSCOPE_INLINE Vec<double, N> exp_reduced(Vec<double, N> r, Vec<double, N> biased) {
+  const Vec<double, N> q = DoubleExp::tail(r);
   const Vec<double, N> p = kFusedMultiplyAdd ? (q * r + 1.0) * r + 1.0 : ((q * r) * r + r) + 1.0;
   const Vec<uint64_t, N> bits = (Vec<uint64_t, N>)biased << 52;
   return p * (Vec<double, N>)bits;
+}
+
+template <int N>
+SOFTSCOPE_INLINE Vec<double, N> exp_nonpositive(Vec<double, N> x) {
+  using E = DoubleExp;
+  constexpr double kLowest = -709.0;  // k = −1023 here, where the scale is exactly 0
+
+  x = max(fill<double, N>(kLowest), x);
+  const Vec<double, N> biased = x * E::kLog2E + E::kRound;
+  const Vec<double, N> k = biased - E::kRound;
+  return exp_reduced<N>((x - k * E::kLn2Upper) - k * E::kLn2Lower, biased);
 }
 
 }  // namespace

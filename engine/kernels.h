@@ -43,7 +43,12 @@ struct Part {
   void* out;
   size_t n;
   double maximum, temperature, log_z, z;
+  double log_z_low;  // what float64 has of log z besides
+  bool careful;      // take the sums in the careful way, from `maximum` (see exact.h)
 };
+
+// How many numbers a state has between the parts of a row; the first 7 are the State.
+constexpr size_t kPartNumbers = 9;
 
 using Kernel = void (*)(const Block&);
 
@@ -60,6 +65,10 @@ struct Kernels {
   void (*part_log_softmax[kTypes])(const Part&);
   void (*merge_states)(double* into, const double* from, double temperature);
   bool (*merged_too_coarse)(const double* state, size_t n, double temperature, bool full);
+
+  // The same for float64. log_z: high and low; false if it could miss its bound.
+  void (*merge_exactly)(double* into, const double* from, double temperature);
+  bool (*exact_log_z)(const double* state, double temperature, double* log_z);
 };
 
 // How much scratch a block needs: a copy of a row, and its exponentials.
