@@ -47,7 +47,8 @@ struct CarefulSums {
   static constexpr double kLift = 0x1p64;
   static constexpr double kLowest = -753.5;  // k = −1087 here, where the lifted scale is exactly 0
 
-  V c{}, r{}, lost{}, u{}, t{}, w{}, seen{};
+  V r{}, lost{}, u{}, t{}, w{};
+  Vec<int64_t, N> tops{}, hidden{};  // how many, below 0: a comparison that holds is −1
 
   SOFTSCOPE_INLINE void add(V x, const Tempered<N>& by) {
     using E = DoubleExp;
@@ -72,46 +73,51 @@ struct CarefulSums {
     const V scale = (V)((Vec<uint64_t, N>)biased << 52);
     const V e = p.high * scale, e_low = ((p.low + y.low) + d.low * p.high) * scale;
 
-    const auto below = d.high < 0.0;  // false for NaN, which so reaches c and every reading
-    const V others = below ? e : V{};
-    c += below ? V{} : e;
-    const Pair<V> s = two_sum(r, others);
-    r = s.high;
-    lost += s.low + e_low;  // at the maximum e_low is 0
+    const auto top = d.high == 0.0;  // false for NaN, which so reaches r and every reading
+    const V others = top ? V{} : e;
+    tops += top;
+    // two_sum in a step less: nothing is below 0.
+    const V s = r + others, larger = max(r, others), smaller = r < others ? r : others;
+    lost += (smaller - (s - larger)) + e_low;  // at the maximum e_low is 0
+    r = s;
     if constexpr (Full) {
       const V first = others * d.high;
       u += first;
       t += first * d.high;
       w += others * others;
-      seen += x != -kInfinity<double> ? fill<double, N>(1) : V{};
+      hidden += x == -kInfinity<double>;
     }
   }
 
-  // The state of one lane, and of all together.
+  // The state of one lane, and of all together; n entries in each, or in all.
   SOFTSCOPE_INLINE ExactState lane(int i, size_t n, double m) const {
-    const Pair<double> sum = quick_sum(r[i], lost[i]);
-    return state(Full ? seen[i] : static_cast<double>(n), c[i], m, sum, u[i], t[i], w[i]);
+    return state(hidden[i], n, tops[i], m, quick_sum(r[i], lost[i]), u[i], t[i], w[i]);
   }
   SOFTSCOPE_INLINE ExactState all(size_t n, double m) const {
     Pair<double> total{0, 0};
-    for (int i = 0; i < N; ++i) total = sum(total, {r[i], lost[i]});
-    return state(Full ? sum_lanes<double, N>(seen) : static_cast<double>(n),
-                 sum_lanes<double, N>(c), m, total, sum_lanes<double, N>(u),
-                 sum_lanes<double, N>(t), sum_lanes<double, N>(w));
+    int64_t top = 0, away = 0;
+    for (int i = 0; i < N; ++i) {
+      total = sum(total, {r[i], lost[i]});
+      top += tops[i];
+      away += hidden[i];
+    }
+    return state(away, n, top, m, total, sum_lanes<double, N>(u), sum_lanes<double, N>(t),
+                 sum_lanes<double, N>(w));
   }
 
  private:
-  SOFTSCOPE_INLINE static ExactState state(double count, double top, double m, Pair<double> sum,
-                                           double first, double second, double squares) {
+  SOFTSCOPE_INLINE static ExactState state(int64_t away, size_t n, int64_t top, double m,
+                                           Pair<double> others, double first, double second,
+                                           double squares) {
     constexpr double kBack = 1 / kLift;
-    return {count,
-            top * kBack,
+    return {static_cast<double>(static_cast<int64_t>(n) + away),
+            others.high == others.high ? static_cast<double>(-top) : others.high,
             m,
-            sum.high * kBack,
+            others.high * kBack,
             first * kBack,
             second * kBack,
             squares * kBack * kBack,
-            sum.low * kBack,
+            others.low * kBack,
             0};
   }
 };
@@ -123,7 +129,7 @@ ExactState careful_segment(const double* x, size_t n, double m, double temperatu
   size_t i = 0;
   for (; i + N <= n; i += N) sums.add(load_raw<double, N>(x + i), by);
   if (i < n) sums.add(load_first<double, N>(x + i, n - i, -kInfinity<double>), by);
-  return sums.all(n, m);
+  return sums.all((n + N - 1) / N * N, m);  // what is behind the end is hidden
 }
 
 // Where |max/T| is this large, exponents below cannot be told from one another in the plain way.
@@ -258,22 +264,25 @@ ExactState exact_row(const double* x, size_t n, double temperature,
                           : exact_row<N, W, false>(x, n, temperature, from);
 }
 
-// log z of many states, as pairs. c is 1 but for ties, where the subtraction is exact and nothing
+// log z of N states, as pairs. c is 1 but for ties, where the subtraction is exact and nothing
 // small is left to lose; or 0, see ExactState.
 template <int N>
-SOFTSCOPE_INLINE void exact_logs(const ExactState* states, size_t count, Pair<double>* logs) {
-  for (size_t j = 0; j < count; j += N) {
-    Pair<Vec<double, N>> r{};
-    for (size_t l = 0; l < N && j + l < count; ++l) {
-      const ExactState& s = states[j + l];
-      const Pair<double> others = sum({s.c - 1, 0}, {s.r, s.r_low});
-      r.high[l] = others.high;
-      r.low[l] = others.low;
-    }
-    r.high = max(Vec<double, N>{}, r.high);
-    const Pair<Vec<double, N>> log = log1p_pair<N>(r);
-    for (size_t l = 0; l < N && j + l < count; ++l) logs[j + l] = {log.high[l], log.low[l]};
+SOFTSCOPE_INLINE Pair<Vec<double, N>> exact_logs(const ExactState* states, size_t count) {
+  using V = Vec<double, N>;
+  V c = fill<double, N>(1), r{}, low{};
+  for (size_t l = 0; l < N && l < count; ++l) {
+    c[l] = states[l].c;
+    r[l] = states[l].r;
+    low[l] = states[l].r_low;
   }
+  const Pair<V> others = sum<V>({c - 1.0, V{}}, {r, low});
+  return log1p_pair<N>({max(V{}, others.high), others.low});
+}
+
+template <int N>
+SOFTSCOPE_INLINE Pair<double> exact_log(const ExactState& s) {
+  const Pair<Vec<double, N>> log = exact_logs<N>(&s, 1);
+  return {log.high[0], log.low[0]};
 }
 
 // Whether log z could miss the 2 ulp of `larger`, the larger of result and maximum, with half an
@@ -283,7 +292,9 @@ SOFTSCOPE_INLINE bool could_miss(const ExactState& s, Pair<double> log, double l
   const double z = s.c + s.r, others = (s.c - 1 + s.r) + s.r_low;
   // So near one-hot all the others are in `lost`, which is added up plainly.
   const double chain = others < 0x1p-12 ? kStretchBytes / 16.0 : 0;
-  const double error = (s.coarse + 2.75 + chain) * others + 0.1 * log.high * z;
+  // Terms that underflow are left out: 2^-1021 each, in units of u.
+  const double left_out = 0x1p-968 * s.count;
+  const double error = (s.coarse + 2.75 + chain) * others + 0.1 * log.high * z + left_out;
   return !(error <= 3 * power_of_two(larger) * z);
 }
 
@@ -304,14 +315,23 @@ SOFTSCOPE_INLINE LogSum<V> log_sum(V m, V temperature, V inverse, Pair<V> log) {
 // more or less is nothing, beside the ulp of the maximum.
 constexpr double kHuge = 0x1p960;
 
-// log Σ exp(x/T) of a state.
-SOFTSCOPE_INLINE double exact_lse(const ExactState& s, Pair<double> log, double temperature) {
-  if (s.count == 0) return -kInfinity<double>;
-  if (s.m == kInfinity<double>) return s.m;
-  const double near = s.m / temperature;
-  if (!(::fabs(near) < kHuge)) return near + log.high;
-  const LogSum<double> lse = log_sum(s.m, temperature, 1.0 / temperature, log);
-  return lse.high + (lse.low + lse.center_low);
+// log Σ exp(x/T) of N states.
+template <int N>
+SOFTSCOPE_INLINE Vec<double, N> exact_lses(const ExactState* states, size_t count,
+                                           Vec<double, N> temperature, Pair<Vec<double, N>> log) {
+  using V = Vec<double, N>;
+  V m{};
+  for (size_t l = 0; l < N && l < count; ++l) m[l] = states[l].m;
+  const LogSum<V> lse = log_sum<V>(m, temperature, 1.0 / temperature, log);
+  V result = lse.high + (lse.low + lse.center_low);
+  for (size_t l = 0; l < N && l < count; ++l) {
+    const double near = lse.high[l];
+    if (::fabs(near) < kHuge) continue;
+    // Also for what is infinite or NaN: a row with nothing in it, or with +inf.
+    const bool infinite = states[l].count == 0 || m[l] == kInfinity<double>;
+    result[l] = infinite ? m[l] : m[l] / temperature[l] + log.high[l];
+  }
+  return result;
 }
 
 // (x − m)/T − log z of entries, with one rounding: x/T − lse, and what both lost.

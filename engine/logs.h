@@ -22,7 +22,7 @@ void exact_columns(Columns<double> in, const double* temperature, const double* 
     for (int l = 0; l < N; ++l) {
       ExactState& s = states[g * N + l];
       s = sums.lane(l, in.n, m[g][l]);
-      if (m[g][l] == -kInfinity<double> || m[g][l] == kInfinity<double> || s.c != s.c) {
+      if (m[g][l] == -kInfinity<double> || s.c != s.c) {
         State plain = {s.count, s.c, s.m, s.r, s.u, s.t, s.w};
         mend<double, N>(in.x + g * N + l, in.step, in.n, plain);
         s = {plain.count, plain.c, plain.m, plain.r, plain.u, plain.t, plain.w, 0, 0};
@@ -46,13 +46,12 @@ struct LogSoftmax<double, N> {
 
   static void row(const double* x, double* out, size_t n, double temperature, void*) {
     ExactState s = exact_row<N, kPlain>(x, n, temperature);
-    Pair<double> log;
-    exact_logs<N>(&s, 1, &log);
+    Pair<double> log = exact_log<N>(s);
     // Of all results that of the maximum is the smallest: log z.
     const double top = ::fabs(s.m / temperature);
     if (could_miss(s, log, top > log.high ? top : log.high)) {
       s = exact_row<N, kCareful>(x, n, temperature, s.m);
-      exact_logs<N>(&s, 1, &log);
+      log = exact_log<N>(s);
     }
     exact_log_row<N>(x, out, n, s.m, temperature, log);
   }
@@ -62,21 +61,17 @@ struct LogSoftmax<double, N> {
                       const double* temperature, const double* inverse) {
     using V = Vec<double, M>;
     ExactState states[K * M];
-    Pair<double> logs[K * M];
     exact_columns<M, K, false>(in, temperature, inverse, states);
-    exact_logs<M>(states, K * M, logs);
     for (int g = 0; g < K; ++g) {
-      V m, high, low;
+      V m;
       bool huge = false;
       for (int l = 0; l < M; ++l) {
         m[l] = states[g * M + l].m;
-        high[l] = logs[g * M + l].high;
-        low[l] = logs[g * M + l].low;
         huge = huge || ::fabs(m[l] / temperature[g * M + l]) >= kHuge;
       }
       const Tempered<M> by = {m, load_raw<double, M>(temperature + g * M),
                               load_raw<double, M>(inverse + g * M)};
-      const LogWeights<M, false> weights(by, {high, low});
+      const LogWeights<M, false> weights(by, exact_logs<M>(states + g * M, M));
       const V top = by.m / by.temperature;
       const double* x = in.x + g * M;
       double* to = out + g * M;
@@ -92,34 +87,43 @@ struct LogSoftmax<double, N> {
 
 template <int N>
 struct LogSumExp<double, N> {
-  static constexpr bool kFull = false;
+  static constexpr Way kWay = kPlain;
 
-  static ExactState row_state(const double* x, size_t n, double temperature) {
-    const ExactState s = exact_row<N, kPlain>(x, n, temperature);
-    Pair<double> log;
-    exact_logs<N>(&s, 1, &log);
-    const double top = ::fabs(s.m / temperature), lse = ::fabs(exact_lse(s, log, temperature));
-    if (!could_miss(s, log, top > lse ? top : lse)) return s;
-    return exact_row<N, kCareful>(x, n, temperature, s.m);
-  }
-  static void finish(const ExactState* states, const Block& b, size_t first, size_t count) {
-    Pair<double> logs[kWidth<N>];
-    exact_logs<N>(states, count, logs);
-    for (size_t j = 0; j < count; ++j) {
-      *at<double>(b.out, first + j, b.out_row) =
-          exact_lse(states[j], logs[j], temperature_of(b, first + j));
+  // rows: where the rows of states begin, if they lie in one piece; the others' states are careful.
+  static void finish(const ExactState* states, const Block& b, size_t first, size_t count,
+                     const double* const* rows) {
+    using V = Vec<double, N>;
+    for (size_t j = 0; j < count; j += N) {
+      const size_t lanes = count - j < N ? count - j : N;
+      V temperature = fill<double, N>(1);
+      for (size_t l = 0; l < lanes; ++l) temperature[l] = temperature_of(b, first + j + l);
+      const Pair<V> log = exact_logs<N>(states + j, lanes);
+      const V lse = exact_lses<N>(states + j, lanes, temperature, log);
+      for (size_t l = 0; l < lanes; ++l) {
+        const ExactState& s = states[j + l];
+        double result = lse[l];
+        const double top = ::fabs(s.m / temperature[l]), size = ::fabs(result);
+        if (could_miss(s, {log.high[l], log.low[l]}, top > size ? top : size)) {
+          result = again(rows[j + l], b.n, temperature[l], s.m);
+        }
+        *at<double>(b.out, first + j + l, b.out_row) = result;
+      }
     }
+  }
+
+ private:
+  static double again(const double* x, size_t n, double temperature, double m) {
+    const ExactState s = exact_row<N, kCareful>(x, n, temperature, m);
+    return exact_lses<N>(&s, 1, fill<double, N>(temperature), exact_logs<N>(&s, 1))[0];
   }
 };
 
 template <int N>
 struct WholeState<double, N> {
-  static constexpr bool kFull = true;
+  static constexpr Way kWay = kAll;
 
-  static ExactState row_state(const double* x, size_t n, double temperature) {
-    return exact_row<N, kAll>(x, n, temperature);
-  }
-  static void finish(const ExactState* states, const Block& b, size_t first, size_t count) {
+  static void finish(const ExactState* states, const Block& b, size_t first, size_t count,
+                     const double* const*) {
     for (size_t j = 0; j < count; ++j) {
       __builtin_memcpy(at<State>(b.out, first + j, b.out_row), &states[j], sizeof(State));
     }
@@ -129,6 +133,7 @@ struct WholeState<double, N> {
 // reduce_block for exact states.
 template <int N, class Op>
 void exact_reduce(const Block& b) {
+  constexpr bool full = Op::kWay == kAll;
   const bool along = b.x_step == 1, across = b.x_row == 1 && !along;
   Temperatures<double, N> t;
   ExactState states[kWidth<N>];
@@ -139,26 +144,31 @@ void exact_reduce(const Block& b) {
       const size_t rows = b.rows - r < kWidth<N> ? b.rows - r : kWidth<N>;
       t.read(b, r, rows);
       tile.fill_from(b, r, rows);
-      exact_columns<N, kGroups, Op::kFull>({tile.entries, kWidth<N>, b.n}, t.value, t.inverse,
-                                           states);
-      Op::finish(states, b, r, rows);
+      exact_columns<N, kGroups, full>({tile.entries, kWidth<N>, b.n}, t.value, t.inverse, states);
+      Op::finish(states, b, r, rows, nullptr);
     }
     return;
   }
   for (; across && r + kWidth<N> <= b.rows; r += kWidth<N>) {
     t.read(b, r, kWidth<N>);
-    exact_columns<N, kGroups, Op::kFull>({at<double>(b.x, r, 1), b.x_step, b.n}, t.value, t.inverse,
-                                         states);
-    Op::finish(states, b, r, kWidth<N>);
+    exact_columns<N, kGroups, full>({at<double>(b.x, r, 1), b.x_step, b.n}, t.value, t.inverse,
+                                    states);
+    Op::finish(states, b, r, kWidth<N>, nullptr);
   }
-  for (; r < b.rows; ++r) {
-    const double* x = at<double>(b.x, r, b.x_row);
-    if (!along) {
-      gather<double>(b, r);
-      x = static_cast<const double*>(b.scratch);
+  // Rows with gaps one by one, for there is one copy; others by the vector, for their logarithms.
+  const size_t many = along ? N : 1;
+  for (; r < b.rows; r += many) {
+    const double* rows[N];
+    const size_t count = b.rows - r < many ? b.rows - r : many;
+    for (size_t j = 0; j < count; ++j) {
+      rows[j] = at<double>(b.x, r + j, b.x_row);
+      if (!along) {
+        gather<double>(b, r);
+        rows[j] = static_cast<const double*>(b.scratch);
+      }
+      states[j] = exact_row<N, Op::kWay>(rows[j], b.n, temperature_of(b, r + j));
     }
-    states[0] = Op::row_state(x, b.n, temperature_of(b, r));
-    Op::finish(states, b, r, 1);
+    Op::finish(states, b, r, count, rows);
   }
 }
 
@@ -194,9 +204,8 @@ void merge_exactly(double* into, const double* from, double temperature) {
 template <int N>
 bool exact_log_z(const double* state, double temperature, double* log_z) {
   ExactState s;
-  Pair<double> log;
   __builtin_memcpy(&s, state, sizeof s);
-  exact_logs<N>(&s, 1, &log);
+  const Pair<double> log = exact_log<N>(s);
   log_z[0] = log.high;
   log_z[1] = log.low;
   const double top = ::fabs(s.m / temperature);

@@ -70,8 +70,9 @@ SOFTSCOPE_INLINE Pair<V> divided(Pair<V> x, V temperature, V inverse) {
   return {high, (remainder(x.high, high, temperature) + x.low) * inverse};
 }
 
-SOFTSCOPE_INLINE Pair<double> sum(Pair<double> a, Pair<double> b) {
-  const Pair<double> s = two_sum(a.high, b.high);
+template <class V = double>
+SOFTSCOPE_INLINE Pair<V> sum(Pair<V> a, Pair<V> b) {
+  const Pair<V> s = two_sum(a.high, b.high);
   return quick_sum(s.high, s.low + (a.low + b.low));
 }
 
