@@ -84,8 +84,9 @@ void map_block(const Block& b) {
   }
 }
 
-// For operations that give one thing for a row: Op::finish(states, block, first, count) makes it
-// from the rows' states, Op::tile(sums, tile, block, first, count) from those of a tile.
+// For operations that give one thing for a row of float32 or narrower: Op::finish(states, block,
+// first, count) makes it from the rows' states, Op::tile(sums, tile, block, first, count) from
+// those of a tile.
 template <class S, int N, class Op>
 void reduce_block(const Block& b) {
   using C = Compute<S>;
@@ -99,14 +100,9 @@ void reduce_block(const Block& b) {
       const size_t rows = b.rows - r < kWidth<N> ? b.rows - r : kWidth<N>;
       t.read(b, r, rows);
       tile.fill_from(b, r, rows);
-      if constexpr (sizeof(C) == 4) {
-        TileSums<N> sums;
-        sums.template take<Op::kFull>(tile.entries, b.n, t.inverse);
-        Op::tile(sums, tile.entries, b, r, rows);
-      } else {
-        columns_state<C, N, kGroups, Op::kFull>({tile.entries, kWidth<N>, b.n}, t.inverse, states);
-        Op::finish(states, b, r, rows);
-      }
+      TileSums<N> sums;
+      sums.template take<Op::kFull>(tile.entries, b.n, t.inverse);
+      Op::tile(sums, tile.entries, b, r, rows);
     }
     return;
   }

@@ -51,34 +51,65 @@ SOFTSCOPE_INLINE void exp_nonpositive(Vec<float, N> (&x)[K]) {
   }
 }
 
-template <int N, int K>
-SOFTSCOPE_INLINE void exp_nonpositive(Vec<double, N> (&x)[K]) {
-  constexpr double kLowest = -709.0;  // k = −1023 here, where the scale below is exactly 0
-  constexpr double kLog2E = 0x1.71547652b82fep+0;
-  constexpr double kLn2Upper = 0x1.62e42fefap-1;  // 36 bits: k times it is exact
-  constexpr double kLn2Lower = 0x1.cf79abc9e3b39p-40;
-  constexpr double kRound = 0x1.8p+52 + 1023.0;
+// exp(x) = 2^k · exp(r) in float64: what the two steps, and more exact ways to take them, share.
+struct DoubleExp {
+  static constexpr double kLog2E = 0x1.71547652b82fep+0;
+  static constexpr double kLn2Upper = 0x1.62e42fefap-1;  // 36 bits: k times it is exact
+  static constexpr double kLn2Lower = 0x1.cf79abc9e3b39p-40;
+  static constexpr double kRound = 0x1.8p+52 + 1023.0;
   // Taylor's coefficients to degree 13: what is left out is r^14/14! < 0.02 ulp of 1.
-  constexpr double kTaylor[] = {1.0 / 6227020800.0, 1.0 / 479001600.0, 1.0 / 39916800.0,
-                                1.0 / 3628800.0,    1.0 / 362880.0,    1.0 / 40320.0,
-                                1.0 / 5040.0,       1.0 / 720.0,       1.0 / 120.0,
-                                1.0 / 24.0,         1.0 / 6.0,         0.5};
+  static constexpr double kTaylor[] = {1.0 / 6227020800.0, 1.0 / 479001600.0, 1.0 / 39916800.0,
+                                       1.0 / 3628800.0,    1.0 / 362880.0,    1.0 / 40320.0,
+                                       1.0 / 5040.0,       1.0 / 720.0,       1.0 / 120.0,
+                                       1.0 / 24.0,         1.0 / 6.0,         0.5};
 
-  Vec<double, N> biased[K], q[K];
-  for (auto& v : x) v = max(fill<double, N>(kLowest), v);
-  for (int c = 0; c < K; ++c) biased[c] = x[c] * kLog2E + kRound;
-  for (int c = 0; c < K; ++c) q[c] = biased[c] - kRound;
-  for (int c = 0; c < K; ++c) x[c] = (x[c] - q[c] * kLn2Upper) - q[c] * kLn2Lower;
-  for (int c = 0; c < K; ++c) q[c] = x[c] * kTaylor[0] + kTaylor[1];
+  // q = (exp(r) − 1 − r) / r².
+  template <int N, int K>
+  SOFTSCOPE_INLINE static void tail(const Vec<double, N> (&r)[K], Vec<double, N> (&q)[K]) {
+    for (int c = 0; c < K; ++c) q[c] = r[c] * kTaylor[0] + kTaylor[1];
 #pragma GCC unroll 16
-  for (int i = 2; i < 12; ++i) {
-    for (int c = 0; c < K; ++c) q[c] = q[c] * x[c] + kTaylor[i];
+    for (int i = 2; i < 12; ++i) {
+      for (int c = 0; c < K; ++c) q[c] = q[c] * r[c] + kTaylor[i];
+    }
   }
+  template <class V>
+  SOFTSCOPE_INLINE static V tail(V r) {
+    V q = r * kTaylor[0] + kTaylor[1];
+#pragma GCC unroll 16
+    for (int i = 2; i < 12; ++i) q = q * r + kTaylor[i];
+    return q;
+  }
+};
+
+// x = 2^k · exp(r) for r, |r| ≤ ln(2)/2; `biased` is k + kRound, which holds the exponent in its
+// last bits.
+template <int N, int K>
+SOFTSCOPE_INLINE void exp_reduced(Vec<double, N> (&x)[K], const Vec<double, N> (&biased)[K]) {
+  Vec<double, N> q[K];
+  DoubleExp::tail<N, K>(x, q);
   for (int c = 0; c < K; ++c) q[c] = kFusedMultiplyAdd ? q[c] * x[c] + 1.0 : (q[c] * x[c]) * x[c];
   for (int c = 0; c < K; ++c) q[c] = kFusedMultiplyAdd ? q[c] * x[c] + 1.0 : (q[c] + x[c]) + 1.0;
   for (int c = 0; c < K; ++c) {
     x[c] = q[c] * (Vec<double, N>)((Vec<uint64_t, N>)biased[c] << 52);
   }
+}
+template <int N>
+SOFTSCOPE_INLINE Vec<double, N> exp_reduced(Vec<double, N> r, Vec<double, N> biased) {
+  Vec<double, N> x[1] = {r}, b[1] = {biased};
+  exp_reduced<N, 1>(x, b);
+  return x[0];
+}
+
+template <int N, int K>
+SOFTSCOPE_INLINE void exp_nonpositive(Vec<double, N> (&x)[K]) {
+  using E = DoubleExp;
+  constexpr double kLowest = -709.0;  // k = −1023 here, where the scale is exactly 0
+  Vec<double, N> biased[K], k[K];
+  for (auto& v : x) v = max(fill<double, N>(kLowest), v);
+  for (int c = 0; c < K; ++c) biased[c] = x[c] * E::kLog2E + E::kRound;
+  for (int c = 0; c < K; ++c) k[c] = biased[c] - E::kRound;
+  for (int c = 0; c < K; ++c) x[c] = (x[c] - k[c] * E::kLn2Upper) - k[c] * E::kLn2Lower;
+  exp_reduced<N, K>(x, biased);
 }
 
 template <int N>

@@ -1,4 +1,5 @@
 // softmax, log_softmax, logsumexp and state: what is computed of a row, and of rows side by side.
+// The logarithms and states of float64 are in logs.h.
 #pragma once
 
 #include "blocks.h"
@@ -14,19 +15,14 @@ constexpr size_t kWaitingBytes = size_t{1} << 18;
 SOFTSCOPE_INLINE double log_z(const State& s) { return ::log1p((s.c - 1) + s.r); }
 
 // The same for many states. In float32's service a vector of logarithms is exact enough.
-template <class C, int N>
+template <int N>
 SOFTSCOPE_INLINE void logs_of(const State* states, size_t count, double* logs) {
-  if constexpr (sizeof(C) == 8) {
-    for (size_t j = 0; j < count; ++j) logs[j] = log_z(states[j]);
-  } else {
-    constexpr int D = N / 2;
-    for (size_t j = 0; j < count; j += D) {
-      Vec<double, D> r{};
-      for (size_t l = 0; l < D && j + l < count; ++l)
-        r[l] = (states[j + l].c - 1) + states[j + l].r;
-      const Vec<double, D> log = log1p_nonnegative<D>(max(Vec<double, D>{}, r));
-      for (size_t l = 0; l < D && j + l < count; ++l) logs[j + l] = log[l];
-    }
+  constexpr int D = N / 2;
+  for (size_t j = 0; j < count; j += D) {
+    Vec<double, D> r{};
+    for (size_t l = 0; l < D && j + l < count; ++l) r[l] = (states[j + l].c - 1) + states[j + l].r;
+    const Vec<double, D> log = log1p_nonnegative<D>(max(Vec<double, D>{}, r));
+    for (size_t l = 0; l < D && j + l < count; ++l) logs[j + l] = log[l];
   }
 }
 
@@ -49,7 +45,7 @@ constexpr double kRoom = __is_same(S, Brain)  ? 0x1p16
 template <class S>
 SOFTSCOPE_INLINE bool too_coarse(const State& s, double log, size_t n, double larger,
                                  double temperature) {
-  if (sizeof(Compute<S>) == 8 || s.count == 0 || s.c != s.c || s.m == kInfinity<double>) {
+  if (s.count == 0 || s.c != s.c || s.m == kInfinity<double>) {
     return false;
   }
   uint64_t bits;
@@ -69,7 +65,6 @@ SOFTSCOPE_INLINE bool too_coarse(const State& s, double log, size_t n, double la
 template <class S, int N, bool Full>
 State wide_state(const S* x, size_t n, ptrdiff_t step, double temperature) {
   constexpr size_t kMany = 1024;
-  constexpr int D = sizeof(Compute<S>) == 4 ? N / 2 : N;
   double wide[kMany];
   State total = kNothing;
   for (size_t i = 0; i < n; i += kMany) {
@@ -84,7 +79,7 @@ State wide_state(const S* x, size_t n, ptrdiff_t step, double temperature) {
     for (; j < count; ++j) {
       wide[j] = static_cast<double>(load_first<S, N>(at<S>(x, i + j, step), 1, 0)[0]);
     }
-    total = merged(total, segment_state<double, D, Full>(wide, count, 1.0 / temperature),
+    total = merged(total, segment_state<double, N / 2, Full>(wide, count, 1.0 / temperature),
                    1.0 / temperature);
   }
   return total;
@@ -151,7 +146,7 @@ struct LogSoftmax {
         const size_t r = first + i + j;
         states[j] = row_state<S, N, false>(at<S>(b.x, r, b.x_row), b.n, temperature_of(b, r));
       }
-      logs_of<C, N>(states, some, logs);
+      logs_of<N>(states, some, logs);
       for (size_t j = 0; j < some; ++j) {
         const size_t r = first + i + j;
         const double temperature = temperature_of(b, r);
@@ -166,7 +161,6 @@ struct LogSoftmax {
     }
   }
 
-  // In float32's service.
   static void tile(float* entries, size_t n, const double* inverse) {
     using Sums = TileSums<N>;
     Sums sums;
@@ -182,32 +176,6 @@ struct LogSoftmax {
       }
     }
   }
-
-  // In float64, of A = double.
-  template <class A, int M>
-  static void columns(Columns<A> in, A* out, ptrdiff_t out_step, const Compute<A>* temperature,
-                      const Compute<A>* inverse) {
-    using V = Vec<Compute<A>, M>;
-    State states[kGroups * M];
-    columns_state<A, M, kGroups, false>(in, inverse, states);
-    double maxima[kGroups * M], logs[kGroups * M];
-    for (int l = 0; l < kGroups * M; ++l) {
-      maxima[l] = 0.5 * states[l].m;  // half of it: see segment_log
-      logs[l] = log_z(states[l]);
-    }
-    V m[kGroups], z[kGroups], t[kGroups];
-    for (int g = 0; g < kGroups; ++g) {
-      m[g] = load_raw<double, M>(maxima + g * M);
-      z[g] = load_raw<double, M>(logs + g * M);
-      t[g] = 0.5 * load_raw<double, M>(temperature + g * M);
-    }
-    const A* x = in.x;
-    for (size_t i = 0; i < in.n; ++i, x += in.step, out += out_step) {
-      for (int g = 0; g < kGroups; ++g) {
-        store<A, M>(out + g * M, (load<A, M>(x + g * M) * 0.5 - m[g]) / t[g] - z[g]);
-      }
-    }
-  }
 };
 
 template <class S, int N>
@@ -217,7 +185,7 @@ struct LogSumExp {
 
   static void finish(const State* states, const Block& b, size_t first, size_t count) {
     double logs[kWidth<N>];
-    logs_of<C, N>(states, count, logs);
+    logs_of<N>(states, count, logs);
     for (size_t j = 0; j < count; ++j) {
       const double temperature = temperature_of(b, first + j);
       State s = states[j];

@@ -44,6 +44,8 @@ struct Part {
   void* out;
   size_t n;
   double maximum, temperature, log_z, z;
+  double log_z_low;  // what float64 has of log z besides
+  bool careful;      // take the sums in the careful way, from `maximum` (see exact.h)
 };
 
 // Part of such a row for kEntmax. The entries that were picked from it lie at e.
@@ -56,6 +58,9 @@ struct SparsePart {
   double* e;
   double maximum, root, total;
 };
+
+// How many numbers a state has between the parts of a row; the first 7 are the State.
+constexpr size_t kPartNumbers = 9;
 
 using Kernel = void (*)(const Block&);
 
@@ -72,6 +77,10 @@ struct Kernels {
   void (*part_log_softmax[kTypes])(const Part&);
   void (*merge_states)(double* into, const double* from, double temperature);
   bool (*merged_too_coarse)(const double* state, size_t n, double temperature, bool full);
+
+  // The same for float64. log_z: high and low; false if it could miss its bound.
+  void (*merge_exactly)(double* into, const double* from, double temperature);
+  bool (*exact_log_z)(const double* state, double temperature, double* log_z);
 
   // The maximum of a part; what may have weight, and how much that is; the root of all; weights.
   double (*part_peaks[kTypes])(const SparsePart&);

@@ -13,7 +13,6 @@ namespace {
 constexpr size_t kChunk = size_t{1} << 15;    // entries that are worth handing to a thread
 constexpr size_t kLongRow = size_t{1} << 18;  // rows from here on are cut for several threads
 constexpr size_t kPart = size_t{1} << 16;     // entries of such a part
-constexpr size_t kNumbers = 7;                // in a state
 constexpr size_t kTileRows = 64;              // rows side by side: several lines of each page
 
 struct Axis {
@@ -89,6 +88,8 @@ void run_long(const Kernels& kernels, Operation operation, const Rows& rows,
               const std::vector<Axis>& axes, int threads) {
   const size_t parts = (rows.n + kPart - 1) / kPart;
   const size_t size = kTypeSize[rows.type];
+  constexpr size_t kNumbers = kPartNumbers;
+  const bool exact = rows.type == kFloat64;
   std::vector<double> states(parts * kNumbers);
   size_t count = 1;
   for (const Axis& axis : axes) count *= axis.size;
@@ -113,16 +114,25 @@ void run_long(const Kernels& kernels, Operation operation, const Rows& rows,
                   0,
                   temperature,
                   0,
-                  0};
+                  0,
+                  0,
+                  false};
     };
-    parallel_for(parts, threads, [&](size_t i) {
-      (operation == kState ? kernels.part_state : kernels.part_sums)[rows.type](
-          part(i), &states[i * kNumbers]);
-    });
-    for (size_t i = 1; i < parts; ++i) {
-      kernels.merge_states(states.data(), &states[i * kNumbers], temperature);
-    }
-    if (operation != kSoftmax && rows.type != kFloat64 &&
+    const auto sums = [&](bool careful, double maximum) {
+      parallel_for(parts, threads, [&](size_t i) {
+        Part p = part(i);
+        p.careful = careful;
+        p.maximum = maximum;
+        (operation == kState ? kernels.part_state : kernels.part_sums)[rows.type](
+            p, &states[i * kNumbers]);
+      });
+      for (size_t i = 1; i < parts; ++i) {
+        (exact ? kernels.merge_exactly : kernels.merge_states)(states.data(), &states[i * kNumbers],
+                                                               temperature);
+      }
+    };
+    sums(false, 0);
+    if (operation != kSoftmax && !exact &&
         kernels.merged_too_coarse(states.data(), rows.n, temperature, operation == kState)) {
       // What float32's sums cannot give, the kernel for whole rows takes again in float64.
       const Kernel whole = kernels.rows[operation == kState ? kState : kLogSoftmax][rows.type];
@@ -132,15 +142,21 @@ void run_long(const Kernels& kernels, Operation operation, const Rows& rows,
     }
     const double c = states[1], m = states[2], r = states[3];
     if (operation == kState) {
-      std::copy(states.begin(), states.begin() + kNumbers, reinterpret_cast<double*>(to));
+      std::copy(states.begin(), states.begin() + 7, reinterpret_cast<double*>(to));
       continue;
     }
-    const double log_z = std::log(c) + std::log1p(r / c);
+    double log_z[2] = {std::log(c) + std::log1p(r / c), 0};
+    if (exact && operation == kLogSoftmax &&
+        !kernels.exact_log_z(states.data(), temperature, log_z)) {
+      sums(true, m);
+      kernels.exact_log_z(states.data(), temperature, log_z);
+    }
     parallel_for(parts, threads, [&](size_t i) {
       Part p = part(i);
       p.maximum = m;
       p.z = c + r;
-      p.log_z = log_z;
+      p.log_z = log_z[0];
+      p.log_z_low = log_z[1];
       (operation == kSoftmax ? kernels.part_softmax : kernels.part_log_softmax)[rows.type](p);
     });
   }

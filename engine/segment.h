@@ -185,15 +185,10 @@ void segment_log(const S* x, S* out, size_t n, double m, double temperature, dou
   using C = Compute<S>;
   const double inverse = 1.0 / temperature;
   const auto one = [=](Vec<C, N> v) __attribute__((always_inline)) {
-    if constexpr (sizeof(C) == 8) {
-      // By halves, for x − m may pass the range of float64 where (x − m)/T does not.
-      return (v * 0.5 - 0.5 * m) / (0.5 * temperature) - log_z;
-    } else {
-      const auto half = [=](Vec<float, N / 2> x4) __attribute__((always_inline)) {
-        return narrowed<N / 2>((widened<N / 2>(x4) - m) * inverse - log_z);
-      };
-      return joined<float, N>(half(lower_half<float, N>(v)), half(upper_half<float, N>(v)));
-    }
+    const auto half = [=](Vec<float, N / 2> x4) __attribute__((always_inline)) {
+      return narrowed<N / 2>((widened<N / 2>(x4) - m) * inverse - log_z);
+    };
+    return joined<float, N>(half(lower_half<float, N>(v)), half(upper_half<float, N>(v)));
   };
   const Vec<C, N> tail = one(load_last<S, N>(x, n, 0));  // x may be where out is
   for (size_t i = 0; i + N <= n; i += N) store<S, N>(out + i, one(load<S, N>(x + i)));

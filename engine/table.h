@@ -2,6 +2,7 @@
 #pragma once
 
 #include "family.h"
+#include "logs.h"
 #include "sparse_block.h"
 #include "sparse_part.h"
 
@@ -11,8 +12,11 @@ namespace {
 #define SOFTSCOPE_ALL_TYPES(run, Op, F, D)                                              \
   {run<Half, F, Op<Half, F>>, run<Brain, F, Op<Brain, F>>, run<float, F, Op<float, F>>, \
    run<double, D, Op<double, D>>}
-#define SOFTSCOPE_ALL_PARTS(part, F, D) \
-  {part<Half, F>, part<Brain, F>, part<float, F>, part<double, D>}
+#define SOFTSCOPE_ALL_REDUCED(Op, F, D)                                      \
+  {reduce_block<Half, F, Op<Half, F>>, reduce_block<Brain, F, Op<Brain, F>>, \
+   reduce_block<float, F, Op<float, F>>, exact_reduce<D, Op<double, D>>}
+#define SOFTSCOPE_ALL_PARTS(part, exact, F, D) \
+  {part<Half, F>, part<Brain, F>, part<float, F>, exact}
 
 // With F lanes of float32 and D of float64. Rows in the order of Operation.
 template <int F, int D>
@@ -21,20 +25,22 @@ constexpr Kernels all_kernels(const char* isa) {
           {
               SOFTSCOPE_ALL_TYPES(map_block, Softmax, F, D),
               SOFTSCOPE_ALL_TYPES(map_block, LogSoftmax, F, D),
-              SOFTSCOPE_ALL_PARTS(entmax_block, F, D),
-              SOFTSCOPE_ALL_TYPES(reduce_block, LogSumExp, F, D),
-              SOFTSCOPE_ALL_TYPES(reduce_block, WholeState, F, D),
+              SOFTSCOPE_ALL_PARTS(entmax_block, (entmax_block<double, D>), F, D),
+              SOFTSCOPE_ALL_REDUCED(LogSumExp, F, D),
+              SOFTSCOPE_ALL_REDUCED(WholeState, F, D),
           },
-          SOFTSCOPE_ALL_PARTS(part_state, F, D),
-          SOFTSCOPE_ALL_PARTS(part_sums, F, D),
-          SOFTSCOPE_ALL_PARTS(part_softmax, F, D),
-          SOFTSCOPE_ALL_PARTS(part_log_softmax, F, D),
+          SOFTSCOPE_ALL_PARTS(part_state, exact_part_state<D>, F, D),
+          SOFTSCOPE_ALL_PARTS(part_sums, exact_part_sums<D>, F, D),
+          SOFTSCOPE_ALL_PARTS(part_softmax, (part_softmax<double, D>), F, D),
+          SOFTSCOPE_ALL_PARTS(part_log_softmax, exact_part_log_softmax<D>, F, D),
           merge_states,
           merged_too_coarse,
-          SOFTSCOPE_ALL_PARTS(part_peaks, F, D),
-          SOFTSCOPE_ALL_PARTS(part_pick, F, D),
+          merge_exactly,
+          exact_log_z<D>,
+          SOFTSCOPE_ALL_PARTS(part_peaks, (part_peaks<double, D>), F, D),
+          SOFTSCOPE_ALL_PARTS(part_pick, (part_pick<double, D>), F, D),
           solve_parts<D>,
-          SOFTSCOPE_ALL_PARTS(part_weights, F, D)};
+          SOFTSCOPE_ALL_PARTS(part_weights, (part_weights<double, D>), F, D)};
 }
 
 }  // namespace

@@ -69,7 +69,12 @@ class Partition:
         temperature = 1.0 if self.temperature is None else self.temperature
         unknown = xp.isnan(temperature + xp.zeros_like(m))
         with quiet(m):
-            lse = safe / temperature + self._log_z()
+            if is_tensor(m):
+                lse = safe / temperature + self._log_z()
+            else:
+                # Where m/T cancels log z their roundings are all that is left, and NumPy has a wider float.
+                top, c, r = (part.astype(np.longdouble) for part in (safe, self._top(), self.state.r))
+                lse = (top / temperature + (np.log(c) + np.log1p(r / c))).astype(m.dtype)
         return self.give(xp.where(infinite & ~unknown, m, lse))
 
     @property

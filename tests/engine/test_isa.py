@@ -60,7 +60,7 @@ def test_each_can_be_forced(isa):
 def test_the_others_pass_every_test_too(isa):
     exactness = HERE.parent / "exactness"
     tests = [HERE / "test_kernels.py", exactness / "test_softmax.py", exactness / "test_readings.py"]
-    tests += [HERE / "test_sparse_kernels.py", exactness / "test_sparse.py"]
+    tests += [HERE / "test_float64_logs.py", HERE / "test_sparse_kernels.py", exactness / "test_sparse.py"]
     done = python("-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", *tests, isa=isa)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
 
