@@ -67,13 +67,24 @@ def bits(x: Array) -> Array:
     return x.view(np.uint16) if x.dtype.itemsize == 2 else x
 
 
-def run(name: str, x: Array, temperature: Any, out: Array) -> bool:
+def offers(name: str, itemsize: int, temperature: float) -> bool:
+    """Whether the engine computes this within its bounds, for entries of this size at this temperature."""
+    low, high = _TEMPERATURES[itemsize]
+    return low <= temperature <= high and (itemsize != 8 or name in _EXACT_ENOUGH_IN_FLOAT64)
+
+
+def brain(x: Array) -> bool:
+    """Whether x holds bfloat16: in a dtype of that name, or as the bits in integers, as tensors bring it."""
+    return x.dtype.itemsize == 2 and x.dtype.name != "float16"
+
+
+def run(name: str, x: Array, temperature: Any, out: Array, threads: int = THREADS) -> bool:
     """Let the engine fill `out`; False if it cannot."""
     t = temperatures(x, temperature)
     if t is None or x.size == 0 or (x.itemsize == 8 and name not in _EXACT_ENOUGH_IN_FLOAT64):
         return False
     result = out if name == "state" else bits(out)
-    getattr(_engine, name)(bits(x), result, t, x.dtype.itemsize == 2 and x.dtype.name == "bfloat16", THREADS)
+    getattr(_engine, name)(bits(x), result, t, brain(x), threads)
     return True
 
 
