@@ -4,10 +4,11 @@ They take rows on the last axis, as the NumPy room's do. CPU tensors in eager mo
 stays plain tensor operations, so that torch.compile, transforms and other devices need nothing from us.
 """
 
+from softscope._torch.cross_entropy import cross_entropy
 from softscope._torch.entmax import entmax
 from softscope._torch.jacobian import jacobian, jacobian_product
 from softscope._torch.kernels import log_softmax, logsumexp, plain, softmax, state
-from softscope._torch.losses import cross_entropy, distillation
+from softscope._torch.losses import distillation
 
 __all__ = [
     "cross_entropy",

@@ -45,6 +45,15 @@ def logsumexp(x: Tensor, g: Tensor, temperature: Any) -> Tensor:
     return (p * g.to(wide).unsqueeze(-1) / like(temperature, wide)).to(x.dtype)
 
 
+def scaled_weights(x: Tensor, per_row: Tensor) -> Tensor:
+    """a·exp((x − m)/T)/z + b of memory that is at hand, with T, m, z, a, b of each row in `per_row` (…, 5)."""
+    out = torch.empty_like(x)
+    if run("scaled_weights", x, per_row, out=out):
+        return out
+    a, b = (per_row[..., i : i + 1].to(x.dtype) for i in (3, 4))
+    return engine("softmax", x, per_row[..., :1], out).mul_(a).add_(b)
+
+
 def unseen(*tensors: Tensor) -> bool:
     """Whether nobody has to see the operations: no second derivative is wanted, and all memory is at hand."""
     return not torch.is_grad_enabled() and all(reachable(t) for t in tensors)

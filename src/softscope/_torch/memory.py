@@ -19,7 +19,7 @@ _transforms = torch._C._functorch.get_dynamic_layer_stack_depth  # vmap, grad, j
 _dispatch_modes = torch._C._len_torch_dispatch_stack
 _function_modes = torch._C._is_torch_function_mode_enabled
 _jit_trace = torch._C._get_tracing_state
-_is_wrapper = torch._C._functorch.is_functorch_wrapped_tensor
+_has_storage = torch._C._has_storage  # which the tensors that transforms wrap around others have not
 
 # The dtypes that the engine has, as its enum Type counts them.
 DTYPES = {torch.float16: 0, torch.bfloat16: 1, torch.float32: 2, torch.float64: 3}
@@ -39,7 +39,8 @@ def reachable(x: Tensor) -> bool:
         and type(x) in _KINDS
         and x.is_cpu
         and x.layout is torch.strided
-        and not (x.is_neg() or x.is_conj() or x.is_nested or _is_wrapper(x))
+        and not (x.is_neg() or x.is_conj() or x.is_nested)
+        and _has_storage(x)
         and _transforms() == 0
         and _dispatch_modes() == 0
         and not _function_modes()
