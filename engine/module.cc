@@ -104,8 +104,7 @@ void run(Operation operation, const Input& x, const Input& y, const Output& out,
   softscope::run(kernels(), operation, rows, threads);
 }
 
-// Contiguous rows by their addresses, for tensors: arrays around ten numbers of one cost more than
-// the work.
+// Contiguous rows by their addresses, for tensors.
 void run_at(Operation operation, uintptr_t x, uintptr_t out, size_t count, size_t n, int type,
             double temperature, int threads) {
   if (x == 0 || out == 0 || type < 0 || type >= softscope::kTypes ||

@@ -11,14 +11,14 @@ from softscope import _kernels
 from softscope._torch import rows
 from softscope._torch.dtypes import inner, like
 from softscope._torch.jacobian import jacobian_product
-from softscope._torch.memory import engine, memory, numbers, reachable
+from softscope._torch.memory import engine, memory, per_row, reachable
 
 
 def softmax(p: Tensor, g: Tensor, temperature: Any) -> Tensor:
     """p·(g − Σ p·g)/T."""
     if unseen(p, g):
         out = torch.empty_like(p)
-        if run("jacobian_product", p, g, 1.0, temperature, out=out):
+        if run("jacobian_product", (p, g), (1.0, temperature), out):
             return out
     return jacobian_product(p, g, 1.0, temperature)
 
@@ -27,7 +27,7 @@ def log_softmax(y: Tensor, g: Tensor, temperature: Any) -> Tensor:
     """(g − exp(y)·Σg)/T."""
     if unseen(y, g):
         out = torch.empty_like(y)
-        if run("log_softmax_backward", y, g, temperature, out=out):
+        if run("log_softmax_backward", (y, g), (temperature,), out):
             return out
     wide = inner(y)
     y_, g_ = y.to(wide), g.to(wide)
@@ -45,13 +45,13 @@ def logsumexp(x: Tensor, g: Tensor, temperature: Any) -> Tensor:
     return (p * g.to(wide).unsqueeze(-1) / like(temperature, wide)).to(x.dtype)
 
 
-def scaled_weights(x: Tensor, per_row: Tensor) -> Tensor:
-    """a·exp((x − m)/T)/z + b of memory that is at hand, with T, m, z, a, b of each row in `per_row` (…, 5)."""
+def scaled_weights(x: Tensor, numbers: Tensor) -> Tensor:
+    """a·exp((x − m)/T)/z + b of memory that is at hand, with the numbers T, m, z, a, b of each row (…, 5)."""
     out = torch.empty_like(x)
-    if run("scaled_weights", x, per_row, out=out):
+    if run("scaled_weights", (x,), (numbers,), out):
         return out
-    a, b = (per_row[..., i : i + 1].to(x.dtype) for i in (3, 4))
-    return engine("softmax", x, per_row[..., :1], out).mul_(a).add_(b)
+    a, b = (numbers[..., i : i + 1].to(x.dtype) for i in (3, 4))
+    return engine("softmax", x, numbers[..., :1], out).mul_(a).add_(b)
 
 
 def unseen(*tensors: Tensor) -> bool:
@@ -59,10 +59,10 @@ def unseen(*tensors: Tensor) -> bool:
     return not torch.is_grad_enabled() and all(reachable(t) for t in tensors)
 
 
-def run(name: str, *arguments: Any, out: Tensor) -> bool:
+def run(name: str, rows_of: tuple[Tensor, ...], numbers: tuple[Any, ...], out: Tensor) -> bool:
     """Let a kernel of the way back fill `out`; False if there is none for this."""
     kernel = getattr(_kernels, name, None)
-    return kernel is not None and kernel(*map(numbers, arguments), memory(out))
+    return kernel is not None and kernel(*map(memory, rows_of), *map(per_row, numbers), memory(out))
 
 
 def _of_rows(temperature: Any) -> Any:

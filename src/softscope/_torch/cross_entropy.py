@@ -47,7 +47,7 @@ def _forward(x: Tensor, targets: Tensor, temperature: Any, label_smoothing: floa
 def _mean(x: Tensor) -> Tensor:
     """The mean of each row in float64, a few rows at a time: all of x in float64 would be the largest array."""
     n = x.shape[-1]
-    parts = x.reshape(-1, n).split(max(1, _AT_ONCE // n))
+    parts = torch.split(x.reshape(-1, n), max(1, _AT_ONCE // n))
     return torch.cat([part.double().mean(dim=-1) for part in parts]).reshape(x.shape[:-1])
 
 

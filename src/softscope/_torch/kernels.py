@@ -15,6 +15,8 @@ from torch import Tensor
 from softscope import _kernels
 from softscope._out import checked_out
 from softscope._reference.partition import State
+from softscope._torch import backward
+from softscope._torch import jacobian as _jacobian
 from softscope._torch import partition as _partition
 from softscope._torch import rows as _rows
 from softscope._torch.functions import DIFFERENTIABLE
@@ -27,10 +29,23 @@ def plain(name: str, x: Any, temperature: Any, out: Tensor | None = None) -> Ten
         return None
     if not (x.numel() and x.ndim and _kernels.offers(name, x.itemsize, temperature)):
         return None
-    if out is not None:
+    if out is None:
+        return _computed(name, x, temperature) if x.requires_grad else engine(name, x, temperature)
+    if not _plainly_fits(out, x):
         checked_out(out, x)
-        return engine(name, x, temperature, out) if reachable(out) else None
-    return _computed(name, x, temperature)
+        if not reachable(out):
+            return None
+    return engine(name, x, temperature, out)
+
+
+def _plainly_fits(out: Any, x: Tensor) -> bool:
+    """Whether `out` is beyond doubt: x itself, or as much memory elsewhere. The whole check takes ten times as long."""
+    if not (reachable(out) and out.dtype is x.dtype and out.shape == x.shape) or flows(out) or flows(x):
+        return False
+    if out is x:
+        return x.is_contiguous()
+    distance = abs(out.data_ptr() - x.data_ptr())
+    return out.is_contiguous() and x.is_contiguous() and distance >= x.numel() * x.itemsize
 
 
 def softmax(x: Tensor, temperature: Any, visible: Tensor | None) -> Tensor:
@@ -57,6 +72,16 @@ def state(x: Tensor, temperature: Any, visible: Tensor | None) -> tuple[State, T
     n, *sums = engine("state", _rows.hidden_to_minus_inf(x, visible), temperature).unbind(-1)
     result = State(n.to(torch.int64), *sums)
     return result, result.m
+
+
+def jacobian_product(p: Tensor, v: Tensor, alpha: Any, temperature: Any) -> Tensor:
+    """J·v/T in p's dtype; where it is differentiated once more, by tensor operations."""
+    tensors = [value for value in (p, v, alpha, temperature) if isinstance(value, Tensor)]
+    if not any(map(flows, tensors)) and all(map(reachable, tensors)) and p.dtype in DTYPES and p.dtype == v.dtype:
+        out = torch.empty_like(p)
+        if p.numel() and backward.run("jacobian_product", (p, v), (alpha, temperature), out):
+            return out
+    return _jacobian.jacobian_product(p, v, alpha, temperature)
 
 
 def offered(name: str, x: Tensor, temperature: Any, visible: Tensor | None = None) -> bool:
