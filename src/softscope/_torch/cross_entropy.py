@@ -34,14 +34,20 @@ def _forward(x: Tensor, targets: Tensor, temperature: Any, label_smoothing: floa
     """The losses, and what the way back needs of each row: m, c, r and the target's logit."""
     _, c, m, r, *_ = engine("state", x, temperature).unbind(-1)
     target = x.gather(-1, targets.unsqueeze(-1)).squeeze(-1).double()
-    # By halves: the distance may pass the range of float64 where its tempered half does not.
-    half = 0.5 * (temperature.squeeze(-1).double() if isinstance(temperature, Tensor) else temperature)
-    log_z = torch.log(c) + torch.log1p(r / c)
-    loss = (0.5 * m - 0.5 * target) / half + log_z
+    log_z = torch.log1p((c - 1.0) + r)  # c ≥ 1, and nearly always 1
+    loss = _tempered(m, target, temperature) + log_z
     if label_smoothing:
-        even = (0.5 * m - 0.5 * _mean(x)) / half + log_z
+        even = _tempered(m, _mean(x), temperature) + log_z
         loss = (1.0 - label_smoothing) * loss + label_smoothing * even
     return loss, m, c, r, target
+
+
+def _tempered(m: Tensor, below: Tensor, temperature: Any) -> Tensor:
+    """(m − below)/T. By halves: the distance may pass the range of float64 where the quotient does not."""
+    if isinstance(temperature, float) and temperature == 1.0:
+        return m - below
+    half = 0.5 * (temperature.squeeze(-1).double() if isinstance(temperature, Tensor) else temperature)
+    return (0.5 * m - 0.5 * below) / half
 
 
 def _mean(x: Tensor) -> Tensor:
