@@ -110,6 +110,32 @@ void run(Operation operation, const Input& x, const Input& y, const Output& out,
   softscope::run(kernels(), operation, rows, threads);
 }
 
+// Contiguous rows by their addresses, for tensors.
+void run_at(Operation operation, uintptr_t x, uintptr_t out, size_t count, size_t n, int type,
+            double temperature, int threads) {
+  if (x == 0 || out == 0 || type < 0 || type >= softscope::kTypes ||
+      softscope::kRowNumbers[operation] > 1) {
+    throw nb::value_error("no rows at this address, or of another type.");
+  }
+  const bool state = operation == softscope::kState;
+  const auto row = static_cast<ptrdiff_t>(n);
+  softscope::Rows rows;
+  rows.type = static_cast<softscope::Type>(type);
+  rows.n = n;
+  rows.x = rows.y = reinterpret_cast<const char*>(x);
+  rows.x_step = rows.y_step = 1;
+  rows.out = reinterpret_cast<char*>(out);
+  rows.out_size = state ? 7 * sizeof(double) : softscope::kTypeSize[type];
+  rows.out_step = softscope::gives_rows(operation) ? 1 : 0;
+  rows.numbers = &temperature;
+  rows.lead = {count};
+  rows.x_strides = rows.y_strides = {row};
+  rows.out_strides = {softscope::gives_rows(operation) ? row : 1};
+  rows.numbers_strides = {0};
+  const nb::gil_scoped_release released;
+  softscope::run(kernels(), operation, rows, threads);
+}
+
 // noconvert: a silent copy of x would cost more than the work, and one of `out` would lose it.
 void define(nb::module_& m, const char* name, Operation operation) {
   const auto x = nb::arg("x").noconvert(), y = nb::arg("y").noconvert();
@@ -142,6 +168,11 @@ void define(nb::module_& m, const char* name, Operation operation) {
       x, out, numbers, brain, threads);
 }
 
+void define_at(nb::module_& m, const char* name, Operation operation) {
+  m.def(name, [operation](uintptr_t x, uintptr_t out, size_t count, size_t n, int type, double t,
+                          int threads) { run_at(operation, x, out, count, n, type, t, threads); });
+}
+
 }  // namespace
 
 NB_MODULE(_engine, m) {
@@ -157,6 +188,10 @@ NB_MODULE(_engine, m) {
     for (const softscope::Kernels* k : softscope::runnable_kernels()) names.emplace_back(k->isa);
     return names;
   });
+
+  define_at(m, "softmax_at", softscope::kSoftmax);
+  define_at(m, "log_softmax_at", softscope::kLogSoftmax);
+  define_at(m, "logsumexp_at", softscope::kLogSumExp);
 
   define(m, "softmax", softscope::kSoftmax);
   define(m, "log_softmax", softscope::kLogSoftmax);

@@ -22,3 +22,12 @@ def logsumexp(x: Any, out: Any, temperature: Any, brain: bool, threads: int) -> 
 
 def state(x: Any, out: Any, temperature: Any, brain: bool, threads: int) -> None:
     """Write n, c, m, r, u, t, w of each row into out (…, 7)."""
+
+def softmax_at(x: int, out: int, rows: int, n: int, dtype: int, temperature: float, threads: int) -> None:
+    """softmax of contiguous rows at an address; dtype counts float16, bfloat16, float32, float64."""
+
+def log_softmax_at(x: int, out: int, rows: int, n: int, dtype: int, temperature: float, threads: int) -> None:
+    """log_softmax in the same way."""
+
+def logsumexp_at(x: int, out: int, rows: int, n: int, dtype: int, temperature: float, threads: int) -> None:
+    """logsumexp in the same way."""

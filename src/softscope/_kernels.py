@@ -69,7 +69,18 @@ def bits(x: Array) -> Array:
     return x.view(np.uint16) if x.dtype.itemsize == 2 else x
 
 
-def run(name: str, x: Array, temperature: Any, out: Array, alpha: Any = None) -> bool:
+def offers(itemsize: int, temperature: float) -> bool:
+    """Whether the engine computes within its bounds, for entries of this size at this temperature."""
+    low, high = _TEMPERATURES[itemsize]
+    return low <= temperature <= high
+
+
+def brain(x: Array) -> bool:
+    """Whether x holds bfloat16: in a dtype of that name, or as the bits in integers, as tensors bring it."""
+    return x.dtype.itemsize == 2 and x.dtype.name != "float16"
+
+
+def run(name: str, x: Array, temperature: Any, out: Array, threads: int = THREADS, alpha: Any = None) -> bool:
     """Let the engine fill `out`; False if it cannot."""
     t = temperatures(x, temperature)
     if t is not None and alpha is not None:
@@ -77,7 +88,7 @@ def run(name: str, x: Array, temperature: Any, out: Array, alpha: Any = None) ->
     if t is None or x.size == 0:
         return False
     result = out if name == "state" else bits(out)
-    getattr(_engine, name)(bits(x), result, t, x.dtype.itemsize == 2 and x.dtype.name == "bfloat16", THREADS)
+    getattr(_engine, name)(bits(x), result, t, brain(x), threads)
     return True
 
 

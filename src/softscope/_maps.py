@@ -6,11 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from softscope import _kernels
 from softscope._arguments import alpha_for_rows, flag, temperature_for_rows, visible_for_rows
-from softscope._arrays import Array, floating, giver
+from softscope._arrays import Array, floating, giver, scalar_if_0d
 from softscope._out import checked_out, write
-from softscope._rooms import room_of
+from softscope._rooms import plain, room_of
 from softscope._rows import Axis, Rows
 
 
@@ -94,9 +93,9 @@ def logsumexp(
     """
     keepdims = flag(keepdims, "keepdims")
     if where is None and type(axis) is int and axis == -1 and not keepdims:
-        quick = _kernels.plain("logsumexp", x, temperature)
+        quick = plain("logsumexp", x, temperature)
         if quick is not None:
-            return quick[()]
+            return scalar_if_0d(quick)
     array = floating(x, "x")
     rows = Rows(array.shape, axis)
     t = temperature_for_rows(temperature, array, rows)
@@ -117,7 +116,7 @@ def _map(
     if where is None and type(axis) is int and axis == -1:
         if out is not None and isinstance(x, np.ndarray):
             checked_out(out, floating(x, "x"))
-        quick = _kernels.plain(name, x, temperature, out, *extra)
+        quick = plain(name, x, temperature, out, *extra)
         if quick is not None:
             return quick
     array = floating(x, "x")

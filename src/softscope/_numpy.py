@@ -72,7 +72,7 @@ def entmax(x: Array, alpha: Any, temperature: Any, visible: Array | None) -> Arr
         return softmax(x, temperature, visible)
     shown = _kernels.native(_rows.hidden_to_minus_inf(x, visible).astype(x.dtype, copy=False))
     out = np.empty_like(shown)
-    if not _kernels.run("entmax", shown, temperature, out, alpha):
+    if not _kernels.run("entmax", shown, temperature, out, alpha=alpha):
         out = rounded(_entmax.entmax(exact(shown), alpha, temperature), shown.dtype)
     if visible is not None:
         out[~visible] = 0.0

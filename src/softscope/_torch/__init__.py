@@ -1,14 +1,14 @@
 """The torch room: the same functions as differentiable tensor operations, on whatever device the tensors are.
 
-They take rows on the last axis, as the NumPy room's do, and stay plain tensor operations, so that autograd,
-torch.compile and other devices need nothing from us.
+They take rows on the last axis, as the NumPy room's do. CPU tensors in eager mode go to the engine; everything else
+stays plain tensor operations, so that torch.compile, transforms and other devices need nothing from us.
 """
 
+from softscope._torch.cross_entropy import cross_entropy
 from softscope._torch.entmax import entmax
-from softscope._torch.jacobian import jacobian, jacobian_product
-from softscope._torch.losses import cross_entropy, distillation
-from softscope._torch.partition import state
-from softscope._torch.rows import log_softmax, logsumexp, softmax
+from softscope._torch.jacobian import jacobian
+from softscope._torch.kernels import jacobian_product, log_softmax, logsumexp, plain, softmax, state
+from softscope._torch.losses import distillation
 
 __all__ = [
     "cross_entropy",
@@ -18,6 +18,7 @@ __all__ = [
     "jacobian_product",
     "log_softmax",
     "logsumexp",
+    "plain",
     "softmax",
     "state",
 ]

@@ -9,11 +9,11 @@ import torch
 from torch import Tensor
 
 from softscope._reference.gradients import BLOCKED, ROUNDING, GradientReadings
-from softscope._torch import partition as _partition
 from softscope._torch.dtypes import inner, like, widest
 from softscope._torch.entmax import entmax, solve_top
 from softscope._torch.jacobian import product, sensitivity
-from softscope._torch.rows import distances, softmax
+from softscope._torch.kernels import softmax, state
+from softscope._torch.rows import distances
 
 if TYPE_CHECKING:
     from softscope._attention_call import Call
@@ -107,10 +107,10 @@ def _weighted_sum(p: Tensor, visible: Tensor, v: Tensor) -> Tensor:
 def partition(call: Call, additive: Any) -> tuple[State, Tensor]:
     """The state of every row in float64, and the largest visible score before cap and mask."""
     scores, x, visible = logits(call, additive, inner(call.q))
-    state, _ = _partition.state(x, 1.0, visible)
+    found, _ = state(x, 1.0, visible)
     if scores.shape[-1] == 0:
-        return state, state.m
-    return state, scores.masked_fill(~visible, -math.inf).amax(dim=-1).to(widest(x))
+        return found, found.m
+    return found, scores.masked_fill(~visible, -math.inf).amax(dim=-1).to(widest(x))
 
 
 @torch.no_grad()

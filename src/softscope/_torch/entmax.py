@@ -15,7 +15,8 @@ from torch import Tensor
 
 from softscope._torch.dtypes import inner, widest
 from softscope._torch.jacobian import product
-from softscope._torch.rows import distances, hidden_to_minus_inf, softmax
+from softscope._torch.kernels import softmax
+from softscope._torch.rows import distances, hidden_to_minus_inf
 
 _STEPS = 200
 

@@ -23,7 +23,8 @@ def product(p: Tensor, v: Tensor, alpha: Any) -> Tensor:
     if p.shape[-1] == 0:
         return p * v
     s = sensitivity(p, alpha)
-    v = v - v.detach().gather(-1, s.detach().argmax(dim=-1, keepdim=True))
+    fixed = v.detach() if v.requires_grad else v  # a batch of gradients (is_grads_batched) cannot be detached
+    v = v - fixed.gather(-1, s.detach().argmax(dim=-1, keepdim=True))
     total = s.sum(dim=-1, keepdim=True)
     return s * (v - (s * v).sum(dim=-1, keepdim=True) / total.masked_fill(total == 0.0, 1.0))
 

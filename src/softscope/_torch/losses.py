@@ -7,7 +7,7 @@ from typing import Any
 from torch import Tensor
 
 from softscope._torch.dtypes import inner, like
-from softscope._torch.rows import log_softmax, softmax
+from softscope._torch.kernels import log_softmax, softmax
 
 
 def cross_entropy(x: Tensor, targets: Tensor, temperature: Any, label_smoothing: float) -> Tensor:

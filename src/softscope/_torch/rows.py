@@ -91,6 +91,6 @@ def logsumexp(x: Tensor, temperature: Any, visible: Tensor | None) -> Tensor:
     infinite = torch.isinf(m)
     t = like(temperature, wide.dtype)
     finite = m.masked_fill(infinite, 0.0) / t + log_z(distances(wide, temperature))
-    known = ~torch.isnan(t) if isinstance(t, Tensor) else True
-    lse = torch.where(infinite & known, m, finite)
+    known = infinite & ~torch.isnan(t) if isinstance(t, Tensor) else infinite
+    lse = torch.where(known, m, finite)
     return lse.squeeze(-1).to(x.dtype)
