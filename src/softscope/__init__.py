@@ -10,6 +10,7 @@ from softscope._reference.gradients import GradientReadings
 from softscope._sampling import sample
 from softscope._support import Support
 from softscope._temperature import Calibration, fit_temperature, temperature_for
+from softscope._threads import get_num_threads, set_num_threads
 
 __version__ = "0.1.0"
 
@@ -25,6 +26,7 @@ __all__ = [
     "distillation_loss",
     "entmax",
     "fit_temperature",
+    "get_num_threads",
     "gradient_readings",
     "jacobian",
     "jacobian_product",
@@ -32,6 +34,7 @@ __all__ = [
     "logsumexp",
     "partition",
     "sample",
+    "set_num_threads",
     "softmax",
     "sparsemax",
     "temperature_for",

@@ -2,28 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import numpy as np
 
-from softscope import _engine
+from softscope import _engine, _threads
 
 Array = np.ndarray[Any, Any]
 
 # Where 1/T, or the product with it, would leave the range that a dtype computes in.
 _TEMPERATURES = {8: (1e-290, 1e290), 4: (1e-30, 1e30), 2: (1e-30, 1e30)}
-
-
-def _thread_count() -> int:
-    """SOFTSCOPE_NUM_THREADS, or as many as there are cores for this process."""
-    wanted = os.environ.get("SOFTSCOPE_NUM_THREADS", "")
-    if wanted.isdigit() and int(wanted) > 0:
-        return int(wanted)
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-THREADS = _thread_count()
 
 
 def plain(name: str, x: Any, temperature: Any, out: Array | None = None, alpha: Any = 1.0) -> Array | None:
@@ -47,11 +35,11 @@ def plain(name: str, x: Any, temperature: Any, out: Array | None = None, alpha: 
     elif not (out.flags.aligned and all(stride % out.itemsize == 0 for stride in out.strides)):
         return None
     if name != "entmax":
-        getattr(_engine, name)(x, out, temperature, False, THREADS)
+        getattr(_engine, name)(x, out, temperature, False, _threads.count)
     elif alpha == 1.0:
-        _engine.softmax(x, out, temperature, False, THREADS)
+        _engine.softmax(x, out, temperature, False, _threads.count)
     else:
-        _engine.entmax(x, out, np.array((temperature, alpha)), False, THREADS)
+        _engine.entmax(x, out, np.array((temperature, alpha)), False, _threads.count)
     return out
 
 
@@ -80,15 +68,15 @@ def brain(x: Array) -> bool:
     return x.dtype.itemsize == 2 and x.dtype.name != "float16"
 
 
-def run(name: str, x: Array, temperature: Any, out: Array, threads: int = THREADS, alpha: Any = None) -> bool:
-    """Let the engine fill `out`; False if it cannot."""
+def run(name: str, x: Array, temperature: Any, out: Array, threads: int = 0, alpha: Any = None) -> bool:
+    """Let the engine fill `out`; False if it cannot. Threads: as many as set, or fewer."""
     t = temperatures(x, temperature)
     if t is not None and alpha is not None:
         t = _with_alpha(x, t, alpha)
     if t is None or x.size == 0:
         return False
     result = out if name == "state" else bits(out)
-    getattr(_engine, name)(bits(x), result, t, brain(x), threads)
+    getattr(_engine, name)(bits(x), result, t, brain(x), threads or _threads.count)
     return True
 
 

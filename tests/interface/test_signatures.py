@@ -28,6 +28,8 @@ SIGNATURES = {
     "attention_partition": f"(q, k, *, {SHARED}, rows=None)",
     "gradient_readings": f"(q, k, v, grad_output, *, {SHARED}, rows=None)",
 }
+BESIDES = {"get_num_threads": "()", "set_num_threads": "(n)"}  # not in DESIGN: what threads need
+SIGNATURES |= BESIDES
 OPEN = {"additive_attention"}  # "causal=False, mask=None, …"
 TYPES = {"Partition", "Support", "Calibration", "GradientReadings"}
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.autograd import forward_ad
 
-from softscope import _engine, _kernels
+from softscope import _engine, _kernels, _threads
 
 Array = np.ndarray[Any, Any]
 
@@ -87,7 +87,7 @@ def engine(name: str, x: Tensor, temperature: Any, out: Tensor | None = None) ->
         out = x.new_empty(x.shape[:-1]) if name == "logsumexp" else torch.empty_like(x)
     # No more threads than PyTorch takes: who limits it, in a data loader say, means us, too.
     threads = _torch_threads()
-    threads = threads if threads < _kernels.THREADS else _kernels.THREADS
+    threads = threads if threads < _threads.count else _threads.count
     if contiguous:
         n, at = x.shape[-1], getattr(_engine, _AT[name])
         at(x.data_ptr(), out.data_ptr(), x.numel() // n, n, DTYPES[x.dtype], temperature, threads)

@@ -1,0 +1,58 @@
+"""The number of threads: set by a call or from outside, and never seen in a result."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import softscope as ss
+from softscope import _engine, _threads
+
+
+@pytest.fixture(autouse=True)
+def _as_before() -> object:
+    before = ss.get_num_threads()
+    yield
+    ss.set_num_threads(before)
+
+
+def test_a_call_sets_it_for_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+    monkeypatch.setattr(_engine, "softmax", lambda *arguments: seen.append(arguments[-1]))
+    for n in (1, 3):
+        ss.set_num_threads(n)
+        assert ss.get_num_threads() == _threads.count == n
+        ss.softmax(np.ones((4, 5), np.float32))
+        ss.softmax(np.ones((4, 5), np.float32), axis=0)
+    assert seen == [1, 1, 3, 3]
+
+
+def test_results_do_not_depend_on_it() -> None:
+    x = np.random.default_rng(1).standard_normal((3, 400_000)).astype(np.float32)
+    results = []
+    for n in (1, 2, 5):
+        ss.set_num_threads(n)
+        results.append((ss.softmax(x), ss.log_softmax(x), ss.logsumexp(x), ss.partition(x).entropy, ss.entmax(x)))
+    for other in results[1:]:
+        for a, b in zip(results[0], other, strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("value", [0, -1, 1.5, True, "2", None])
+def test_what_is_no_number_of_threads_is_refused(value: object) -> None:
+    with pytest.raises((TypeError, ValueError), match=r"^n must be .*"):
+        ss.set_num_threads(value)
+
+
+@pytest.mark.parametrize(("value", "wanted"), [("3", "3"), ("", None), ("none", None), ("0", None)])
+def test_the_environment_sets_it(value: str, wanted: str | None) -> None:
+    code = "import os, softscope as ss; print(ss.get_num_threads(), len(os.sched_getaffinity(0)))"
+    environment = {**os.environ, "SOFTSCOPE_NUM_THREADS": value}
+    got, cores = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+    ).stdout.split()
+    assert got == (wanted or cores)
