@@ -171,7 +171,7 @@ struct TileSums {
       V d[kVectors], e[kVectors];
       widen(entries + i * kWidth<N>, d);
       for (int g = 0; Full && g < kVectors; ++g) {
-        seen[g] += d[g] > -kInfinity<double> ? fill<double, H>(1) : V{};
+        seen[g] += d[g] != -kInfinity<double> ? fill<double, H>(1) : V{};
       }
       for (int g = 0; g < kVectors; ++g) e[g] = d[g] = (d[g] - m[g]) * inverse[g];
       exp_for_float32<H, kVectors>(e);

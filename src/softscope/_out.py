@@ -75,7 +75,7 @@ def _partly_overlaps(out: Array, other: Any) -> bool:
 
 def _repeats_itself(a: np.ndarray[Any, Any]) -> bool:
     """Whether two places of one array are the same memory (a stride of 0), so that it cannot be written."""
-    return any(stride == 0 and size > 1 for stride, size in zip(a.strides, a.shape, strict=True))
+    return a.size > 0 and any(stride == 0 and size > 1 for stride, size in zip(a.strides, a.shape, strict=True))
 
 
 def _memory(x: Any) -> np.ndarray[Any, Any] | None:

@@ -209,3 +209,12 @@ def test_out_and_gradients_exclude_each_other(name: str, argument: str) -> None:
     with torch.no_grad():
         assert MAPS[name](tensor(X), out=leaf) is leaf
     same(leaf, MAPS[name](X))
+
+
+@pytest.mark.parametrize("make", [np.zeros, torch.zeros], ids=["array", "tensor"])
+def test_nothing_fits_into_nothing(make: Any) -> None:
+    """NumPy gives empty arrays strides of 0, which is no place held twice."""
+    x = make((3, 0, 2))
+    for out in (make((3, 0, 2)), x):
+        assert ss.softmax(x, out=out) is out
+        assert ss.entmax(x, axis=0, out=out) is out

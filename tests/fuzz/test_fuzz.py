@@ -1,0 +1,9 @@
+"""Half a minute of random calls; from the same start each time, so that a red run is about the change at hand."""
+
+import os
+
+import cases
+
+
+def test_random_calls_agree_with_the_definition() -> None:
+    assert cases.run(float(os.environ.get("SOFTSCOPE_FUZZ_SECONDS", "30")), seed=1) > 100
