@@ -72,7 +72,7 @@ def random_rows(n, seed):
 @every_length
 @pytest.mark.parametrize("share", [1.0, 0.75])
 def test_the_maximum_cancels_log_z(n, temperature, share):
-    """Guards could_miss, the last sum of exact_lses, and in Partition.lse the wider float.
+    """Guards d.low and the pairs of CarefulSums.add, the last sum of exact_lses, and the wider float of Partition.lse.
 
     With a share of 0.75 the result is far smaller than log z, and the ulp that counts a quarter of log z's.
     """
@@ -88,7 +88,7 @@ def test_the_maximum_cancels_log_z(n, temperature, share):
 @every_temperature
 @every_length
 def test_near_one_hot(n, temperature):
-    """Guards could_miss where all but the maximum is in `lost`, and the pairs of CarefulSums.add.
+    """Guards could_miss, and the pairs of CarefulSums.add.
 
     The maximum is 0, so that the result is nothing but the sum of the others, however small.
     """
@@ -97,6 +97,21 @@ def test_near_one_hot(n, temperature):
         x = -temperature * (gap + rng.exponential(20.0, size=shape))
         x[np.arange(shape[0]), rng.integers(0, n, size=shape[0])] = 0.0
         judge(x, temperature, f"a gap of {gap}")
+
+
+@wide_enough
+@every_temperature
+@pytest.mark.parametrize("n", [300, 5000])
+def test_a_maximum_of_the_size_of_the_others(n, temperature):
+    """Guards `chain` in could_miss: beside a term of 1 all the others are in `lost`, which is added up plainly.
+
+    They are equal, and so round the same way each time.
+    """
+    rng, (count, _) = random_rows(n, 39)
+    x = np.repeat(-temperature * rng.uniform(40.0, 41.0, size=(count, 1)), n, axis=1)
+    others = np.exp(x / temperature).sum(axis=-1)
+    x[:, 0] = temperature * others * rng.uniform(1.1, 3.0, size=count)
+    judge(x, temperature, "a maximum of the size of the others")
 
 
 @wide_enough
@@ -123,6 +138,20 @@ def test_ties_and_near_ties(n, temperature):
     base = rng.normal(size=(shape[0], 1)) * temperature
     steps = rng.choice([0.0, 0.0, 1.0, 2.0, 2.0**40, 2.0**52], size=shape)
     judge(base - steps * np.spacing(np.abs(base)), temperature, "ties")
+
+
+@wide_enough
+@pytest.mark.parametrize("temperature", [0.7, 3.0])
+@pytest.mark.parametrize("shift", [0.0, -1.0, 2.0])
+def test_one_rounding_at_the_end(temperature, shift):
+    """Guards the low parts in log_sum, exact_lses and LogWeights.of, for which the bound alone has room enough.
+
+    In short rows nothing else rounds by more than a fraction, so these stay within 1 ulp.
+    """
+    x = np.random.default_rng(40).normal(size=(20_000, 8)) * 2.0 + shift
+    d, log_z, top = wide_sums(x, temperature)
+    assert ulps(run("log_softmax", x, temperature) - (d - log_z), d - log_z, top).max() <= 1
+    assert ulps(run("logsumexp", x, temperature) - (top + log_z)[:, 0], (top + log_z)[:, 0], top[:, 0]).max() <= 1
 
 
 def apart(x, kind):

@@ -2,7 +2,7 @@
 
 import os
 
-import cases
+from fuzz import cases
 
 
 def test_random_calls_agree_with_the_definition() -> None:

@@ -1,0 +1,1 @@
+"""Random calls against the definition."""
