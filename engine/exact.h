@@ -205,8 +205,11 @@ inline ExactState moved_exactly(const ExactState& s, double m, double temperatur
 inline ExactState merged_exactly(ExactState a, ExactState b, double temperature) {
   if (b.count == 0) return a;
   if (a.count == 0) return b;
-  if (a.m != a.m) return a;  // NaN wins
-  if (b.m != b.m) return b;
+  if (a.m != a.m || b.m != b.m) {  // NaN wins, but all are counted
+    ExactState& nan = a.m != a.m ? a : b;
+    nan.count = a.count + b.count;
+    return nan;
+  }
   if (a.m < b.m) {
     // What was at the maximum of a sums-only state is in r already.
     a = moved_exactly(a, b.m, temperature);

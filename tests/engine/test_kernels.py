@@ -89,6 +89,17 @@ def test_every_state(n, dtype):
         np.testing.assert_allclose(got, want.sum(axis=-1).astype(np.float64), rtol=2e-6, atol=1e-300)
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("n", [3, 20, 40, 300, 20_000, 300_000])
+def test_a_state_with_nan_counts_every_entry(n, dtype):
+    x = logits((3, n), dtype)
+    x[0, n // 2], x[1, 0], x[1, -1] = np.nan, np.nan, -np.inf
+    for layout in (x, np.asfortranarray(x)):
+        count, c, m = np.moveaxis(run("state", layout), -1, 0)[:3]
+        np.testing.assert_array_equal(count, [n, n - 1, n])
+        assert np.isnan(c[:2]).all() and np.isnan(m[:2]).all() and c[2] >= 1
+
+
 @pytest.mark.parametrize("n", [20, 40, 3000, 300_000])
 @pytest.mark.parametrize("kind", ["far below", "nearly even"])
 def test_a_state_whose_terms_float32_cannot_hold(kind, n):
