@@ -8,20 +8,30 @@ namespace softscope {
 enum Type { kFloat16, kBFloat16, kFloat32, kFloat64, kTypes };
 constexpr size_t kTypeSize[kTypes] = {2, 2, 4, 8};
 
-// What can be computed of rows. Up to kWeights a row gives a row, after it one result.
+// What can be computed of rows.
 enum Operation {
-  kSoftmax,     // x → weights
-  kLogSoftmax,  // x → logarithms of weights
-  kLogSumExp,   // x → log Σ exp(x/T)
-  kState,       // x → State
+  kSoftmax,             // x → weights
+  kLogSoftmax,          // x → logarithms of weights
+  kLogSumExp,           // x → log Σ exp(x/T)
+  kState,               // x → State
+  kJacobianProduct,     // weights p, v; T, α → J·v/T
+  kLogSoftmaxBackward,  // logarithms of weights y, g; T → (g − exp(y)·Σg)/T
+  kScaledWeights,       // x; T, m, z, a, b → a·exp((x − m)/T)/z + b
   kOperations
 };
 
-constexpr bool gives_rows(Operation operation) { return operation <= kLogSoftmax; }
-constexpr bool takes_two(Operation) { return false; }
+// A row, or else one result.
+constexpr bool gives_rows(Operation operation) {
+  return operation != kLogSumExp && operation != kState;
+}
+// A second row beside the first, and sums of its own: rows of these are cut as pairs.
+constexpr bool is_pair(Operation operation) { return operation >= kJacobianProduct; }
+constexpr bool takes_two(Operation operation) {
+  return operation == kJacobianProduct || operation == kLogSoftmaxBackward;
+}
 
 // How many numbers of its own a row brings: its temperature T first.
-constexpr size_t kRowNumbers[kOperations] = {1, 1, 1, 1};
+constexpr size_t kRowNumbers[kOperations] = {1, 1, 1, 1, 2, 1, 5};
 
 // Rows of n entries, evenly spaced in memory. Distances count entries: between rows, and within.
 struct Block {
@@ -45,6 +55,24 @@ struct Part {
   double maximum, temperature, log_z, z;
 };
 
+// The same of a row and the second beside it.
+struct PairPart {
+  const void* x;
+  const void* y;
+  void* out;
+  size_t n;
+  const double* numbers;
+};
+
+// How a long row of one operation is shared: sums of its parts (kPairSums numbers), which merge,
+// and then each part's map.
+constexpr size_t kPairSums = 4;
+struct LongPair {
+  void (*sums[kTypes])(const PairPart&, double*);
+  void (*merge)(double* into, const double* from);
+  void (*map[kTypes])(const PairPart&, const double*);
+};
+
 using Kernel = void (*)(const Block&);
 
 struct Kernels {
@@ -60,6 +88,8 @@ struct Kernels {
   void (*part_log_softmax[kTypes])(const Part&);
   void (*merge_states)(double* into, const double* from, double temperature);
   bool (*merged_too_coarse)(const double* state, size_t n, double temperature, bool full);
+
+  LongPair pairs[kOperations - kJacobianProduct];
 };
 
 // How much scratch a block needs: a copy of a row, and its exponentials.

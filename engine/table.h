@@ -1,7 +1,9 @@
 // The table of all kernels, for one instruction set.
 #pragma once
 
+#include "backward.h"
 #include "family.h"
+#include "products.h"
 
 namespace softscope {
 namespace {
@@ -21,13 +23,24 @@ constexpr Kernels all_kernels(const char* isa) {
               SOFTSCOPE_ALL_TYPES(map_block, LogSoftmax, F, D),
               SOFTSCOPE_ALL_TYPES(reduce_block, LogSumExp, F, D),
               SOFTSCOPE_ALL_TYPES(reduce_block, WholeState, F, D),
+              SOFTSCOPE_ALL_TYPES(pair_block, JacobianProduct, F, D),
+              SOFTSCOPE_ALL_TYPES(pair_block, LogSoftmaxBackward, F, D),
+              SOFTSCOPE_ALL_TYPES(pair_block, ScaledWeights, F, D),
           },
           SOFTSCOPE_ALL_PARTS(part_state, F, D),
           SOFTSCOPE_ALL_PARTS(part_sums, F, D),
           SOFTSCOPE_ALL_PARTS(part_softmax, F, D),
           SOFTSCOPE_ALL_PARTS(part_log_softmax, F, D),
           merge_states,
-          merged_too_coarse};
+          merged_too_coarse,
+          {
+              {SOFTSCOPE_ALL_PARTS(part_moments, F, D), merge_moments,
+               SOFTSCOPE_ALL_PARTS(part_product, F, D)},
+              {SOFTSCOPE_ALL_PARTS(part_total, F, D), merge_totals,
+               SOFTSCOPE_ALL_PARTS(part_log_softmax_backward, F, D)},
+              {SOFTSCOPE_ALL_PARTS(part_nothing, F, D), merge_totals,
+               SOFTSCOPE_ALL_PARTS(part_scaled_weights, F, D)},
+          }};
 }
 
 }  // namespace

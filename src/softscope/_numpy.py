@@ -90,12 +90,32 @@ def jacobian(p: Array, alpha: float, temperature: Any) -> Array:
 
 def jacobian_product(p: Array, v: Array, alpha: float, temperature: Any) -> Array:
     """J·v/T."""
+    weights, direction = _kernels.native(p), _kernels.native(v.astype(p.dtype, copy=False))
+    out = np.empty_like(weights)
+    if direction.dtype == v.dtype and _kernels.jacobian_product(weights, direction, alpha, temperature, out):
+        return out.astype(p.dtype, copy=False)
     return rounded(_jacobian.jacobian_product(exact(p), exact(v), alpha) / temperature, p.dtype)
 
 
 def cross_entropy(x: Array, targets: Array, temperature: Any, label_smoothing: float) -> Array:
     """The loss of each row, float64: the public function reduces before it rounds."""
+    if x.dtype.itemsize < 8:
+        return _cross_entropy_of_state(x, targets, temperature, label_smoothing)
     return _losses.cross_entropy(wider(x), targets, temperature, label_smoothing)
+
+
+def _cross_entropy_of_state(x: Array, targets: Array, temperature: Any, label_smoothing: float) -> Array:
+    """(max − x[target])/T + log z, with z from the engine; smoothed, the mean over the classes for ε of x[target]."""
+    t = temperature if isinstance(temperature, float) else temperature[..., 0]
+    part = state(x, temperature, None)[0]
+    wanted = exact(np.take_along_axis(x, targets[..., None], axis=-1)[..., 0])
+    with np.errstate(invalid="ignore", divide="ignore"):
+        log_z = np.log(part.c) + np.log1p(part.r / part.c)
+        loss = (part.m - wanted) / t + log_z
+        if label_smoothing:
+            spread = (part.m - np.mean(x, axis=-1, dtype=np.float64)) / t + log_z
+            loss = (1.0 - label_smoothing) * loss + label_smoothing * spread
+    return np.asarray(loss)
 
 
 def distillation(student: Array, teacher: Array, temperature: Any) -> Array:
