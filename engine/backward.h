@@ -31,6 +31,7 @@ struct LogSoftmaxBackward {
   using C = Compute<S>;
   using V = Vec<C, N>;
   static constexpr bool kTwo = true;
+  static constexpr size_t kTile = N;  // shorter rows would leave lanes empty
 
   struct Lanes {
     C inverse[kWidth<N>];
@@ -90,6 +91,7 @@ struct ScaledWeights {
   using C = Compute<S>;
   using V = Vec<C, N>;
   static constexpr bool kTwo = false;
+  static constexpr size_t kTile = N;
 
   struct Row {
     C maximum, inverse, scale, shift;

@@ -1,14 +1,23 @@
 // What J·v needs to know of a row: Σs, and Σ s·v counted from a centre, so that nothing cancels.
 //
-// J takes constants to 0, so v may be counted from anywhere. From the mean Σ s·v/Σs, as well as one
-// pass finds it, what the second finds is small and its rounding smaller still, wherever v lies.
-// But next to one-hot the mean itself is too coarse: it has to be v at the largest weight.
+// J takes constants to 0, so v may be counted from anywhere. From 0, if the mean m = Σ s·v/Σs is no
+// larger than what v strays from it. Else from the mean, as well as one pass finds it: what a
+// second finds is small then, and its rounding smaller still, wherever v lies. But next to one-hot
+// that mean is too coarse, and it has to be v at the largest weight.
 #pragma once
 
 #include "vec.h"
 
 namespace softscope {
 namespace {
+
+// Whether v may be counted from 0, with total = Σs, sum = Σ s·v and square = Σ s·v²: its root mean
+// square is at most four times the standard deviation. False where the squares leave the range.
+template <class T>
+SOFTSCOPE_INLINE auto near_zero(T total, T sum, T square) {
+  const auto known = (square > 1e-30f) & (square < 1e30f);
+  return (known & (sum * sum <= 0.9375f * square * total)) | (sum == 0);
+}
 
 // More than this of all the weight in one place is next to one-hot.
 template <class C>

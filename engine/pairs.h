@@ -30,14 +30,14 @@ SOFTSCOPE_INLINE void each_row(const Block& b, size_t first) {
 
 // Op::row(x, y, out, n, numbers) computes one contiguous row, Op::rows(block, first) all that are
 // left of a block, and Op::columns(x, y, out, out_step, lanes) kWidth<N> rows side by side, whose
-// numbers Op::Lanes holds. out may be x or y.
+// numbers Op::Lanes holds; rows shorter than Op::kTile are transposed for it. out may be x or y.
 template <class S, int N, class Op>
 void pair_block(const Block& b) {
   const bool along = b.x_step == 1 && b.out_step == 1 && (!Op::kTwo || b.y_step == 1);
   const bool across = b.x_row == 1 && b.out_row == 1 && (!Op::kTwo || b.y_row == 1);
   typename Op::Lanes lanes;
   size_t r = 0;
-  if (b.n < N) {  // a row would leave lanes empty
+  if (b.n < Op::kTile) {
     using C = Compute<S>;
     Tile<S, N> x, y;
     for (; r < b.rows; r += kWidth<N>) {

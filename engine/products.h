@@ -1,8 +1,10 @@
 // J·v/T without J: s·(v − Σ s·v/Σs)/T, with s = p^(2−α) of the weights p. The backward pass of
-// softmax, sparsemax and entmax. The error of an entry is that of 4 roundings, and of s·Σ s|d|/Σs·u
-// for d = v − Σ s·v/Σs a few more.
+// softmax, sparsemax and entmax. The error of an entry is that of a few roundings of s·d/T, with
+// d = v − Σ s·v/Σs, and of s·σ/T, with σ the root of Σ s·d²/Σs. So it does not matter where v lies,
+// nor how close to one-hot the weights are.
 #pragma once
 
+#include "fold.h"
 #include "moments.h"
 #include "pairs.h"
 #include "sensitivity.h"
@@ -22,16 +24,19 @@ struct RowProduct {
   using V = Vec<C, N>;
   Sensitivity<C, N, Plain> s;
 
-  // Lanes of Σs, Σ s·v and the largest s of a row of a few vectors.
-  SOFTSCOPE_INLINE void first(const S* p, const S* v, size_t n, V& total, V& sum, V& top) const {
-    V totals[2] = {}, sums[2] = {};
-    top = V{};
-    size_t i = 0;
+  // Lanes of Σs, Σ s·v and Σ s·v².
+  struct Sums {
+    V total, sum, square;
+  };
+  SOFTSCOPE_INLINE Sums sums(const S* p, const S* v, size_t n) const {
+    Sums two[2] = {};
     const auto meet = [&](V here, V beside, int c) __attribute__((always_inline)) {
-      totals[c] += here;
-      sums[c] += here * beside;
-      top = max(here, top);
+      const V term = here * beside;
+      two[c].total += here;
+      two[c].sum += term;
+      two[c].square += term * beside;
     };
+    size_t i = 0;
     for (; i + 2 * N <= n; i += 2 * N) {
       meet(s.of(load<S, N>(p + i)), load<S, N>(v + i), 0);
       meet(s.of(load<S, N>(p + i + N)), load<S, N>(v + i + N), 1);
@@ -41,8 +46,26 @@ struct RowProduct {
       meet(uncovered<C, N>(s.of(load_last<S, N>(p, n, 0)), n),
            uncovered<C, N>(load_last<S, N>(v, n, 0), n), 1);
     }
-    total = totals[0] + totals[1];
-    sum = sums[0] + sums[1];
+    return {two[0].total + two[1].total, two[0].sum + two[1].sum, two[0].square + two[1].square};
+  }
+
+  // The same of exactly Few vectors, the last of which may overlap: `fresh` is 0 where it does.
+  template <int Few>
+  SOFTSCOPE_INLINE Sums sums(const S* p, const S* v, size_t n, V fresh) const {
+    Sums all = {};
+    for (size_t k = 0; k < Few; ++k) {
+      const size_t i = k + 1 < Few ? k * N : n - N;
+      V here = s.of(load<S, N>(p + i)), beside = load<S, N>(v + i);
+      if (k + 1 == Few) {
+        here = fresh != 0 ? here : V{};
+        beside = fresh != 0 ? beside : V{};
+      }
+      const V term = here * beside;
+      all.total += here;
+      all.sum += term;
+      all.square += term * beside;
+    }
+    return all;
   }
 
   // Lanes of Σ s·(v − centre)/2.
@@ -75,32 +98,53 @@ struct RowProduct {
     return there[best];
   }
 
-  // The same sums of many entries, that the first-level cache holds: vectors are added up by fours
-  // before the careful sum takes over.
+  // The mean, if v may be counted from 0: vectors are added up by fours before the careful sum
+  // takes over.
+  bool quick(const S* p, const S* v, size_t n, C& mean) const {
+    Sum<C, N> total, sum;
+    V square[4] = {};
+    size_t i = 0;
+    for (; i + 4 * N <= n; i += 4 * N) {
+      V here[4], term[4];
+      for (size_t k = 0; k < 4; ++k) {
+        const V beside = load<S, N>(v + i + k * N);
+        here[k] = s.of(load<S, N>(p + i + k * N));
+        term[k] = here[k] * beside;
+        square[k] += term[k] * beside;
+      }
+      total.add((here[0] + here[1]) + (here[2] + here[3]));
+      sum.add((term[0] + term[1]) + (term[2] + term[3]));
+    }
+    const Sums rest = sums(p + i, v + i, n - i);
+    total.add(rest.total);
+    sum.add(rest.sum);
+    const double all = total.value(), found = sum.value();
+    const V squares = ((square[0] + square[1]) + (square[2] + square[3])) + rest.square;
+    mean = static_cast<C>(found / (all == 0 ? 1 : all));
+    return near_zero(all, found, static_cast<double>(sum_lanes<C, N>(squares)));
+  }
+
+  // Of many entries, that the first-level cache holds.
   Moments stretch(const S* p, const S* v, size_t n) const {
     Sum<C, N> total, product;
-    V sums[4] = {}, top = {};
+    V sum = {}, top = {};
     size_t i = 0;
-    const auto meet = [&](size_t k, int c) __attribute__((always_inline)) {
-      const V here = s.of(load<S, N>(p + k));
-      sums[c] += here * load<S, N>(v + k);
+    for (; i + N <= n; i += N) {
+      const V here = s.of(load<S, N>(p + i));
+      total.add(here);
+      sum += here * load<S, N>(v + i);
       top = max(here, top);
-      return here;
-    };
-    for (; i + 4 * N <= n; i += 4 * N) {
-      total.add((meet(i, 0) + meet(i + N, 1)) + (meet(i + 2 * N, 2) + meet(i + 3 * N, 3)));
     }
-    V rest_total, rest_sum, rest_top;
-    first(p + i, v + i, n - i, rest_total, rest_sum, rest_top);
-    total.add(rest_total);
-    sums[0] += rest_sum;
-
-    Moments m = {static_cast<double>(max_lane<C, N>(max(top, rest_top))), 0, total.value(), 0};
-    m.centre = static_cast<double>(sum_lanes<C, N>((sums[0] + sums[1]) + (sums[2] + sums[3]))) /
-               (m.total == 0 ? 1 : m.total);
+    if (i < n) {
+      const V here = uncovered<C, N>(s.of(load_last<S, N>(p, n, 0)), n);
+      total.add(here);
+      sum += here * uncovered<C, N>(load_last<S, N>(v, n, 0), n);
+      top = max(here, top);
+    }
+    Moments m = {static_cast<double>(max_lane<C, N>(top)), 0, total.value(), 0};
+    m.centre = static_cast<double>(sum_lanes<C, N>(sum)) / (m.total == 0 ? 1 : m.total);
     const bool known = m.centre - m.centre == 0 && m.top <= kDominant<double> * m.total;
-    if (!known) m.centre = static_cast<double>(at_top(p, v, n));
-    const C centre = static_cast<C>(m.centre);
+    const C centre = known ? static_cast<C>(m.centre) : at_top(p, v, n);
     m.centre = static_cast<double>(centre);
 
     const C half = origin(centre) / 2;
@@ -128,15 +172,24 @@ struct RowProduct {
     return total;
   }
 
+  // Quick: the mean has no lower part. Few: how many vectors there are, or 0 for any number.
+  template <bool Quick, int Few = 0>
   SOFTSCOPE_INLINE void map(const S* p, const S* v, S* out, size_t n, Place<C> place,
-                            double temperature) const {
-    const Scale<C> scale(temperature);
+                            Scale<C> scale) const {
     const auto one = [&](V weights, V beside) __attribute__((always_inline)) {
-      const V d = (beside * C(0.5) - place.upper) - place.lower;
+      V d = beside * C(0.5) - place.upper;
+      if constexpr (!Quick) d -= place.lower;
       return ((s.of(weights) * scale.before) * d) * scale.after;
     };
     // Before `out`, which may be p or v, is written.
     const V tail = one(load_last<S, N>(p, n, 0), load_last<S, N>(v, n, 0));
+    if constexpr (Few != 0) {
+      for (size_t i = 0; i + N < Few * N; i += N) {
+        store<S, N>(out + i, one(load<S, N>(p + i), load<S, N>(v + i)));
+      }
+      store<S, N>(out + n - N, tail);
+      return;
+    }
     for (size_t i = 0; i + N <= n; i += N) {
       store<S, N>(out + i, one(load<S, N>(p + i), load<S, N>(v + i)));
     }
@@ -161,6 +214,8 @@ struct JacobianProduct {
   using C = Compute<S>;
   using V = Vec<C, N>;
   static constexpr bool kTwo = true;
+  static constexpr size_t kTile = N;
+  static constexpr size_t kGoes = 4;
   static constexpr size_t kFew = 32 * N;  // entries that a sum in each lane is exact enough for
 
   struct Lanes {
@@ -183,7 +238,12 @@ struct JacobianProduct {
 
   static void row(const S* p, const S* v, S* out, size_t n, const double* numbers) {
     with_sensitivity<S, N>(numbers[1], [&](const auto& product) {
-      product.map(p, v, out, n, place_of<C>(product.moments(p, v, n)), numbers[0]);
+      C mean;
+      if (product.quick(p, v, n, mean)) {
+        product.template map<true>(p, v, out, n, {mean / 2, 0}, Scale<C>(numbers[0]));
+      } else {
+        careful(p, v, out, n, numbers[0], product);
+      }
     });
   }
 
@@ -195,67 +255,94 @@ struct JacobianProduct {
     }
     for (size_t r = first; r < b.rows;) {
       const double alpha = numbers_of(b, r)[1];
-      size_t count = 1;
-      while (count < N && r + count < b.rows && numbers_of(b, r + count)[1] == alpha) ++count;
-      with_sensitivity<S, N>(alpha, [&](const auto& product) __attribute__((always_inline)) {
-        together(b, r, count, product);
-      });
-      r += count;
+      size_t alike = 1;
+      while (alike < kGoes * N && r + alike < b.rows &&
+             (b.numbers_row == 0 || numbers_of(b, r + alike)[1] == alpha)) {
+        ++alike;
+      }
+      if (alpha != 1) {
+        with_sensitivity<S, N>(alpha, [&](const auto& product) __attribute__((always_inline)) {
+          r += together<0>(b, r, alike, product);
+        });
+      } else if (b.n <= N) {
+        r += together<1>(b, r, alike, RowProduct<S, N, true>{});
+      } else if (b.n <= 2 * N) {
+        r += together<2>(b, r, alike, RowProduct<S, N, true>{});
+      } else if (b.n <= 4 * N && b.n > 3 * N) {
+        r += together<4>(b, r, alike, RowProduct<S, N, true>{});
+      } else {
+        r += together<0>(b, r, alike, RowProduct<S, N, true>{});
+      }
     }
   }
 
   template <class A>  // S, or the type that computes in a transposed tile
   static void columns(Columns<A> p, Columns<A> v, A* out, ptrdiff_t out_step, const Lanes& lanes) {
-    if (lanes.plain) {
-      side_by_side<A, true>(p, v, out, out_step, lanes);
+    if (p.n > kShort) {
+      side_by_side<A, false, LaneSum<C, N>>(p, v, out, out_step, lanes);
+    } else if (lanes.plain) {
+      side_by_side<A, true, ShortSum>(p, v, out, out_step, lanes);
     } else {
-      side_by_side<A, false>(p, v, out, out_step, lanes);
+      side_by_side<A, false, ShortSum>(p, v, out, out_step, lanes);
     }
   }
 
  private:
-  SOFTSCOPE_INLINE static V sum_of_all(V (&lanes)[N]) {
-    transpose<C, N>(lanes);
-    for (int step = N / 2; step > 0; step /= 2) {
-      for (int k = 0; k < step; ++k) lanes[k] += lanes[k + step];
-    }
-    return lanes[0];
+  SOFTSCOPE_INLINE static V sum_of_each(const V (&rows)[N]) {
+    return fold<C, N>(rows, [](V a, V b) { return a + b; });
+  }
+
+  template <class Product>
+  [[gnu::noinline]] static void careful(const S* p, const S* v, S* out, size_t n,
+                                        double temperature, const Product& product) {
+    product.template map<false>(p, v, out, n, place_of<C>(product.moments(p, v, n)),
+                                Scale<C>(temperature));
   }
 
   // N rows at once, one lane for the sums of each: nothing waits for the sum of the lanes of one
-  // row. No lane meets another, so a row computes as if it were alone.
-  template <class Product>
-  SOFTSCOPE_INLINE static void together(const Block& b, size_t first, size_t count,
-                                        const Product& product) {
-    const S* p[N];
-    const S* v[N];
-    for (size_t r = 0; r < N; ++r) {
-      const size_t row = first + (r < count ? r : 0);
-      p[r] = at<S>(b.x, row, b.x_row);
-      v[r] = at<S>(b.y, row, b.y_row);
+  // row; and of rows of Few vectors several times N, so that little waits for the division. No lane
+  // meets another, so a row computes as if it were alone. Returns how many of the rows it did.
+  template <int Few, class Product>
+  SOFTSCOPE_INLINE static size_t together(const Block& b, size_t first, size_t rows,
+                                          const Product& product) {
+    constexpr size_t many = Few == 0 ? N : kGoes * N;
+    const size_t count = rows < many ? rows : many;
+    const V fresh = b.n % N == 0 ? fill<C, N>(1) : uncovered<C, N>(fill<C, N>(1), b.n);
+    C halves[many], known[many];
+    for (size_t go = 0; go < count; go += N) {
+      V totals[N], sums[N], squares[N];
+      for (size_t r = 0; r < N; ++r) {
+        const size_t row = first + (go + r < count ? go + r : go);
+        const S* p = at<S>(b.x, row, b.x_row);
+        const S* v = at<S>(b.y, row, b.y_row);
+        typename Product::Sums found;
+        if constexpr (Few == 0) {
+          found = product.sums(p, v, b.n);
+        } else {
+          found = product.template sums<Few>(p, v, b.n, fresh);
+        }
+        totals[r] = found.total;
+        sums[r] = found.sum;
+        squares[r] = found.square;
+      }
+      const V total = sum_of_each(totals), sum = sum_of_each(sums);
+      const auto near = near_zero(total, sum, sum_of_each(squares));
+      store_raw<C, N>(halves + go, sum / (total == 0 ? fill<C, N>(1) : total) * C(0.5));
+      store_raw<C, N>(known + go, near ? fill<C, N>(1) : V{});
     }
-    V totals[N], sums[N], tops[N];
-    for (size_t r = 0; r < N; ++r) product.first(p[r], v[r], b.n, totals[r], sums[r], tops[r]);
-    const V total = sum_of_all(totals), sum = sum_of_all(sums);
-    transpose<C, N>(tops);
-    for (int k = 1; k < N; ++k) tops[0] = max(tops[0], tops[k]);
-
-    const V mean = sum / (total == 0 ? fill<C, N>(1) : total);
-    const V doubt = tops[0] <= kDominant<C> * total ? mean - mean : fill<C, N>(1);
-    C centres[N];
-    store_raw<C, N>(centres, mean);
-    if (sum_lanes<C, N>(doubt) != 0) {
-      for (size_t r = 0; r < count; ++r) {
-        if (doubt[r] != 0) centres[r] = product.at_top(p[r], v[r], b.n);
+    Scale<C> scale(*numbers_of(b, first));
+    for (size_t r = 0; r < count; ++r) {
+      const S* p = at<S>(b.x, first + r, b.x_row);
+      const S* v = at<S>(b.y, first + r, b.y_row);
+      S* out = at<S>(b.out, first + r, b.out_row);
+      if (b.numbers_row != 0) scale = Scale<C>(*numbers_of(b, first + r));
+      if (known[r] != 0) {
+        product.template map<true, Few>(p, v, out, b.n, {halves[r], 0}, scale);
+      } else {
+        careful(p, v, out, b.n, *numbers_of(b, first + r), product);
       }
     }
-    const V centre = load_raw<C, N>(centres);
-    for (size_t r = 0; r < N; ++r) sums[r] = product.second(p[r], v[r], b.n, origin(centres[r]));
-    const Place<V> place = place_of(centre, total, sum_of_all(sums));
-    for (size_t r = 0; r < count; ++r) {
-      product.map(p[r], v[r], at<S>(b.out, first + r, b.out_row), b.n,
-                  {place.upper[r], place.lower[r]}, *numbers_of(b, first + r));
-    }
+    return count;
   }
 
   template <class A>
@@ -263,51 +350,80 @@ struct JacobianProduct {
     return load<A, N>(in.x + static_cast<ptrdiff_t>(i) * in.step + g * N);
   }
 
-  template <class A, bool Plain>
+  // A sum for each lane; of a few entries it needs no care.
+  struct ShortSum {
+    V total{};
+    SOFTSCOPE_INLINE void add(V v) { total += v; }
+    SOFTSCOPE_INLINE V value() const { return total; }
+  };
+
+  template <class A, bool Plain, class LanesSum>
   static void side_by_side(Columns<A> p, Columns<A> v, A* out, ptrdiff_t out_step,
                            const Lanes& lanes) {
     constexpr int K = kGroups;
     Sensitivity<C, N, Plain> s[K];
-    LaneSum<C, N> totals[K], products[K];
-    V sums[K] = {}, tops[K] = {};
+    LanesSum totals[K], sums[K];
+    V squares[K] = {}, total[K], upper[K], lower[K], near[K];
     for (int l = 0; l < K * N; ++l) s[l / N].set(l % N, lanes.exponents[l]);
     for (size_t i = 0; i < p.n; ++i) {
       for (int g = 0; g < K; ++g) {
-        const V here = s[g].of(entry(p, i, g));
+        const V here = s[g].of(entry(p, i, g)), beside = entry(v, i, g), term = here * beside;
         totals[g].add(here);
-        sums[g] += here * entry(v, i, g);
-        tops[g] = max(here, tops[g]);
+        sums[g].add(term);
+        squares[g] += term * beside;
       }
     }
-    C centres[K * N];
-    V total[K], from[K];
+    V doubt = {};
     for (int g = 0; g < K; ++g) {
       total[g] = totals[g].value();
-      const V mean = sums[g] / (total[g] == 0 ? fill<C, N>(1) : total[g]);
-      const V doubt = tops[g] <= kDominant<C> * total[g] ? mean - mean : fill<C, N>(1);
-      store_raw<C, N>(centres + g * N, mean);
-      for (int l = 0; l < N; ++l) {
-        if (doubt[l] != 0) centres[g * N + l] = at_top(p, v, g * N + l);
-      }
-      from[g] = origin(load_raw<C, N>(centres + g * N)) / 2;
+      const V sum = sums[g].value();
+      upper[g] = sum / (total[g] == 0 ? fill<C, N>(1) : total[g]) * C(0.5);
+      lower[g] = V{};
+      near[g] = near_zero(total[g], sum, squares[g]) ? V{} : fill<C, N>(1);
+      doubt += near[g];
     }
-    for (size_t i = 0; i < p.n; ++i) {
+    if (sum_lanes<C, N>(doubt) != 0) {
+      Place<V> place[K];
+      place_carefully<LanesSum>(p, v, s, total, upper, place);
       for (int g = 0; g < K; ++g) {
-        products[g].add(s[g].of(entry(p, i, g)) * (entry(v, i, g) * C(0.5) - from[g]));
+        upper[g] = near[g] == 0 ? upper[g] : place[g].upper;
+        lower[g] = near[g] == 0 ? lower[g] : place[g].lower;
       }
-    }
-    Place<V> place[K];
-    for (int g = 0; g < K; ++g) {
-      V product = products[g].value();
-      if constexpr (sizeof(C) == 8) product = or_endless(product, products[g].total);
-      place[g] = place_of(load_raw<C, N>(centres + g * N), total[g], product);
     }
     for (size_t i = 0; i < p.n; ++i, out += out_step) {
       for (int g = 0; g < K; ++g) {
         const V here = s[g].of(entry(p, i, g)) * load_raw<C, N>(lanes.before + g * N);
-        const V d = (entry(v, i, g) * C(0.5) - place[g].upper) - place[g].lower;
+        const V d = (entry(v, i, g) * C(0.5) - upper[g]) - lower[g];
         store<A, N>(out + g * N, (here * d) * load_raw<C, N>(lanes.after + g * N));
       }
+    }
+  }
+
+  // Counted from the means, whose halves are given, or from v at the largest weight.
+  template <class LanesSum, class A, bool Plain>
+  static void place_carefully(Columns<A> p, Columns<A> v,
+                              const Sensitivity<C, N, Plain> (&s)[kGroups],
+                              const V (&total)[kGroups], const V (&halves)[kGroups],
+                              Place<V> (&place)[kGroups]) {
+    V tops[kGroups] = {};
+    for (size_t i = 0; i < p.n; ++i) {
+      for (int g = 0; g < kGroups; ++g) tops[g] = max(s[g].of(entry(p, i, g)), tops[g]);
+    }
+    for (int g = 0; g < kGroups; ++g) {
+      C centres[N];
+      const V doubt = tops[g] <= kDominant<C> * total[g] ? halves[g] - halves[g] : fill<C, N>(1);
+      store_raw<C, N>(centres, halves[g] * C(2));
+      for (int l = 0; l < N; ++l) {
+        if (doubt[l] != 0) centres[l] = at_top(p, v, g * N + l);
+      }
+      const V centre = load_raw<C, N>(centres), half = origin(centre) / 2;
+      LanesSum products;
+      for (size_t i = 0; i < p.n; ++i) {
+        products.add(s[g].of(entry(p, i, g)) * (entry(v, i, g) * C(0.5) - half));
+      }
+      V product = products.value();
+      if constexpr (sizeof(C) == 8) product = or_endless(product, products.total);
+      place[g] = place_of(centre, total[g], product);
     }
   }
 
@@ -347,8 +463,9 @@ void part_product(const PairPart& p, const double* sums) {
   Moments m;
   __builtin_memcpy(&m, sums, sizeof m);
   with_sensitivity<S, N>(p.numbers[1], [&](const auto& product) {
-    product.map(static_cast<const S*>(p.x), static_cast<const S*>(p.y), static_cast<S*>(p.out), p.n,
-                place_of<Compute<S>>(m), p.numbers[0]);
+    product.template map<false>(static_cast<const S*>(p.x), static_cast<const S*>(p.y),
+                                static_cast<S*>(p.out), p.n, place_of<Compute<S>>(m),
+                                Scale<Compute<S>>(p.numbers[0]));
   });
 }
 

@@ -54,17 +54,17 @@ def product(p, v, alpha=1.0, temperature=1.0):
 
 
 def assert_product(p, v, got, alpha=1.0, temperature=1.0, shift=0.0):
-    """A few roundings of the result, and of the mean distance of v from its mean; v's own size matters not, but for
-    the square of the roundoff."""
+    """A few roundings of the result, and of how far v strays from its mean; v's own size matters not, but for the
+    square of the roundoff."""
     want, s, d = product(p, v, alpha, temperature)
     u = U[p.dtype.type]
     inner = max(2.0**-53, min(u, 2.0**-24))
-    mean = (s * np.abs(d)).sum(axis=-1, keepdims=True) / s.sum(axis=-1, keepdims=True)
+    spread = np.sqrt((s * d * d).sum(axis=-1, keepdims=True) / s.sum(axis=-1, keepdims=True))
     floor = float(ml_dtypes.finfo(p.dtype).smallest_subnormal)
     each = 8.0
     if u == 2.0**-53:  # nothing wider adds up stretches of a long row, or takes exp(q·log p)
         each += 0.05 * np.sqrt(p.shape[-1]) - (3 * np.log(float(p[p > 0].min())) if alpha == 1.3 else 0)
-    allowed = u * np.abs(want) + inner * s * (each * (np.abs(d) + mean) + 16 * inner * shift) + 2 * floor
+    allowed = u * np.abs(want) + inner * s * (each * (np.abs(d) + 2 * spread) + 16 * inner * shift) + 2 * floor
     error = np.abs(got.astype(wide) - want)
     worst = np.unravel_index(np.argmax(error / allowed), error.shape)
     assert error[worst] <= allowed[worst], (
