@@ -8,21 +8,31 @@ namespace softscope {
 enum Type { kFloat16, kBFloat16, kFloat32, kFloat64, kTypes };
 constexpr size_t kTypeSize[kTypes] = {2, 2, 4, 8};
 
-// What can be computed of rows. Up to kEntmax a row gives a row, after it one result.
+// What can be computed of rows.
 enum Operation {
-  kSoftmax,     // x → weights
-  kLogSoftmax,  // x → logarithms of weights
-  kEntmax,      // x → sparse weights, for α in [1, 2]
-  kLogSumExp,   // x → log Σ exp(x/T)
-  kState,       // x → State
+  kSoftmax,             // x → weights
+  kLogSoftmax,          // x → logarithms of weights
+  kEntmax,              // x; T, α → sparse weights, for α in [1, 2]
+  kLogSumExp,           // x → log Σ exp(x/T)
+  kState,               // x → State
+  kJacobianProduct,     // weights p, v; T, α → J·v/T
+  kLogSoftmaxBackward,  // logarithms of weights y, g; T → (g − exp(y)·Σg)/T
+  kScaledWeights,       // x; T, m, z, a, b → a·exp((x − m)/T)/z + b
   kOperations
 };
 
-constexpr bool gives_rows(Operation operation) { return operation <= kEntmax; }
-constexpr bool takes_two(Operation) { return false; }
+// A row, or else one result.
+constexpr bool gives_rows(Operation operation) {
+  return operation != kLogSumExp && operation != kState;
+}
+// A second row beside the first, and sums of its own: rows of these are cut as pairs.
+constexpr bool is_pair(Operation operation) { return operation >= kJacobianProduct; }
+constexpr bool takes_two(Operation operation) {
+  return operation == kJacobianProduct || operation == kLogSoftmaxBackward;
+}
 
-// How many numbers of its own a row brings: its temperature T first. For kEntmax also α.
-constexpr size_t kRowNumbers[kOperations] = {1, 1, 2, 1, 1};
+// How many numbers of its own a row brings: its temperature T first.
+constexpr size_t kRowNumbers[kOperations] = {1, 1, 2, 1, 1, 2, 1, 5};
 
 // Rows of n entries, evenly spaced in memory. Distances count entries: between rows, and within.
 struct Block {
@@ -62,6 +72,24 @@ struct SparsePart {
 // How many numbers a state has between the parts of a row; the first 7 are the State.
 constexpr size_t kPartNumbers = 9;
 
+// The same of a row and the second beside it.
+struct PairPart {
+  const void* x;
+  const void* y;
+  void* out;
+  size_t n;
+  const double* numbers;
+};
+
+// How a long row of one operation is shared: sums of its parts (kPairSums numbers), which merge,
+// and then each part's map.
+constexpr size_t kPairSums = 4;
+struct LongPair {
+  void (*sums[kTypes])(const PairPart&, double*);
+  void (*merge)(double* into, const double* from);
+  void (*map[kTypes])(const PairPart&, const double*);
+};
+
 using Kernel = void (*)(const Block&);
 
 struct Kernels {
@@ -87,6 +115,8 @@ struct Kernels {
   size_t (*part_pick[kTypes])(const SparsePart&);
   void (*solve_parts)(SparsePart&, size_t count);
   void (*part_weights[kTypes])(const SparsePart&);
+
+  LongPair pairs[kOperations - kJacobianProduct];
 };
 
 // Room for one peak of each block of entries: no block is smaller than 8.

@@ -198,4 +198,7 @@ NB_MODULE(_engine, m) {
   define(m, "entmax", softscope::kEntmax);
   define(m, "logsumexp", softscope::kLogSumExp);
   define(m, "state", softscope::kState);
+  define(m, "jacobian_product", softscope::kJacobianProduct);
+  define(m, "log_softmax_backward", softscope::kLogSoftmaxBackward);
+  define(m, "scaled_weights", softscope::kScaledWeights);
 }

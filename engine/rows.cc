@@ -162,6 +162,38 @@ void run_long(const Kernels& kernels, Operation operation, const Rows& rows,
   }
 }
 
+// The same for pairs: sums first, and once they are merged, the map.
+void run_long_pairs(const LongPair& kernels, const Rows& rows, const std::vector<Axis>& axes,
+                    int threads) {
+  const size_t parts = (rows.n + kPart - 1) / kPart;
+  const auto size = static_cast<ptrdiff_t>(kTypeSize[rows.type]);
+  std::vector<double> sums(parts * kPairSums);
+  size_t count = 1;
+  for (const Axis& axis : axes) count *= axis.size;
+  for (size_t row = 0; row < count; ++row) {
+    ptrdiff_t x = 0, y = 0, out = 0, numbers = 0;
+    size_t index = row;
+    for (size_t i = axes.size(); i-- > 0;) {
+      const auto at = static_cast<ptrdiff_t>(index % axes[i].size);
+      index /= axes[i].size;
+      x += at * axes[i].x;
+      y += at * axes[i].y;
+      out += at * axes[i].out;
+      numbers += at * axes[i].numbers;
+    }
+    const auto part = [&](size_t i) {
+      const auto begin = static_cast<ptrdiff_t>(i * kPart);
+      return PairPart{rows.x + (x + begin) * size, rows.y + (y + begin) * size,
+                      rows.out + (out + begin) * size, std::min(kPart, rows.n - i * kPart),
+                      rows.numbers + numbers};
+    };
+    parallel_for(parts, threads,
+                 [&](size_t i) { kernels.sums[rows.type](part(i), &sums[i * kPairSums]); });
+    for (size_t i = 1; i < parts; ++i) kernels.merge(sums.data(), &sums[i * kPairSums]);
+    parallel_for(parts, threads, [&](size_t i) { kernels.map[rows.type](part(i), sums.data()); });
+  }
+}
+
 }  // namespace
 
 void run(const Kernels& kernels, Operation operation, const Rows& rows, int threads) {
@@ -170,11 +202,15 @@ void run(const Kernels& kernels, Operation operation, const Rows& rows, int thre
   for (const Axis& axis : axes) count *= axis.size;
   if (count == 0) return;
   const bool contiguous = rows.x_step == 1 && (!gives_rows(operation) || rows.out_step == 1);
+  if (is_pair(operation) && contiguous && rows.y_step == 1 && rows.n >= kLongRow) {
+    run_long_pairs(kernels.pairs[operation - kJacobianProduct], rows, axes, threads);
+    return;
+  }
   if (contiguous && rows.n >= kLongRow && operation == kEntmax) {
     run_long_sparse(kernels, rows, threads);
     return;
   }
-  if (contiguous && rows.n >= kLongRow && operation != kLogSumExp) {
+  if (contiguous && rows.n >= kLongRow && operation != kLogSumExp && !is_pair(operation)) {
     run_long(kernels, operation, rows, axes, threads);
     return;
   }

@@ -1,8 +1,10 @@
 // The table of all kernels, for one instruction set.
 #pragma once
 
+#include "backward.h"
 #include "family.h"
 #include "logs.h"
+#include "products.h"
 #include "sparse_block.h"
 #include "sparse_part.h"
 
@@ -28,6 +30,9 @@ constexpr Kernels all_kernels(const char* isa) {
               SOFTSCOPE_ALL_PARTS(entmax_block, (entmax_block<double, D>), F, D),
               SOFTSCOPE_ALL_REDUCED(LogSumExp, F, D),
               SOFTSCOPE_ALL_REDUCED(WholeState, F, D),
+              SOFTSCOPE_ALL_TYPES(pair_block, JacobianProduct, F, D),
+              SOFTSCOPE_ALL_TYPES(pair_block, LogSoftmaxBackward, F, D),
+              SOFTSCOPE_ALL_TYPES(pair_block, ScaledWeights, F, D),
           },
           SOFTSCOPE_ALL_PARTS(part_state, exact_part_state<D>, F, D),
           SOFTSCOPE_ALL_PARTS(part_sums, exact_part_sums<D>, F, D),
@@ -40,7 +45,16 @@ constexpr Kernels all_kernels(const char* isa) {
           SOFTSCOPE_ALL_PARTS(part_peaks, (part_peaks<double, D>), F, D),
           SOFTSCOPE_ALL_PARTS(part_pick, (part_pick<double, D>), F, D),
           solve_parts<D>,
-          SOFTSCOPE_ALL_PARTS(part_weights, (part_weights<double, D>), F, D)};
+          SOFTSCOPE_ALL_PARTS(part_weights, (part_weights<double, D>), F, D),
+          {
+              {SOFTSCOPE_ALL_PARTS(part_moments, (part_moments<double, D>), F, D), merge_moments,
+               SOFTSCOPE_ALL_PARTS(part_product, (part_product<double, D>), F, D)},
+              {SOFTSCOPE_ALL_PARTS(part_total, (part_total<double, D>), F, D), merge_totals,
+               SOFTSCOPE_ALL_PARTS(part_log_softmax_backward,
+                                   (part_log_softmax_backward<double, D>), F, D)},
+              {SOFTSCOPE_ALL_PARTS(part_nothing, (part_nothing<double, D>), F, D), merge_totals,
+               SOFTSCOPE_ALL_PARTS(part_scaled_weights, (part_scaled_weights<double, D>), F, D)},
+          }};
 }
 
 }  // namespace

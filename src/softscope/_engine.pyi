@@ -31,3 +31,12 @@ def log_softmax_at(x: int, out: int, rows: int, n: int, dtype: int, temperature:
 
 def logsumexp_at(x: int, out: int, rows: int, n: int, dtype: int, temperature: float, threads: int) -> None:
     """logsumexp in the same way."""
+
+def jacobian_product(x: Any, y: Any, out: Any, numbers: Any, brain: bool, threads: int) -> None:
+    """Write J·y/T at the weights x into out, which may be either; numbers (…, 2) holds T and α of each row."""
+
+def log_softmax_backward(x: Any, y: Any, out: Any, numbers: Any, brain: bool, threads: int) -> None:
+    """Write (y − exp(x)·Σy)/T, x the logarithms of weights, into out, which may be either."""
+
+def scaled_weights(x: Any, out: Any, numbers: Any, brain: bool, threads: int) -> None:
+    """Write a·exp((x − m)/T)/z + b into out, which may be x; numbers (…, 5) holds T, m, z, a, b of each row."""

@@ -90,6 +90,39 @@ def _with_alpha(x: Array, temperature: Any, alpha: Any) -> Array:
     return numbers
 
 
+def jacobian_product(p: Array, v: Array, alpha: Any, temperature: Any, out: Array, threads: int = 0) -> bool:
+    """Let the engine fill `out`, which may be p or v, with J·v/T; False if it cannot."""
+    t = temperatures(p, temperature)
+    if t is None or p.size == 0:
+        return False
+    numbers = np.empty((*p.shape[:-1], 2)) if np.ndim(t) or np.ndim(alpha) else np.empty(2)
+    numbers[..., 0] = t
+    numbers[..., 1] = alpha if isinstance(alpha, float) else np.asarray(alpha)[..., 0]
+    numbers = np.broadcast_to(numbers, (*p.shape[:-1], 2))
+    _engine.jacobian_product(bits(p), bits(v), bits(out), numbers, brain(p), threads or _threads.count)
+    return True
+
+
+def log_softmax_backward(y: Array, g: Array, temperature: Any, out: Array, threads: int = 0) -> bool:
+    """Let the engine fill `out`, which may be y or g, with (g − exp(y)·Σg)/T; False if it cannot."""
+    t = temperatures(y, temperature)
+    if t is None or y.size == 0:
+        return False
+    _engine.log_softmax_backward(bits(y), bits(g), bits(out), t, brain(y), threads or _threads.count)
+    return True
+
+
+def scaled_weights(x: Array, numbers: Array, out: Array, threads: int = 0) -> bool:
+    """Let the engine fill `out`, which may be x, with a·exp((x − m)/T)/z + b; False if it cannot.
+
+    numbers (…, 5) holds T, m, z, a and b of each row, in float64. Where m is −inf or z is 0 the weights are 0.
+    """
+    if x.size == 0 or temperatures(x, numbers[..., :1]) is None:
+        return False
+    _engine.scaled_weights(bits(x), bits(out), numbers, brain(x), threads or _threads.count)
+    return True
+
+
 def native(x: Array) -> Array:
     """x in the machine's byte order, and in memory that the engine can walk in whole entries."""
     x = x if x.dtype.isnative else x.astype(x.dtype.newbyteorder("="))

@@ -98,12 +98,39 @@ def jacobian(p: Array, alpha: float, temperature: Any) -> Array:
 
 def jacobian_product(p: Array, v: Array, alpha: float, temperature: Any) -> Array:
     """J·v/T."""
+    weights, direction = _kernels.native(p), _kernels.native(v.astype(p.dtype, copy=False))
+    out = np.empty_like(weights)
+    if direction.dtype == v.dtype and _kernels.jacobian_product(weights, direction, alpha, temperature, out):
+        return out.astype(p.dtype, copy=False)
     return rounded(_jacobian.jacobian_product(exact(p), exact(v), alpha) / temperature, p.dtype)
 
 
 def cross_entropy(x: Array, targets: Array, temperature: Any, label_smoothing: float) -> Array:
     """The loss of each row, float64: the public function reduces before it rounds."""
+    if x.dtype.itemsize < 8:
+        return _cross_entropy_of_state(x, targets, temperature, label_smoothing)
     return _losses.cross_entropy(wider(x), targets, temperature, label_smoothing)
+
+
+def _cross_entropy_of_state(x: Array, targets: Array, temperature: Any, label_smoothing: float) -> Array:
+    """(max − x[target])/T + log z, with z from the engine; smoothed, the mean over the classes for ε of x[target]."""
+    t = np.broadcast_to(temperature if isinstance(temperature, float) else temperature[..., 0], x.shape[:-1])
+    part = state(x, temperature, None)[0]
+    wanted = exact(np.take_along_axis(x, targets[..., None], axis=-1)[..., 0])
+    with np.errstate(invalid="ignore", divide="ignore"):
+        log_z = np.log(part.c) + np.log1p(part.r / part.c)
+        loss = np.asarray((part.m - wanted) / t + log_z)
+        if label_smoothing:
+            spread = (part.m - np.mean(x, axis=-1, dtype=np.float64)) / t + log_z
+            loss = (1.0 - label_smoothing) * loss + label_smoothing * spread
+        # float32 exponentials leave log z an error of u·(mean distance + 2), the distance at most log n − log z and
+        # counted thrice at a temperature: too much for 2 ulp where the maximum is near 0 and so is log z.
+        larger = np.maximum(np.abs(part.m / t), log_z)
+        error = (np.log(x.shape[-1]) - log_z) * np.where(t == 1.0, 1.0, 3.0) + 2.0
+        coarse = error >= 3.0 * np.exp2(np.floor(np.log2(larger)))
+    if x.dtype.itemsize == 4 and coarse.any():
+        loss[coarse] = _losses.cross_entropy(wider(x[coarse]), targets[coarse], t[coarse][..., None], label_smoothing)
+    return loss
 
 
 def distillation(student: Array, teacher: Array, temperature: Any) -> Array:

@@ -59,8 +59,9 @@ def test_each_can_be_forced(isa):
 @pytest.mark.parametrize("isa", [isa for isa in _engine.isas() if isa != _engine.isa()])
 def test_the_others_pass_every_test_too(isa):
     exactness = HERE.parent / "exactness"
-    tests = [HERE / "test_kernels.py", exactness / "test_softmax.py", exactness / "test_readings.py"]
-    tests += [HERE / "test_float64_logs.py", HERE / "test_sparse_kernels.py", exactness / "test_sparse.py"]
+    engine = [HERE / f"test_{name}.py" for name in ("kernels", "float64_logs", "sparse_kernels", "products")]
+    exact = [exactness / f"test_{name}.py" for name in ("softmax", "readings", "sparse", "jacobian", "losses")]
+    tests = [*engine, *exact]
     done = python("-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", *tests, isa=isa)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
 

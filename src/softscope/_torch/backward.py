@@ -11,7 +11,7 @@ from softscope import _kernels
 from softscope._torch import rows
 from softscope._torch.dtypes import inner, like
 from softscope._torch.jacobian import jacobian_product
-from softscope._torch.memory import engine, memory, per_row, reachable
+from softscope._torch.memory import engine, memory, per_row, reachable, threads
 
 
 def softmax(p: Tensor, g: Tensor, temperature: Any) -> Tensor:
@@ -60,9 +60,9 @@ def unseen(*tensors: Tensor) -> bool:
 
 
 def run(name: str, rows_of: tuple[Tensor, ...], numbers: tuple[Any, ...], out: Tensor) -> bool:
-    """Let a kernel of the way back fill `out`; False if there is none for this."""
-    kernel = getattr(_kernels, name, None)
-    return kernel is not None and kernel(*map(memory, rows_of), *map(per_row, numbers), memory(out))
+    """Let a kernel of the way back fill `out`; False if the engine refuses."""
+    kernel = getattr(_kernels, name)
+    return bool(kernel(*map(memory, rows_of), *map(per_row, numbers), memory(out), threads()))
 
 
 def _of_rows(temperature: Any) -> Any:

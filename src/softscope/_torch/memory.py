@@ -74,6 +74,12 @@ def per_row(value: Any) -> Any:
     return memory(value.double()) if isinstance(value, Tensor) else value
 
 
+def threads() -> int:
+    """No more than PyTorch takes: who limits it, in a data loader say, means us, too."""
+    mine, theirs = _threads.count, _torch_threads()
+    return theirs if theirs < mine else mine
+
+
 def engine(name: str, x: Tensor, temperature: Any, out: Tensor | None = None) -> Tensor:
     """What the engine computes of the rows of x, which is reachable and has some; it offers this."""
     contiguous = x.is_contiguous() and name in _AT and type(temperature) is float
@@ -85,12 +91,9 @@ def engine(name: str, x: Tensor, temperature: Any, out: Tensor | None = None) ->
         out = x.new_empty((*x.shape[:-1], 7), dtype=torch.float64)
     else:
         out = x.new_empty(x.shape[:-1]) if name == "logsumexp" else torch.empty_like(x)
-    # No more threads than PyTorch takes: who limits it, in a data loader say, means us, too.
-    threads = _torch_threads()
-    threads = threads if threads < _threads.count else _threads.count
     if contiguous:
         n, at = x.shape[-1], getattr(_engine, _AT[name])
-        at(x.data_ptr(), out.data_ptr(), x.numel() // n, n, DTYPES[x.dtype], temperature, threads)
+        at(x.data_ptr(), out.data_ptr(), x.numel() // n, n, DTYPES[x.dtype], temperature, threads())
     else:
-        _kernels.run(name, memory(x), per_row(temperature), memory(out), threads)
+        _kernels.run(name, memory(x), per_row(temperature), memory(out), threads())
     return out
