@@ -95,10 +95,7 @@ def jacobian_product(p: Array, v: Array, alpha: Any, temperature: Any, out: Arra
     t = temperatures(p, temperature)
     if t is None or p.size == 0:
         return False
-    numbers = np.empty((*p.shape[:-1], 2)) if np.ndim(t) or np.ndim(alpha) else np.empty(2)
-    numbers[..., 0] = t
-    numbers[..., 1] = alpha if isinstance(alpha, float) else np.asarray(alpha)[..., 0]
-    numbers = np.broadcast_to(numbers, (*p.shape[:-1], 2))
+    numbers = _with_alpha(p, t, alpha)
     _engine.jacobian_product(bits(p), bits(v), bits(out), numbers, brain(p), threads or _threads.count)
     return True
 

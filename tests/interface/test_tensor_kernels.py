@@ -17,6 +17,7 @@ from torch.utils.checkpoint import checkpoint
 import softscope as ss
 from softscope import _engine, bounds
 from softscope._torch import losses, partition, rows
+from softscope._torch.entmax import entmax as composite_entmax
 from softscope._torch.memory import reachable
 
 NAMES = ("softmax", "log_softmax", "logsumexp")
@@ -425,3 +426,36 @@ def _fresh() -> Iterator[None]:
     before = X.clone()
     yield
     assert torch.equal(X, before)
+
+
+@each_dtype
+@pytest.mark.parametrize("alpha", [1.2, 1.5, 2.0, torch.tensor([[1.1], [1.6], [2.0]])], ids=str)
+def test_entmax_goes_to_the_engine_and_back(alpha: Any, dtype: torch.dtype, asked: list[str]) -> None:
+    x, g = normal(3, 7, dtype=dtype).requires_grad_(), normal(3, 7, dtype=dtype, seed=8)
+    y = ss.entmax(x, alpha, temperature=0.7, where=SHOWN)
+    y.backward(g)
+    assert asked == ["entmax", "jacobian_product"]
+    wide = x.detach().double().requires_grad_()
+    wanted = composite_entmax(wide, _per_row(alpha), 0.7, SHOWN)
+    wanted.backward(g.double())
+    near(y, wanted)
+    near(x.grad, wide.grad, scale=4.0)
+
+
+def _per_row(alpha: Any) -> Any:
+    return alpha.double() if isinstance(alpha, torch.Tensor) else alpha
+
+
+@pytest.mark.parametrize("alpha", [1.3, 1.5, 2.0])
+def test_entmax_is_differentiated_twice(alpha: float) -> None:
+    x = normal(2, 5, dtype=torch.float64).requires_grad_()
+    assert gradcheck(lambda x: ss.entmax(x, alpha, temperature=0.8), x)
+    assert gradgradcheck(lambda x: ss.entmax(x, alpha, temperature=0.8), x)
+
+
+def test_an_alpha_that_learns_is_seen_by_autograd(asked: list[str]) -> None:
+    alpha = torch.full((3, 1), 1.4, dtype=torch.float64, requires_grad=True)
+    ss.entmax(X.double(), alpha).square().sum().backward()
+    assert asked == []
+    assert alpha.grad is not None
+    assert bool((alpha.grad != 0).all())

@@ -5,9 +5,8 @@ stays plain tensor operations, so that torch.compile, transforms and other devic
 """
 
 from softscope._torch.cross_entropy import cross_entropy
-from softscope._torch.entmax import entmax
 from softscope._torch.jacobian import jacobian
-from softscope._torch.kernels import jacobian_product, log_softmax, logsumexp, plain, softmax, state
+from softscope._torch.kernels import entmax, jacobian_product, log_softmax, logsumexp, plain, softmax, state
 from softscope._torch.losses import distillation
 
 __all__ = [

@@ -14,13 +14,13 @@ from softscope._torch.jacobian import jacobian_product
 from softscope._torch.memory import engine, memory, per_row, reachable, threads
 
 
-def softmax(p: Tensor, g: Tensor, temperature: Any) -> Tensor:
-    """p·(g − Σ p·g)/T."""
+def weights(p: Tensor, g: Tensor, alpha: Any, temperature: Any) -> Tensor:
+    """J·g/T of the weights of softmax (alpha 1) and entmax."""
     if unseen(p, g):
         out = torch.empty_like(p)
-        if run("jacobian_product", (p, g), (1.0, temperature), out):
+        if run("jacobian_product", (p, g), (alpha, temperature), out):
             return out
-    return jacobian_product(p, g, 1.0, temperature)
+    return jacobian_product(p, g, alpha, temperature)
 
 
 def log_softmax(y: Tensor, g: Tensor, temperature: Any) -> Tensor:

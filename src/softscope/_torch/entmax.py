@@ -15,8 +15,7 @@ from torch import Tensor
 
 from softscope._torch.dtypes import inner, widest
 from softscope._torch.jacobian import product
-from softscope._torch.kernels import softmax
-from softscope._torch.rows import distances, hidden_to_minus_inf
+from softscope._torch.rows import distances, hidden_to_minus_inf, softmax
 
 _STEPS = 200
 

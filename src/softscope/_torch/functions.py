@@ -1,6 +1,6 @@
 """The maps as autograd sees them: the engine forward, and back by the closed form of the derivative.
 
-    softmax      p·(g − Σ p·g)/T          log_softmax  (g − exp(y)·Σg)/T          logsumexp  g·p/T
+    softmax, entmax  J(p)·g/T          log_softmax  (g − exp(y)·Σg)/T          logsumexp  g·p/T
 
 A backward pass that is itself differentiated (create_graph), or that something else than eager mode runs, takes tensor
 operations instead; these are also what the kernels have to agree with.
@@ -42,7 +42,7 @@ class Softmax(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
         temperature, p = kept(ctx)
-        return backward.softmax(p, gradient, temperature), None
+        return backward.weights(p, gradient, 1.0, temperature), None
 
 
 class LogSoftmax(torch.autograd.Function):
@@ -72,6 +72,22 @@ class LogSumExp(torch.autograd.Function):
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
         temperature, x = kept(ctx)
         return backward.logsumexp(x, gradient, temperature), None
+
+
+class Entmax(torch.autograd.Function):
+    """x, α, T → p; α and T as constants."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, alpha: Any, temperature: Any) -> Tensor:
+        p = engine("entmax", x, temperature, alpha=alpha)
+        ctx.alpha = alpha
+        keep(ctx, temperature, p)
+        return p
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
+        temperature, p = kept(ctx)
+        return backward.weights(p, gradient, ctx.alpha, temperature), None, None
 
 
 DIFFERENTIABLE = {"softmax": Softmax, "log_softmax": LogSoftmax, "logsumexp": LogSumExp}

@@ -1,4 +1,4 @@
-"""softmax, log_softmax, logsumexp and the partition's state of CPU tensors at the engine's speed.
+"""softmax, log_softmax, entmax, logsumexp and the partition's state of CPU tensors at the engine's speed.
 
 What the engine may not look into (see `memory.reachable`) or refuses, the tensor operations of `rows` and `partition`
 compute.
@@ -16,10 +16,11 @@ from softscope import _kernels
 from softscope._out import checked_out
 from softscope._reference.partition import State
 from softscope._torch import backward
+from softscope._torch import entmax as _entmax
 from softscope._torch import jacobian as _jacobian
 from softscope._torch import partition as _partition
 from softscope._torch import rows as _rows
-from softscope._torch.functions import DIFFERENTIABLE
+from softscope._torch.functions import DIFFERENTIABLE, Entmax
 from softscope._torch.memory import DTYPES, engine, flows, reachable
 
 
@@ -65,6 +66,22 @@ def logsumexp(x: Tensor, temperature: Any, visible: Tensor | None) -> Tensor:
     return _computed("logsumexp", _rows.hidden_to_minus_inf(x, visible), temperature)
 
 
+def entmax(x: Tensor, alpha: Any, temperature: Any, visible: Tensor | None) -> Tensor:
+    """Sparse weights of the rows, in x's dtype; where alpha is differentiated, by tensor operations."""
+    if isinstance(alpha, float) and alpha == 1.0:
+        return softmax(x, temperature, visible)
+    known = not isinstance(alpha, Tensor) or (reachable(alpha) and not flows(alpha))
+    if not known or not offered(x, temperature, visible):
+        return _entmax.entmax(x, alpha, temperature, visible)
+    shown = _rows.hidden_to_minus_inf(x, visible)
+    p = (
+        _differentiable(Entmax, shown, alpha, temperature)
+        if flows(x)
+        else engine("entmax", shown, temperature, None, alpha)
+    )
+    return p if visible is None else p.masked_fill(~visible, 0.0)
+
+
 def state(x: Tensor, temperature: Any, visible: Tensor | None) -> tuple[State, Tensor]:
     """The partition's state and the largest logit; where they are differentiated, by tensor operations."""
     if flows(x) or not offered(x, temperature, visible):
@@ -104,6 +121,8 @@ def _mapped(name: str, x: Tensor, temperature: Any, visible: Tensor | None, hidd
 
 
 def _computed(name: str, x: Tensor, temperature: Any) -> Tensor:
-    if flows(x):
-        return DIFFERENTIABLE[name].apply(x, temperature)  # type: ignore[no-untyped-call]
-    return engine(name, x, temperature)
+    return _differentiable(DIFFERENTIABLE[name], x, temperature) if flows(x) else engine(name, x, temperature)
+
+
+def _differentiable(function: type[torch.autograd.Function], *arguments: Any) -> Tensor:
+    return function.apply(*arguments)  # type: ignore[no-untyped-call]

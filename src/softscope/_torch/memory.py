@@ -80,7 +80,7 @@ def threads() -> int:
     return theirs if theirs < mine else mine
 
 
-def engine(name: str, x: Tensor, temperature: Any, out: Tensor | None = None) -> Tensor:
+def engine(name: str, x: Tensor, temperature: Any, out: Tensor | None = None, alpha: Any = None) -> Tensor:
     """What the engine computes of the rows of x, which is reachable and has some; it offers this."""
     contiguous = x.is_contiguous() and name in _AT and type(temperature) is float
     if out is not None:
@@ -95,5 +95,5 @@ def engine(name: str, x: Tensor, temperature: Any, out: Tensor | None = None) ->
         n, at = x.shape[-1], getattr(_engine, _AT[name])
         at(x.data_ptr(), out.data_ptr(), x.numel() // n, n, DTYPES[x.dtype], temperature, threads())
     else:
-        _kernels.run(name, memory(x), per_row(temperature), memory(out), threads())
+        _kernels.run(name, memory(x), per_row(temperature), memory(out), threads(), per_row(alpha))
     return out
