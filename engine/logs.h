@@ -1,8 +1,8 @@
 // log_softmax, logsumexp and state of float64 rows, and of float64 rows side by side.
 #pragma once
 
-#include "exact.h"
 #include "family.h"
+#include "log_weights.h"
 
 namespace softscope {
 namespace {
@@ -101,8 +101,10 @@ struct LogSumExp<double, N> {
     using V = Vec<double, N>;
     for (size_t j = 0; j < count; j += N) {
       const size_t lanes = count - j < N ? count - j : N;
-      V temperature = fill<double, N>(1);
-      for (size_t l = 0; l < lanes; ++l) temperature[l] = temperature_of(b, first + j + l);
+      V temperature{};
+      for (size_t l = 0; l < N; ++l) {
+        temperature[l] = temperature_of(b, first + j + (l < lanes ? l : 0));
+      }
       const Pair<V> log = exact_logs<N>(states + j, lanes);
       const V lse = exact_lses<N>(states + j, lanes, temperature, log);
       for (size_t l = 0; l < lanes; ++l) {
