@@ -85,6 +85,13 @@ struct RowProduct {
     return sums[0] + sums[1];
   }
 
+  // Lanes of the largest s.
+  SOFTSCOPE_INLINE V top(const S* p, size_t n) const {
+    V top = s.of(load_last<S, N>(p, n, 0));
+    for (size_t i = 0; i + N <= n; i += N) top = max(s.of(load<S, N>(p + i)), top);
+    return top;
+  }
+
   // v at the largest weight.
   C at_top(const S* p, const S* v, size_t n) const {
     V top = load_last<S, N>(p, n, -1), there = load_last<S, N>(v, n, 0);
@@ -242,7 +249,8 @@ struct JacobianProduct {
       if (product.quick(p, v, n, mean)) {
         product.template map<true>(p, v, out, n, {mean / 2, 0}, Scale<C>(numbers[0]));
       } else {
-        careful(p, v, out, n, numbers[0], product);
+        product.template map<false>(p, v, out, n, place_of<C>(product.moments(p, v, n)),
+                                    Scale<C>(numbers[0]));
       }
     });
   }
@@ -292,11 +300,28 @@ struct JacobianProduct {
     return fold<C, N>(rows, [](V a, V b) { return a + b; });
   }
 
+  // Of N rows from `first` on, or what there are and the first again: counted from their means, or
+  // from v at the largest weight.
   template <class Product>
-  [[gnu::noinline]] static void careful(const S* p, const S* v, S* out, size_t n,
-                                        double temperature, const Product& product) {
-    product.template map<false>(p, v, out, n, place_of<C>(product.moments(p, v, n)),
-                                Scale<C>(temperature));
+  [[gnu::noinline]] static Place<V> careful(const Block& b, size_t first, size_t count, V total,
+                                            V half, const Product& product) {
+    const S* p[N];
+    const S* v[N];
+    V tops[N], products[N];
+    for (size_t r = 0; r < N; ++r) {
+      p[r] = at<S>(b.x, first + (r < count ? r : 0), b.x_row);
+      v[r] = at<S>(b.y, first + (r < count ? r : 0), b.y_row);
+      tops[r] = product.top(p[r], b.n);
+    }
+    const V top = fold<C, N>(tops, [](V x, V y) { return max(x, y); });
+    const V doubt = top <= kDominant<C> * total ? half - half : fill<C, N>(1);
+    C centres[N];
+    store_raw<C, N>(centres, half * C(2));
+    for (size_t r = 0; r < N; ++r) {
+      if (doubt[r] != 0) centres[r] = product.at_top(p[r], v[r], b.n);
+      products[r] = product.second(p[r], v[r], b.n, origin(centres[r]));
+    }
+    return place_of(load_raw<C, N>(centres), total, sum_of_each(products));
   }
 
   // N rows at once, one lane for the sums of each: nothing waits for the sum of the lanes of one
@@ -308,7 +333,8 @@ struct JacobianProduct {
     constexpr size_t many = Few == 0 ? N : kGoes * N;
     const size_t count = rows < many ? rows : many;
     const V fresh = b.n % N == 0 ? fill<C, N>(1) : uncovered<C, N>(fill<C, N>(1), b.n);
-    C halves[many], known[many];
+    C uppers[many], lowers[many];
+    V all[many / N], doubts[many / N], doubt = {};
     for (size_t go = 0; go < count; go += N) {
       V totals[N], sums[N], squares[N];
       for (size_t r = 0; r < N; ++r) {
@@ -326,9 +352,19 @@ struct JacobianProduct {
         squares[r] = found.square;
       }
       const V total = sum_of_each(totals), sum = sum_of_each(sums);
-      const auto near = near_zero(total, sum, sum_of_each(squares));
-      store_raw<C, N>(halves + go, sum / (total == 0 ? fill<C, N>(1) : total) * C(0.5));
-      store_raw<C, N>(known + go, near ? fill<C, N>(1) : V{});
+      all[go / N] = total;
+      doubts[go / N] = near_zero(total, sum, sum_of_each(squares)) ? V{} : fill<C, N>(1);
+      doubt += doubts[go / N];
+      store_raw<C, N>(uppers + go, sum / (total == 0 ? fill<C, N>(1) : total) * C(0.5));
+    }
+    const bool known = sum_lanes<C, N>(doubt) == 0;
+    for (size_t go = 0; !known && go < count; go += N) {
+      store_raw<C, N>(lowers + go, V{});
+      if (sum_lanes<C, N>(doubts[go / N]) == 0) continue;
+      const V half = load_raw<C, N>(uppers + go);
+      const Place<V> place = careful(b, first + go, count - go, all[go / N], half, product);
+      store_raw<C, N>(uppers + go, doubts[go / N] == 0 ? half : place.upper);
+      store_raw<C, N>(lowers + go, doubts[go / N] == 0 ? V{} : place.lower);
     }
     Scale<C> scale(*numbers_of(b, first));
     for (size_t r = 0; r < count; ++r) {
@@ -336,10 +372,10 @@ struct JacobianProduct {
       const S* v = at<S>(b.y, first + r, b.y_row);
       S* out = at<S>(b.out, first + r, b.out_row);
       if (b.numbers_row != 0) scale = Scale<C>(*numbers_of(b, first + r));
-      if (known[r] != 0) {
-        product.template map<true, Few>(p, v, out, b.n, {halves[r], 0}, scale);
+      if (known) {
+        product.template map<true, Few>(p, v, out, b.n, {uppers[r], 0}, scale);
       } else {
-        careful(p, v, out, b.n, *numbers_of(b, first + r), product);
+        product.template map<false, Few>(p, v, out, b.n, {uppers[r], lowers[r]}, scale);
       }
     }
     return count;
