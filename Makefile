@@ -7,12 +7,13 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help checkup test lint format clean
+.PHONY: help checkup test lint format sanitize clean
 
 help:
 	@echo "make checkup   set up what is needed and take the tour"
 	@echo "make test      all checks: lint, formats, types, tests"
 	@echo "make lint      all checks but the tests"
+	@echo "make sanitize  the kernels' tests with address and undefined-behaviour sanitizers"
 	@echo "make format    rewrite Python and C++ in the project's format"
 	@echo "make clean     remove what make made"
 
@@ -27,6 +28,19 @@ lint: $(VENV)/.dev
 	$(BIN)/ruff format --check
 	$(BIN)/clang-format --dry-run -Werror engine/*
 	$(BIN)/mypy
+
+# A build of its own in an environment of its own, which borrows the packages of the first.
+SANITIZED := build/sanitized
+LIBRARY = $(shell $(CXX) -print-file-name=$(1))
+sanitize: $(VENV)/.dev
+	$(PYTHON) -m venv $(SANITIZED)
+	$(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))' > \
+	  $$($(SANITIZED)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/borrowed.pth
+	$(SANITIZED)/bin/python -m pip --disable-pip-version-check --quiet install --no-deps --no-build-isolation \
+	  --force-reinstall -C cmake.define.SOFTSCOPE_SANITIZE=address,undefined .
+	LD_PRELOAD="$(call LIBRARY,libasan.so) $(call LIBRARY,libubsan.so)" ASAN_OPTIONS=detect_leaks=0 \
+	  UBSAN_OPTIONS=halt_on_error=1 $(SANITIZED)/bin/python -m pytest -q -x -p no:cacheprovider \
+	  -k "not fork" tests/engine tests/fuzz
 
 format: $(VENV)/.dev
 	$(BIN)/ruff check --fix-only

@@ -1,6 +1,6 @@
 """How fast is J·v, the backward pass of softmax, over rows, against PyTorch's own and a copy?
 
-    .venv/bin/python bench/products.py [--quick]
+    .venv/bin/python bench/products.py [--quick] [--chart products.svg]
 
 Unit: ratios. "torch 1.5" means that PyTorch takes 1.5 times our time; "copy 2.0" that we take twice the time of copying
 one of the two arrays. All take turns in one run on the same float32 arrays, each with an output of its own that it
@@ -10,22 +10,16 @@ weights next to one-hot, where ours takes a second look and PyTorch's loses its 
 
 from __future__ import annotations
 
-import argparse
-import math
-import time
-from collections.abc import Callable
-
 import numpy as np
 import torch
+from harness import SHAPES, Contenders, Ratios, arguments, best, finish, shape_name
 
 from softscope import _kernels
 
-SHAPES = [(500_000, 8), (125_000, 32), (40_000, 100), (16_384, 256), (4096, 1024), (1024, 4096), (128, 32_768),
-          (32, 131_072), (4, 1_000_000), (1, 8_000_000)]  # fmt: skip
 KINDS = {"plain": (1.0, 0.0), "shifted": (1.0, 10.0), "sharp": (30.0, 0.0)}
 
 
-def contenders(p: np.ndarray, v: np.ndarray) -> dict[str, Callable[[], object]]:
+def contenders(p: np.ndarray, v: np.ndarray) -> Contenders:
     """Who computes it; ours is called as a backward pass calls it."""
     out = np.empty_like(p)
     weights, vectors, t_out = torch.from_numpy(p), torch.from_numpy(v), torch.empty(p.shape)
@@ -42,46 +36,25 @@ def contenders(p: np.ndarray, v: np.ndarray) -> dict[str, Callable[[], object]]:
     }
 
 
-def best(functions: dict[str, Callable[[], object]], turns: int) -> dict[str, float]:
-    """The shortest time of each, taking turns."""
-    times = dict.fromkeys(functions, math.inf)
-    for _ in range(turns):
-        for name, function in functions.items():
-            start = time.perf_counter()
-            function()
-            times[name] = min(times[name], time.perf_counter() - start)
-    return times
-
-
-def check(functions: dict[str, Callable[[], object]], v: np.ndarray) -> None:
+def check(functions: Contenders, v: np.ndarray) -> None:
     """Who is timed must be right: both agree, as far as PyTorch's digits go."""
     ours, torchs = (np.asarray(functions[name](), dtype=np.float64) for name in ("ours", "torch"))
     np.testing.assert_allclose(ours, torchs, rtol=1e-3, atol=1e-5 * float(np.abs(v).max()))
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="three shapes, few turns")
-    quick = parser.parse_args().quick
+    options = arguments(__doc__)
     rng = np.random.default_rng(0)
-    ratios: dict[tuple[str, str], list[float]] = {}
-    for shape in SHAPES[2:9:3] if quick else SHAPES:
+    ratios = Ratios("J·v, the way back through softmax: float32 rows")
+    for shape in SHAPES[2:9:3] if options.quick else SHAPES:
         for kind, (spread, shift) in KINDS.items():
             logits = spread * rng.standard_normal(shape, dtype=np.float32)
             p = torch.softmax(torch.from_numpy(logits), -1).numpy()
             v = rng.standard_normal(shape, dtype=np.float32) + np.float32(shift)
             who = contenders(p, v)
             check(who, v)
-            times = best(who, 3 if quick else 15)
-            line = f"{shape[0]:>7} × {shape[1]:<8} {kind:8}"
-            for name in ("torch", "copy"):
-                ratio = times["ours"] / times[name] if name == "copy" else times[name] / times["ours"]
-                ratios.setdefault((kind, name), []).append(ratio)
-                line += f"  {name} {ratio:6.2f}"
-            print(line)
-    print("\ngeometric means")
-    for (kind, name), values in ratios.items():
-        print(f"  {kind:8} {name:6} {math.exp(sum(map(math.log, values)) / len(values)):6.2f}")
+            ratios.add(kind, shape_name(shape), best(who, 3 if options.quick else 15))
+    finish(ratios, options.chart)
 
 
 if __name__ == "__main__":

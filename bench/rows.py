@@ -11,13 +11,10 @@ from __future__ import annotations
 
 import numpy as np
 import torch
-from harness import Contenders, Ratios, arguments, best, finish
+from harness import SHAPES, Contenders, Ratios, arguments, best, finish, shape_name
 from scipy import special
 
 import softscope as ss
-
-SHAPES = [(500_000, 8), (125_000, 32), (40_000, 100), (16_384, 256), (4096, 1024), (1024, 4096), (128, 32_768),
-          (32, 131_072), (4, 1_000_000), (1, 8_000_000)]  # fmt: skip
 
 
 def contenders(x: np.ndarray) -> dict[str, Contenders]:
@@ -66,7 +63,7 @@ def main() -> None:
         x = rng.standard_normal(shape).astype(np.float32)
         for task, who in contenders(x).items():
             check(who)
-            ratios.add(task, f"{shape[0]} × {shape[1]}", best(who, 3 if options.quick else 15))
+            ratios.add(task, shape_name(shape), best(who, 3 if options.quick else 15))
     finish(ratios, options.chart)
 
 

@@ -1,6 +1,6 @@
 """How fast are sparsemax and entmax over rows, against the entmax package, our own softmax and a copy?
 
-    .venv/bin/python bench/sparse.py [--quick]
+    .venv/bin/python bench/sparse.py [--quick] [--chart sparse.svg]
 
 Unit: ratios. "entmax 30" means that the entmax package takes 30 times our time; "copy 2.0" that we take twice the time
 of copying the array, "softmax 1.5" one and a half times that of our softmax. Forward only, float32, normal logits of
@@ -10,26 +10,20 @@ counts; the entmax package, which has no `out=`, takes fewer turns. What is time
 
 from __future__ import annotations
 
-import argparse
-import math
-import time
-from collections.abc import Callable
-
 import entmax
 import numpy as np
 import torch
+from harness import SHAPES, Contenders, Ratios, arguments, best, finish, shape_name
 
 import softscope as ss
 
-SHAPES = [(500_000, 8), (125_000, 32), (40_000, 100), (16_384, 256), (4096, 1024), (1024, 4096), (128, 32_768),
-          (32, 131_072), (4, 1_000_000), (1, 8_000_000)]  # fmt: skip
 SPREADS = (1.0, 4.0)
 
 
-def contenders(x: np.ndarray) -> dict[str, dict[str, Callable[[], object]]]:
+def contenders(x: np.ndarray) -> dict[str, Contenders]:
     """For each function, who computes it; ours is called as a user calls it."""
     t, out, t_out = torch.from_numpy(x), np.empty_like(x), torch.empty(x.shape)
-    beside: dict[str, Callable[[], object]] = {
+    beside: Contenders = {
         "softmax": lambda: ss.softmax(x, out=out),
         "copy": lambda: t_out.copy_(t),
     }
@@ -47,48 +41,24 @@ def contenders(x: np.ndarray) -> dict[str, dict[str, Callable[[], object]]]:
     }
 
 
-def best(functions: dict[str, Callable[[], object]], turns: int) -> dict[str, float]:
-    """The shortest time of each, taking turns."""
-    times = dict.fromkeys(functions, math.inf)
-    for turn in range(turns):
-        for name, function in functions.items():
-            if name == "entmax" and turn > 2:
-                continue  # it takes most of the time, and three turns flatter it little
-            start = time.perf_counter()
-            function()
-            times[name] = min(times[name], time.perf_counter() - start)
-    return times
-
-
-def check(functions: dict[str, Callable[[], object]]) -> None:
+def check(functions: Contenders) -> None:
     """Who is timed must be right: both agree."""
     ours = np.array(functions["ours"](), dtype=np.float64)
     np.testing.assert_allclose(ours, np.asarray(functions["entmax"](), dtype=np.float64), rtol=0, atol=1e-4)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="three shapes, few turns")
-    quick = parser.parse_args().quick
+    options = arguments(__doc__)
     rng = np.random.default_rng(0)
-    ratios: dict[tuple[str, str], list[float]] = {}
-    for shape in SHAPES[2:9:3] if quick else SHAPES:
+    ratios = Ratios("sparsemax and entmax 1.5: float32 rows", limits=("softmax", "copy"))
+    for shape in SHAPES[2:9:3] if options.quick else SHAPES:
         for spread in SPREADS:
             x = (spread * rng.standard_normal(shape)).astype(np.float32)
-            for function, who in contenders(x).items():
+            for task, who in contenders(x).items():
                 check(who)
-                times = best(who, 5 if quick else 15)
-                line = f"{shape[0]:>7} × {shape[1]:<8} spread {spread:g}  {function:11}"
-                for name, seconds in times.items():
-                    if name == "ours":
-                        continue
-                    ratio = seconds / times["ours"] if name == "entmax" else times["ours"] / seconds
-                    ratios.setdefault((function, name), []).append(ratio)
-                    line += f"  {name} {ratio:7.2f}"
-                print(line)
-    print("\ngeometric means")
-    for (function, name), values in ratios.items():
-        print(f"  {function:11} {name:8} {math.exp(sum(map(math.log, values)) / len(values)):7.2f}")
+                times = best(who, 5 if options.quick else 15, slow=("entmax",))
+                ratios.add(task, f"{shape_name(shape)}, σ {spread:g}", times)
+    finish(ratios, options.chart)
 
 
 if __name__ == "__main__":

@@ -1,21 +1,19 @@
 """How fast are softmax, log_softmax, logsumexp and cross_entropy of CPU tensors, forward and back, against PyTorch?
 
-    .venv/bin/python bench/tensors.py [--quick]
+    .venv/bin/python bench/tensors.py [--quick] [--chart tensors.svg]
 
-Unit: ratios. "forward 1.5" means that PyTorch takes 1.5 times our time. Both take turns in one run on the same tensor,
+Unit: ratios. "torch 1.5" means that PyTorch takes 1.5 times our time. Both take turns in one run on the same tensor,
 new results each time, and the best of several turns counts. "both" is forward and backward, with a gradient that is
 given. What is timed is checked first. The last lines are calls on ten numbers, where what counts is the way there.
 """
 
 from __future__ import annotations
 
-import argparse
-import math
-import time
 from collections.abc import Callable
 from typing import Any
 
 import torch
+from harness import Ratios, arguments, best, finish, shape_name
 from torch.nn import functional
 
 import softscope as ss
@@ -50,18 +48,6 @@ def both(function: Function, x: torch.Tensor) -> Callable[[], Any]:
     return run
 
 
-def ratio(ours: Callable[[], Any], theirs: Callable[[], Any], turns: int, calls: int = 1) -> float:
-    """Their best time over ours, taking turns."""
-    best = [math.inf, math.inf]
-    for _ in range(turns):
-        for i, function in enumerate((ours, theirs)):
-            start = time.perf_counter()
-            for _ in range(calls):
-                function()
-            best[i] = min(best[i], time.perf_counter() - start)
-    return best[1] / best[0]
-
-
 def check(ours: Callable[[], Any], theirs: Callable[[], Any]) -> None:
     """Who is timed must be right: both agree, but for the roundings of the one that makes more of them."""
     a, b = ours(), theirs()
@@ -70,36 +56,32 @@ def check(ours: Callable[[], Any], theirs: Callable[[], Any]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="three shapes, few turns")
-    quick = parser.parse_args().quick
+    options = arguments(__doc__)
     random = torch.Generator().manual_seed(0)
-    ratios: dict[tuple[str, str, str], list[float]] = {}
-    for count, n in SHAPES[1:6:2] if quick else SHAPES:
-        targets = torch.randint(0, n, (count,), generator=random)
+    ratios = Ratios("CPU tensors, forward and back")
+    for shape in SHAPES[1:6:2] if options.quick else SHAPES:
+        targets = torch.randint(0, shape[1], shape[:1], generator=random)
         for dtype in DTYPES:
-            x = torch.randn(count, n, generator=random).to(dtype)
-            kind = str(dtype).rpartition(".")[2]
+            x = torch.randn(shape, generator=random).to(dtype)
             for name, (ours, theirs) in pairs(targets).items():
-                line = f"{count:>7} × {n:<8} {kind:9} {name:14}"
                 for way in (forward, both):
-                    torch.manual_seed(0)  # the same gradient for both
-                    a = way(ours, x)
-                    torch.manual_seed(0)
-                    b = way(theirs, x)
-                    check(a, b)
-                    found = ratio(a, b, 3 if quick else 7)
-                    ratios.setdefault((kind, name, way.__name__), []).append(found)
-                    line += f"  {way.__name__} {found:6.2f}"
-                print(line, flush=True)
-    print("\ngeometric means")
-    for (kind, name, way), values in ratios.items():
-        print(f"  {kind:9} {name:14} {way:8} {math.exp(sum(map(math.log, values)) / len(values)):6.2f}")
-    print("\nten numbers")
+                    who = contenders(way, ours, theirs, x)
+                    check(who["ours"], who["torch"])
+                    task = f"{name} {str(dtype).rpartition('.')[2]} {way.__name__}"
+                    ratios.add(task, shape_name(shape), best(who, 3 if options.quick else 7))
     ten = torch.randn(10, generator=random)
     for name, (ours, theirs) in pairs(torch.tensor(3)).items():
-        found = [ratio(way(ours, ten), way(theirs, ten), 20, calls=200) for way in (forward, both)]
-        print(f"  {name:14}  forward {found[0]:6.2f}  both {found[1]:6.2f}")
+        for way in (forward, both):
+            ratios.add(f"{name} {way.__name__}", "10", best(contenders(way, ours, theirs, ten), 20, calls=200))
+    finish(ratios, options.chart)
+
+
+def contenders(way: Callable[..., Any], ours: Function, theirs: Function, x: torch.Tensor) -> dict[str, Any]:
+    """Both ways with the same gradient."""
+    torch.manual_seed(0)
+    mine = way(ours, x)
+    torch.manual_seed(0)
+    return {"ours": mine, "torch": way(theirs, x)}
 
 
 if __name__ == "__main__":
