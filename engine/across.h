@@ -67,6 +67,30 @@ SOFTSCOPE_INLINE void columns_max(Columns<S> in, Vec<Compute<S>, N> (&m)[K]) {
   }
 }
 
+// put(i, g, exp(of(entry i of group g, g))), two entries at a time: K vectors alone would wait for
+// each other.
+template <class S, int N, int K, class Of, class Put>
+SOFTSCOPE_INLINE void columns_exp(Columns<S> in, Of of, Put put) {
+  using C = Compute<S>;
+  const S* x = in.x;
+  size_t i = 0;
+  for (; i + 2 <= in.n; i += 2, x += 2 * in.step) {
+    Vec<C, N> e[2 * K];
+    for (int g = 0; g < K; ++g) {
+      e[g] = of(load<S, N>(x + g * N), g);
+      e[K + g] = of(load<S, N>(x + in.step + g * N), g);
+    }
+    exp_nonpositive<N, 2 * K>(e);
+    for (int g = 0; g < K; ++g) put(i, g, e[g]);
+    for (int g = 0; g < K; ++g) put(i + 1, g, e[K + g]);
+  }
+  if (i == in.n) return;
+  Vec<C, N> e[K];
+  for (int g = 0; g < K; ++g) e[g] = of(load<S, N>(x + g * N), g);
+  exp_nonpositive<N, K>(e);
+  for (int g = 0; g < K; ++g) put(i, g, e[g]);
+}
+
 // inverse: 1/T of each lane.
 template <class S, int N, int K>
 void columns_softmax(Columns<S> in, S* out, ptrdiff_t out_step, const Compute<S>* inverse) {

@@ -31,7 +31,7 @@ struct LogSoftmaxBackward {
   using C = Compute<S>;
   using V = Vec<C, N>;
   static constexpr bool kTwo = true;
-  static constexpr size_t kTile = N;  // shorter rows would leave lanes empty
+  static constexpr size_t kTile = kShort<C> + 1;
 
   struct Lanes {
     C inverse[kWidth<N>];
@@ -51,15 +51,17 @@ struct LogSoftmaxBackward {
 
   static void map(const S* y, const S* g, S* out, size_t n, double sum, double temperature) {
     const C total = static_cast<C>(sum), inverse = static_cast<C>(1.0 / temperature);
-    const auto one = [=](V logs, V beside) __attribute__((always_inline)) {
-      return (beside - exp_nonpositive<N>(logs) * total) * inverse;
+    const auto one = [=](V weights, V beside) __attribute__((always_inline)) {
+      return (beside - weights * total) * inverse;
     };
-    // Before `out`, which may be y or g, is written.
-    const V tail = one(load_last<S, N>(y, n, 0), load_last<S, N>(g, n, 0));
-    for (size_t i = 0; i + N <= n; i += N) {
-      store<S, N>(out + i, one(load<S, N>(y + i), load<S, N>(g + i)));
-    }
-    if (n % N != 0) store_last<S, N>(out, n, tail);
+    // Read before `out`, which may be y or g, is written.
+    const V last = load_last<S, N>(y, n, 0), beside = load_last<S, N>(g, n, 0);
+    each_exp<C, N>(
+        n, [&](size_t i) __attribute__((always_inline)) { return load<S, N>(y + i); },
+        [&](size_t i, V weights) __attribute__((always_inline)) {
+          store<S, N>(out + i, one(weights, load<S, N>(g + i)));
+        });
+    if (n % N != 0) store_last<S, N>(out, n, one(exp_nonpositive<N>(last), beside));
   }
 
   template <class A>  // S, or the type that computes in a transposed tile
@@ -75,13 +77,13 @@ struct LogSoftmaxBackward {
       inverses[k] = load_raw<C, N>(lanes.inverse + k * N);
     }
     from = g.x;
-    const A* logs = y.x;
-    for (size_t i = 0; i < g.n; ++i, from += g.step, logs += y.step, out += out_step) {
-      for (int k = 0; k < kGroups; ++k) {
-        const V weights = exp_nonpositive<N>(load<A, N>(logs + k * N));
-        store<A, N>(out + k * N, (load<A, N>(from + k * N) - weights * totals[k]) * inverses[k]);
-      }
-    }
+    columns_exp<A, N, kGroups>(
+        y, [](V logs, int) __attribute__((always_inline)) { return logs; },
+        [&](size_t i, int k, V weights) __attribute__((always_inline)) {
+          const ptrdiff_t at = static_cast<ptrdiff_t>(i);
+          const V beside = load<A, N>(from + at * g.step + k * N);
+          store<A, N>(out + at * out_step + k * N, (beside - weights * totals[k]) * inverses[k]);
+        });
   }
 };
 
@@ -91,7 +93,7 @@ struct ScaledWeights {
   using C = Compute<S>;
   using V = Vec<C, N>;
   static constexpr bool kTwo = false;
-  static constexpr size_t kTile = N;
+  static constexpr size_t kTile = kShort<C> + 1;
 
   struct Row {
     C maximum, inverse, scale, shift;
@@ -126,25 +128,31 @@ struct ScaledWeights {
   static void row(const S* x, const S*, S* out, size_t n, const double* numbers) {
     const Row row(numbers);
     const Shift<C> shift = {row.maximum, row.inverse};
-    const auto one = [=](V v) __attribute__((always_inline)) {
-      return exp_nonpositive<N>(distance<C, N>(v, shift)) * row.scale + row.shift;
-    };
-    const V tail = one(load_last<S, N>(x, n, 0));  // x may be where out is
-    for (size_t i = 0; i + N <= n; i += N) store<S, N>(out + i, one(load<S, N>(x + i)));
-    if (n % N != 0) store_last<S, N>(out, n, tail);
+    const V tail = load_last<S, N>(x, n, 0);  // x may be where out is
+    each_exp<C, N>(
+        n,
+        [&](size_t i)
+            __attribute__((always_inline)) { return distance<C, N>(load<S, N>(x + i), shift); },
+        [&](size_t i, V e)
+            __attribute__((always_inline)) { store<S, N>(out + i, e * row.scale + row.shift); });
+    if (n % N == 0) return;
+    const V e = exp_nonpositive<N>(distance<C, N>(tail, shift));
+    store_last<S, N>(out, n, e * row.scale + row.shift);
   }
 
   template <class A>
   static void columns(Columns<A> x, Columns<A>, A* out, ptrdiff_t out_step, const Lanes& lanes) {
-    const A* from = x.x;
-    for (size_t i = 0; i < x.n; ++i, from += x.step, out += out_step) {
-      for (int k = 0; k < kGroups; ++k) {
-        const V d = (load<A, N>(from + k * N) - load_raw<C, N>(lanes.maximum + k * N)) *
-                    load_raw<C, N>(lanes.inverse + k * N);
-        store<A, N>(out + k * N, exp_nonpositive<N>(d) * load_raw<C, N>(lanes.scale + k * N) +
-                                     load_raw<C, N>(lanes.shift + k * N));
-      }
-    }
+    columns_exp<A, N, kGroups>(
+        x,
+        [&](V v, int k) __attribute__((always_inline)) {
+          return (v - load_raw<C, N>(lanes.maximum + k * N)) *
+                 load_raw<C, N>(lanes.inverse + k * N);
+        },
+        [&](size_t i, int k, V e) __attribute__((always_inline)) {
+          A* to = out + static_cast<ptrdiff_t>(i) * out_step + k * N;
+          store<A, N>(
+              to, e * load_raw<C, N>(lanes.scale + k * N) + load_raw<C, N>(lanes.shift + k * N));
+        });
   }
 };
 

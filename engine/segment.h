@@ -157,6 +157,19 @@ SOFTSCOPE_INLINE void segment_divide(const Compute<S>* e, Vec<Compute<S>, N> tai
   if (n % N != 0) store_last<S, N>(out, n, by.divide(tail));
 }
 
+// put(i, exp(of(i))) for the whole vectors of n entries, several of them in step.
+template <class C, int N, class Of, class Put>
+SOFTSCOPE_INLINE void each_exp(size_t n, Of of, Put put) {
+  size_t i = 0;
+  for (; i + kSumBlock * N <= n; i += kSumBlock * N) {
+    Vec<C, N> v[kSumBlock];
+    for (size_t c = 0; c < kSumBlock; ++c) v[c] = of(i + c * N);
+    exp_nonpositive<N, kSumBlock>(v);
+    for (size_t c = 0; c < kSumBlock; ++c) put(i + c * N, v[c]);
+  }
+  for (; i + N <= n; i += N) put(i, exp_nonpositive<N>(of(i)));
+}
+
 // out = exp(d) / z without a place for exp(d): for rows that no cache holds, computing it twice
 // costs less than writing it and reading it back.
 template <class S, int N>
@@ -164,18 +177,14 @@ void segment_exp_divide(const S* x, S* out, size_t n, Shift<Compute<S>> shift, C
   using C = Compute<S>;
   const Divisor<C, N> by(z);
   const Vec<C, N> tail = load_last<S, N>(x, n, -kInfinity<C>);  // x may be where out is
-  size_t i = 0;
-  for (; i + kSumBlock * N <= n; i += kSumBlock * N) {
-    Vec<C, N> v[kSumBlock];
-    for (size_t c = 0; c < kSumBlock; ++c) v[c] = distance<C, N>(load<S, N>(x + i + c * N), shift);
-    exp_nonpositive<N, kSumBlock>(v);
-    for (size_t c = 0; c < kSumBlock; ++c) store<S, N>(out + i + c * N, by.divide(v[c]));
-  }
-  const auto one = [&](Vec<C, N> v) __attribute__((always_inline)) {
-    return by.divide(exp_nonpositive<N>(distance<C, N>(v, shift)));
-  };
-  for (; i + N <= n; i += N) store<S, N>(out + i, one(load<S, N>(x + i)));
-  if (i < n) store_last<S, N>(out, n, one(tail));
+  each_exp<C, N>(
+      n,
+      [&](size_t i)
+          __attribute__((always_inline)) { return distance<C, N>(load<S, N>(x + i), shift); },
+      [&](size_t i, Vec<C, N> e)
+          __attribute__((always_inline)) { store<S, N>(out + i, by.divide(e)); });
+  if (n % N == 0) return;
+  store_last<S, N>(out, n, by.divide(exp_nonpositive<N>(distance<C, N>(tail, shift))));
 }
 
 // out = (x − m)/T − log z, in float64: in float32 the subtraction and the division alone would use
