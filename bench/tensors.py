@@ -51,7 +51,7 @@ def both(function: Function, x: torch.Tensor) -> Callable[[], Any]:
 def check(ours: Callable[[], Any], theirs: Callable[[], Any]) -> None:
     """Who is timed must be right: both agree, but for the roundings of the one that makes more of them."""
     a, b = ours(), theirs()
-    close = {torch.float64: 1e-10, torch.float32: 1e-4, torch.bfloat16: 0.05}[a.dtype]
+    close = {torch.float64: 1e-10, torch.float32: 1e-3, torch.bfloat16: 0.05}[a.dtype]
     torch.testing.assert_close(a, b, rtol=close, atol=close * float(b.abs().max()))
 
 

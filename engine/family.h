@@ -8,8 +8,8 @@
 namespace softscope {
 namespace {
 
-// Up to this size a row of exponentials waits in the second-level cache for its division.
-constexpr size_t kWaitingBytes = size_t{1} << 18;
+// Up to this size a row of exponentials waits in a cache for its division.
+constexpr size_t kWaitingBytes = size_t{1} << 20;
 
 // c is 1 but for ties, where the subtraction is exact and nothing small is left to lose.
 SOFTSCOPE_INLINE double log_z(const State& s) { return ::log1p((s.c - 1) + s.r); }

@@ -13,6 +13,8 @@ namespace {
 constexpr size_t kChunk = size_t{1} << 15;    // entries that are worth handing to a thread
 constexpr size_t kLongRow = size_t{1} << 18;  // rows from here on are cut for several threads
 constexpr size_t kPart = size_t{1} << 16;     // entries of such a part
+constexpr size_t kFewRows = 16;               // but only where they are fewer than that: each costs
+                                              // several waits of all threads for each other
 constexpr size_t kTileRows = 64;              // rows side by side: several lines of each page
 
 struct Axis {
@@ -135,9 +137,9 @@ void run_long(const Kernels& kernels, Operation operation, const Rows& rows,
     if (operation != kSoftmax && !exact &&
         kernels.merged_too_coarse(states.data(), rows.n, temperature, operation == kState)) {
       // What float32's sums cannot give, the kernel for whole rows takes again in float64.
-      const Kernel whole = kernels.rows[operation == kState ? kState : kLogSoftmax][rows.type];
-      whole({from, from, to, &temperature, 1, rows.n, 0, 1, 0, 1, 0, rows.out_step, 0,
-             scratch(scratch_bytes(rows.type, rows.n))});
+      kernels.rows[operation][rows.type]({from, from, to, &temperature, 1, rows.n, 0, 1, 0, 1, 0,
+                                          rows.out_step, 0,
+                                          scratch(scratch_bytes(rows.type, rows.n))});
       continue;
     }
     const double c = states[1], m = states[2], r = states[3];
@@ -146,6 +148,11 @@ void run_long(const Kernels& kernels, Operation operation, const Rows& rows,
       continue;
     }
     double log_z[2] = {std::log(c) + std::log1p(r / c), 0};
+    if (operation == kLogSumExp) {
+      const double lse = std::isinf(m) ? m : m / temperature + log_z[0];
+      *reinterpret_cast<float*>(to) = static_cast<float>(lse);
+      continue;
+    }
     if (exact && operation == kLogSoftmax &&
         !kernels.exact_log_z(states.data(), temperature, log_z)) {
       sums(true, m);
@@ -201,18 +208,22 @@ void run(const Kernels& kernels, Operation operation, const Rows& rows, int thre
   size_t count = 1;
   for (const Axis& axis : axes) count *= axis.size;
   if (count == 0) return;
-  const bool contiguous = rows.x_step == 1 && (!gives_rows(operation) || rows.out_step == 1);
-  if (is_pair(operation) && contiguous && rows.y_step == 1 && rows.n >= kLongRow) {
-    run_long_pairs(kernels.pairs[operation - kJacobianProduct], rows, axes, threads);
-    return;
-  }
-  if (contiguous && rows.n >= kLongRow && operation == kEntmax) {
-    run_long_sparse(kernels, rows, threads);
-    return;
-  }
-  if (contiguous && rows.n >= kLongRow && operation != kLogSumExp && !is_pair(operation)) {
-    run_long(kernels, operation, rows, axes, threads);
-    return;
+  const bool contiguous =
+      rows.x_step == 1 && rows.y_step == 1 && (!gives_rows(operation) || rows.out_step == 1);
+  if (contiguous && rows.n >= kLongRow && count < kFewRows) {
+    if (is_pair(operation)) {
+      run_long_pairs(kernels.pairs[operation - kJacobianProduct], rows, axes, threads);
+      return;
+    }
+    if (operation == kEntmax) {
+      run_long_sparse(kernels, rows, threads);
+      return;
+    }
+    // A logsumexp of other types would have to be rounded to them here.
+    if (operation != kLogSumExp || rows.type == kFloat32) {
+      run_long(kernels, operation, rows, axes, threads);
+      return;
+    }
   }
   // Rows along another axis than the last: the axis whose rows are neighbours in memory.
   size_t inner = axes.empty() ? 0 : axes.size() - 1;
