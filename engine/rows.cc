@@ -16,6 +16,7 @@ constexpr size_t kPart = size_t{1} << 16;     // entries of such a part
 constexpr size_t kFewRows = 16;               // but only where they are fewer than that: each costs
                                               // several waits of all threads for each other
 constexpr size_t kTileRows = 64;              // rows side by side: several lines of each page
+constexpr size_t kLongRows = size_t{1} << 22;  // entries of such rows that are worth doing at once
 
 struct Axis {
   size_t size;
@@ -169,35 +170,44 @@ void run_long(const Kernels& kernels, Operation operation, const Rows& rows,
   }
 }
 
-// The same for pairs: sums first, and once they are merged, the map.
+// The same for pairs, several rows at a time: the fewer times threads wait for each other, the
+// better.
 void run_long_pairs(const LongPair& kernels, const Rows& rows, const std::vector<Axis>& axes,
                     int threads) {
   const size_t parts = (rows.n + kPart - 1) / kPart;
   const auto size = static_cast<ptrdiff_t>(kTypeSize[rows.type]);
-  std::vector<double> sums(parts * kPairSums);
   size_t count = 1;
   for (const Axis& axis : axes) count *= axis.size;
-  for (size_t row = 0; row < count; ++row) {
-    ptrdiff_t x = 0, y = 0, out = 0, numbers = 0;
-    size_t index = row;
-    for (size_t i = axes.size(); i-- > 0;) {
-      const auto at = static_cast<ptrdiff_t>(index % axes[i].size);
-      index /= axes[i].size;
-      x += at * axes[i].x;
-      y += at * axes[i].y;
-      out += at * axes[i].out;
-      numbers += at * axes[i].numbers;
-    }
-    const auto part = [&](size_t i) {
-      const auto begin = static_cast<ptrdiff_t>(i * kPart);
-      return PairPart{rows.x + (x + begin) * size, rows.y + (y + begin) * size,
-                      rows.out + (out + begin) * size, std::min(kPart, rows.n - i * kPart),
-                      rows.numbers + numbers};
+  const size_t many = std::min(count, std::max<size_t>(1, kLongRows / rows.n));
+  std::vector<double> sums(many * parts * kPairSums);
+
+  for (size_t first = 0; first < count; first += many) {
+    const size_t tasks = std::min(many, count - first) * parts;
+    const auto part = [&](size_t task) {
+      size_t index = first + task / parts;
+      const size_t begin = task % parts * kPart;
+      const auto start = static_cast<ptrdiff_t>(begin);
+      ptrdiff_t x = start, y = start, out = start, numbers = 0;
+      for (size_t i = axes.size(); i-- > 0;) {
+        const auto at = static_cast<ptrdiff_t>(index % axes[i].size);
+        index /= axes[i].size;
+        x += at * axes[i].x;
+        y += at * axes[i].y;
+        out += at * axes[i].out;
+        numbers += at * axes[i].numbers;
+      }
+      return PairPart{rows.x + x * size, rows.y + y * size, rows.out + out * size,
+                      std::min(kPart, rows.n - begin), rows.numbers + numbers};
     };
-    parallel_for(parts, threads,
-                 [&](size_t i) { kernels.sums[rows.type](part(i), &sums[i * kPairSums]); });
-    for (size_t i = 1; i < parts; ++i) kernels.merge(sums.data(), &sums[i * kPairSums]);
-    parallel_for(parts, threads, [&](size_t i) { kernels.map[rows.type](part(i), sums.data()); });
+    const auto sums_of = [&](size_t task) { return sums.data() + task * kPairSums; };
+    parallel_for(tasks, threads,
+                 [&](size_t task) { kernels.sums[rows.type](part(task), sums_of(task)); });
+    for (size_t task = 0; task < tasks; ++task) {
+      if (task % parts != 0) kernels.merge(sums_of(task - task % parts), sums_of(task));
+    }
+    parallel_for(tasks, threads, [&](size_t task) {
+      kernels.map[rows.type](part(task), sums_of(task - task % parts));
+    });
   }
 }
 
