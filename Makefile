@@ -37,7 +37,7 @@ sanitize: $(VENV)/.dev
 	$(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))' > \
 	  $$($(SANITIZED)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/borrowed.pth
 	$(SANITIZED)/bin/python -m pip --disable-pip-version-check --quiet install --no-deps --no-build-isolation \
-	  --force-reinstall -C cmake.define.SOFTSCOPE_SANITIZE=address,undefined .
+	  --force-reinstall -C build-dir=build/sanitized-tree -C cmake.define.SOFTSCOPE_SANITIZE=address,undefined .
 	LD_PRELOAD="$(call LIBRARY,libasan.so) $(call LIBRARY,libubsan.so)" ASAN_OPTIONS=detect_leaks=0 \
 	  UBSAN_OPTIONS=halt_on_error=1 $(SANITIZED)/bin/python -m pytest -q -x -p no:cacheprovider \
 	  -k "not fork" tests/engine tests/fuzz
