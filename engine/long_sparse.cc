@@ -63,26 +63,20 @@ void run_row(const Kernels& kernels, Type type, SparsePart row, int threads) {
 
 void run_long_sparse(const Kernels& kernels, const Rows& rows, int threads) {
   const auto size = static_cast<ptrdiff_t>(kTypeSize[rows.type]);
-  size_t count = 1;
-  for (const size_t n : rows.lead) count *= n;
+  const std::vector<Axis> axes = axes_of(rows);
+  const size_t count = count_of(axes);
   for (size_t row = 0; row < count; ++row) {
-    Rows one = {rows.type,     {}, rows.n, rows.x,       {}, 1, rows.y, {}, 1, rows.out,
-                rows.out_size, {}, 1,      rows.numbers, {}};
-    size_t index = row;
-    for (size_t i = rows.lead.size(); i-- > 0;) {
-      const auto at = static_cast<ptrdiff_t>(index % rows.lead[i]);
-      index /= rows.lead[i];
-      one.x += at * rows.x_strides[i] * size;
-      one.out += at * rows.out_strides[i] * size;
-      one.numbers += at * rows.numbers_strides[i];
-    }
-    one.y = one.x;
-    const double temperature = one.numbers[0], alpha = one.numbers[1];
-    if (alpha == 1) {
-      run(kernels, kSoftmax, one, threads);
+    const Offsets at = offsets_of(axes, row);
+    const char* x = rows.x + at.x * size;
+    char* out = rows.out + at.out * size;
+    const double* numbers = rows.numbers + at.numbers;
+    if (numbers[1] == 1) {
+      run(kernels, kSoftmax,
+          {rows.type, {}, rows.n, x, {}, 1, x, {}, 1, out, rows.out_size, {}, 1, numbers, {}},
+          threads);
     } else {
       run_row(kernels, rows.type,
-              {one.x, one.out, rows.n, temperature, alpha, nullptr, nullptr, 0, 0, 0}, threads);
+              {x, out, rows.n, numbers[0], numbers[1], nullptr, nullptr, 0, 0, 0}, threads);
     }
   }
 }

@@ -87,5 +87,11 @@ struct Scale {
   }
 };
 
+// What a sum of float64 carries beside itself is NaN once the sum is infinite.
+template <class V>
+SOFTSCOPE_INLINE V or_endless(V sum, V plain) {
+  return sum == sum ? sum : plain;
+}
+
 }  // namespace
 }  // namespace softscope

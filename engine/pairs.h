@@ -1,12 +1,14 @@
 // Numbers as unevaluated sums high + low: some 100 bits, for what float64 alone would round away.
 //
 // None of this survives -ffast-math. Fused multiply-adds, which the compiler may make of a·b + c,
-// do no harm: no step relies on a product being rounded.
+// do no harm: no step relies on a product being rounded. Where a step relies on one being fused, it
+// says so: what the compiler does by itself depends on its flags.
 #pragma once
 
 #include <cmath>
 
 #include "exp.h"
+#include "log.h"
 
 namespace softscope {
 namespace {
@@ -52,7 +54,7 @@ SOFTSCOPE_INLINE V upper_half(V v) {
 template <class V>
 SOFTSCOPE_INLINE V remainder(V x, V q, V t) {
   if constexpr (kFusedMultiplyAdd) {
-    return x - q * t;  // the compiler fuses this, as everywhere
+    return fused(-q, t, x);
   } else {
     const V product = q * t;
     const V q_upper = upper_half(q), t_upper = upper_half(t);
@@ -80,7 +82,7 @@ SOFTSCOPE_INLINE Pair<double> product(Pair<double> a, Pair<double> b) {
   const double high = a.high * b.high;
   double lost;
   if constexpr (kFusedMultiplyAdd) {
-    lost = __builtin_fma(a.high, b.high, -high);  // written out: it would be fused to high − high
+    lost = fused(a.high, b.high, -high);
   } else {
     lost = -remainder(high, a.high, b.high);
   }
@@ -112,34 +114,22 @@ inline Pair<double> exp_exactly(Pair<double> d) {
 template <int N>
 SOFTSCOPE_INLINE Pair<Vec<double, N>> log1p_pair(Pair<Vec<double, N>> r) {
   using V = Vec<double, N>;
-  using Bits = Vec<uint64_t, N>;
+  using Split = LogSplit<N>;
   Pair<V> z = two_sum(fill<double, N>(1), r.high);
   z.low += r.low;
-  constexpr uint64_t kHalfRoot = 0x3fe6a09e667f3bcd;  // √½
-  const Bits exponent = ((Bits)z.high - kHalfRoot) >> 52;
-  const V f = (V)((Bits)z.high - (exponent << 52));
-  const V scale = (V)((1023 - exponent) << 52);
-  const V k = (V)(exponent | 0x4330000000000000u) - 0x1p52;
-  const V above = k == 0.0 ? r.high : f - 1.0;
-  const V below = k == 0.0 ? r.low : z.low * scale;
+  const Split split(z.high);
+  const V scale = (V)((1023 - split.exponent) << 52);
+  const V above = split.k == 0.0 ? r.high : split.f - 1.0;
+  const V below = split.k == 0.0 ? r.low : z.low * scale;
   // s = (f − 1)/(f + 1), as a pair.
   const V by = 2.0 + above, by_lost = above - (by - 2.0);
   const V s = above / by;
   const V s_lost = (remainder(above, s, by) + (below - s * (by_lost + below))) / by;
   const V s2 = s * s;
-  V q = s2 * (2.0 / 21.0) + 2.0 / 19.0;
-  q = q * s2 + 2.0 / 17.0;
-  q = q * s2 + 2.0 / 15.0;
-  q = q * s2 + 2.0 / 13.0;
-  q = q * s2 + 2.0 / 11.0;
-  q = q * s2 + 2.0 / 9.0;
-  q = q * s2 + 2.0 / 7.0;
-  q = q * s2 + 2.0 / 5.0;
-  q = q * s2 + 2.0 / 3.0;
-  constexpr double kLn2Upper = 0x1.62e42fefa38p-1, kLn2Lower = 0x1.ef35793c7673p-45;
-  const Pair<V> whole = two_sum(k * kLn2Upper, 2.0 * s);
-  const Pair<V> log =
-      quick_sum(whole.high, whole.low + (2.0 * s_lost + (q * s2 * s + k * kLn2Lower)));
+  const Pair<V> whole = two_sum(split.k * Split::kLn2Upper, 2.0 * s);
+  const Pair<V> log = quick_sum(
+      whole.high,
+      whole.low + (2.0 * s_lost + (atanh_tail(s2) * s2 * s + split.k * Split::kLn2Lower)));
   return {r.high == r.high ? log.high : r.high, log.low};
 }
 

@@ -8,22 +8,7 @@
 #include "threads.h"
 
 namespace softscope {
-namespace {
 
-constexpr size_t kChunk = size_t{1} << 15;    // entries that are worth handing to a thread
-constexpr size_t kLongRow = size_t{1} << 18;  // rows from here on are cut for several threads
-constexpr size_t kPart = size_t{1} << 16;     // entries of such a part
-constexpr size_t kFewRows = 16;               // but only where they are fewer than that: each costs
-                                              // several waits of all threads for each other
-constexpr size_t kTileRows = 64;              // rows side by side: several lines of each page
-constexpr size_t kLongRows = size_t{1} << 22;  // entries of such rows that are worth doing at once
-
-struct Axis {
-  size_t size;
-  ptrdiff_t x, y, out, numbers;
-};
-
-// The lead axes without those of size 1, neighbours joined where one stride walks both.
 std::vector<Axis> axes_of(const Rows& rows) {
   std::vector<Axis> axes;
   for (size_t i = 0; i < rows.lead.size(); ++i) {
@@ -41,6 +26,31 @@ std::vector<Axis> axes_of(const Rows& rows) {
   return axes;
 }
 
+size_t count_of(const std::vector<Axis>& axes) {
+  size_t count = 1;
+  for (const Axis& axis : axes) count *= axis.size;
+  return count;
+}
+
+Offsets offsets_of(const std::vector<Axis>& axes, size_t index) {
+  Offsets at;
+  for (size_t i = axes.size(); i-- > 0;) {
+    at.walk(axes[i], index % axes[i].size);
+    index /= axes[i].size;
+  }
+  return at;
+}
+
+namespace {
+
+constexpr size_t kChunk = size_t{1} << 15;    // entries that are worth handing to a thread
+constexpr size_t kLongRow = size_t{1} << 18;  // rows from here on are cut for several threads
+constexpr size_t kPart = size_t{1} << 16;     // entries of such a part
+constexpr size_t kFewRows = 16;               // but only where they are fewer than that: each costs
+                                              // several waits of all threads for each other
+constexpr size_t kTileRows = 64;              // rows side by side: several lines of each page
+constexpr size_t kLongRows = size_t{1} << 22;  // entries of such rows that are worth doing at once
+
 // Scratch of the thread's own, kept from call to call.
 void* scratch(size_t bytes) {
   thread_local std::unique_ptr<char[]> memory;
@@ -55,32 +65,22 @@ void* scratch(size_t bytes) {
 void run_blocks(Kernel kernel, const Rows& rows, const std::vector<Axis>& axes, size_t inner,
                 int threads) {
   const Axis along = axes.empty() ? Axis{1, 0, 0, 0, 0} : axes[inner];
-  size_t outer = 1;
-  for (size_t i = 0; i < axes.size(); ++i) outer *= i == inner ? 1 : axes[i].size;
+  std::vector<Axis> others = axes;
+  if (!axes.empty()) others.erase(others.begin() + static_cast<ptrdiff_t>(inner));
+  const size_t outer = count_of(others);
   size_t per_chunk = std::max<size_t>(1, kChunk / std::max<size_t>(rows.n, 1));
   per_chunk = std::min(along.size, (per_chunk + kTileRows - 1) / kTileRows * kTileRows);
   if (rows.n > kChunk / 4 && rows.x_step == 1) per_chunk = 1;
   const size_t chunks = (along.size + per_chunk - 1) / per_chunk;
-  const size_t size = kTypeSize[rows.type];
+  const auto size = static_cast<ptrdiff_t>(kTypeSize[rows.type]);
   const size_t need = scratch_bytes(rows.type, rows.n);
 
   parallel_for(outer * chunks, threads, [&](size_t task) {
-    size_t index = task / chunks;
     const size_t first = task % chunks * per_chunk;
-    const auto start = static_cast<ptrdiff_t>(first);
-    ptrdiff_t x = start * along.x, y = start * along.y, out = start * along.out;
-    ptrdiff_t numbers = start * along.numbers;
-    for (size_t i = axes.size(); i-- > 0;) {
-      if (i == inner) continue;
-      const auto at = static_cast<ptrdiff_t>(index % axes[i].size);
-      index /= axes[i].size;
-      x += at * axes[i].x;
-      y += at * axes[i].y;
-      out += at * axes[i].out;
-      numbers += at * axes[i].numbers;
-    }
-    kernel({rows.x + x * static_cast<ptrdiff_t>(size), rows.y + y * static_cast<ptrdiff_t>(size),
-            rows.out + out * static_cast<ptrdiff_t>(rows.out_size), rows.numbers + numbers,
+    Offsets at = offsets_of(others, task / chunks);
+    at.walk(along, first);
+    kernel({rows.x + at.x * size, rows.y + at.y * size,
+            rows.out + at.out * static_cast<ptrdiff_t>(rows.out_size), rows.numbers + at.numbers,
             std::min(per_chunk, along.size - first), rows.n, along.x, rows.x_step, along.y,
             rows.y_step, along.out, rows.out_step, along.numbers, scratch(need)});
   });
@@ -94,21 +94,12 @@ void run_long(const Kernels& kernels, Operation operation, const Rows& rows,
   constexpr size_t kNumbers = kPartNumbers;
   const bool exact = rows.type == kFloat64;
   std::vector<double> states(parts * kNumbers);
-  size_t count = 1;
-  for (const Axis& axis : axes) count *= axis.size;
+  const size_t count = count_of(axes);
   for (size_t row = 0; row < count; ++row) {
-    ptrdiff_t x = 0, out = 0, t = 0;
-    size_t index = row;
-    for (size_t i = axes.size(); i-- > 0;) {
-      const auto at = static_cast<ptrdiff_t>(index % axes[i].size);
-      index /= axes[i].size;
-      x += at * axes[i].x;
-      out += at * axes[i].out;
-      t += at * axes[i].numbers;
-    }
-    const char* from = rows.x + x * static_cast<ptrdiff_t>(size);
-    char* to = rows.out + out * static_cast<ptrdiff_t>(rows.out_size);
-    const double temperature = rows.numbers[t];
+    const Offsets at = offsets_of(axes, row);
+    const char* from = rows.x + at.x * static_cast<ptrdiff_t>(size);
+    char* to = rows.out + at.out * static_cast<ptrdiff_t>(rows.out_size);
+    const double temperature = rows.numbers[at.numbers];
     const auto part = [&](size_t i) {
       const size_t begin = i * kPart;
       return Part{from + begin * size,
@@ -176,28 +167,18 @@ void run_long_pairs(const LongPair& kernels, const Rows& rows, const std::vector
                     int threads) {
   const size_t parts = (rows.n + kPart - 1) / kPart;
   const auto size = static_cast<ptrdiff_t>(kTypeSize[rows.type]);
-  size_t count = 1;
-  for (const Axis& axis : axes) count *= axis.size;
+  const size_t count = count_of(axes);
   const size_t many = std::min(count, std::max<size_t>(1, kLongRows / rows.n));
   std::vector<double> sums(many * parts * kPairSums);
 
   for (size_t first = 0; first < count; first += many) {
     const size_t tasks = std::min(many, count - first) * parts;
     const auto part = [&](size_t task) {
-      size_t index = first + task / parts;
       const size_t begin = task % parts * kPart;
-      const auto start = static_cast<ptrdiff_t>(begin);
-      ptrdiff_t x = start, y = start, out = start, numbers = 0;
-      for (size_t i = axes.size(); i-- > 0;) {
-        const auto at = static_cast<ptrdiff_t>(index % axes[i].size);
-        index /= axes[i].size;
-        x += at * axes[i].x;
-        y += at * axes[i].y;
-        out += at * axes[i].out;
-        numbers += at * axes[i].numbers;
-      }
-      return PairPart{rows.x + x * size, rows.y + y * size, rows.out + out * size,
-                      std::min(kPart, rows.n - begin), rows.numbers + numbers};
+      Offsets at = offsets_of(axes, first + task / parts);
+      at.walk({rows.n, 1, 1, 1, 0}, begin);
+      return PairPart{rows.x + at.x * size, rows.y + at.y * size, rows.out + at.out * size,
+                      std::min(kPart, rows.n - begin), rows.numbers + at.numbers};
     };
     const auto sums_of = [&](size_t task) { return sums.data() + task * kPairSums; };
     parallel_for(tasks, threads,
@@ -215,8 +196,7 @@ void run_long_pairs(const LongPair& kernels, const Rows& rows, const std::vector
 
 void run(const Kernels& kernels, Operation operation, const Rows& rows, int threads) {
   const std::vector<Axis> axes = axes_of(rows);
-  size_t count = 1;
-  for (const Axis& axis : axes) count *= axis.size;
+  const size_t count = count_of(axes);
   if (count == 0) return;
   const bool contiguous =
       rows.x_step == 1 && rows.y_step == 1 && (!gives_rows(operation) || rows.out_step == 1);

@@ -111,6 +111,22 @@ SOFTSCOPE_INLINE Vec<float, N> narrowed(Vec<double, N> v) {
   return __builtin_convertvector(v, Vec<float, N>);
 }
 
+// a·b + c with one rounding, of float64 numbers or vectors of them. Only where kFusedMultiplyAdd:
+// elsewhere it would be a slow call of a library.
+template <class V>
+SOFTSCOPE_INLINE V fused(V a, V b, V c) {
+  if constexpr (__is_same(V, double)) {
+    return __builtin_fma(a, b, c);
+  } else {
+#if defined(__FMA__) && !defined(__clang__)
+    if constexpr (__is_same(V, Vec<double, 4>)) return __builtin_ia32_vfmaddpd256(a, b, c);
+    if constexpr (__is_same(V, Vec<double, 2>)) return __builtin_ia32_vfmaddpd(a, b, c);
+#endif
+    for (size_t i = 0; i < sizeof(V) / sizeof(double); ++i) c[i] = __builtin_fma(a[i], b[i], c[i]);
+    return c;
+  }
+}
+
 template <class T, int N>
 SOFTSCOPE_INLINE T max_lane(Vec<T, N> v) {
   if constexpr (N > 2) {
