@@ -8,6 +8,7 @@
 // Else, and always in the child of a fork, which has none of its parent's threads, a pool of ours.
 #include "threads.h"
 
+#include <dirent.h>
 #include <dlfcn.h>
 #include <link.h>
 #include <pthread.h>
@@ -109,10 +110,24 @@ Parallel gnu_openmp() {
   return search.parallel;
 }
 
+// Whether this process had threads and has one left: the child of a fork whose parent had not
+// imported us, so that no handler of ours ran. Where threads merely ended, a pool does as well.
+bool lost_its_threads() {
+  const auto* single = static_cast<const char*>(dlsym(RTLD_DEFAULT, "__libc_single_threaded"));
+  if (single == nullptr || *single != 0) return false;
+  DIR* tasks = opendir("/proc/self/task");
+  if (tasks == nullptr) return false;
+  int count = 0;
+  while (const dirent* entry = readdir(tasks)) count += entry->d_name[0] != '.';
+  closedir(tasks);
+  return count == 1;
+}
+
 }  // namespace
 
 void prepare_for_forks() {
   pool = new Pool;
+  forked = lost_its_threads();
   pthread_atfork(nullptr, nullptr, [] {
     pool = new Pool;
     forked = true;

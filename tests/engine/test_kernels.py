@@ -267,6 +267,33 @@ def test_a_child_computes_after_a_fork(first, threads, tmp_path):
     assert done.returncode == 0
 
 
+LATE = """
+import os, sys
+import torch; torch.softmax(torch.ones(1000, 1000), -1)
+child = os.fork()
+if child == 0:
+    import numpy as np
+    from softscope import _engine
+    x = np.zeros((500, 1000), np.float32)
+    out = np.empty_like(x)
+    _engine.softmax(x, out, np.ones(500), False, 2)
+    os._exit(0 if (out == np.float32(0.001)).all() else 3)
+_, status = os.waitpid(child, 0)
+sys.exit(os.waitstatus_to_exitcode(status))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks are Unix's")
+def test_a_child_that_imports_the_engine_after_the_fork_computes(tmp_path):
+    import subprocess
+
+    script = tmp_path / "late.py"
+    script.write_text(LATE)
+    environment = {**os.environ, "OMP_NUM_THREADS": "2", "PYTHONWARNINGS": "ignore"}
+    done = subprocess.run([sys.executable, script], timeout=60, check=False, env=environment)
+    assert done.returncode == 0
+
+
 def test_what_would_crash_is_refused():
     x = np.zeros((2, 3), np.float32)
     t = np.ones(2)
