@@ -3,6 +3,6 @@
 
 namespace softscope {
 
-const Kernels baseline_kernels = all_kernels<4, 2>("baseline");
+const Kernels baseline_kernels = all_kernels<4, 2>("baseline", &baseline_attention);
 
 }  // namespace softscope

@@ -3,6 +3,8 @@
 
 #include <cstddef>
 
+#include "attention.h"
+
 namespace softscope {
 
 enum Type { kFloat16, kBFloat16, kFloat32, kFloat64, kTypes };
@@ -92,6 +94,13 @@ struct LongPair {
 
 using Kernel = void (*)(const Block&);
 
+// In units of their own, for they take as long to compile as all the others.
+struct AttentionKernels {
+  void (*attend[kTypes])(const Attention&, const AttentionRows&);
+  void (*attend_back[kTypes])(const AttentionBack&, const AttentionRows&);
+  void (*add_up[kTypes])(const void* sums, size_t parts, size_t stride, size_t n, void* out);
+};
+
 struct Kernels {
   const char* isa;
 
@@ -117,6 +126,8 @@ struct Kernels {
   void (*part_weights[kTypes])(const SparsePart&);
 
   LongPair pairs[kOperations - kJacobianProduct];
+
+  const AttentionKernels* attention;
 };
 
 // Room for one peak of each block of entries: no block is smaller than 8.
@@ -129,8 +140,10 @@ constexpr size_t scratch_bytes(Type type, size_t n) {
 }
 
 extern const Kernels baseline_kernels;  // what every processor of this architecture runs
+extern const AttentionKernels baseline_attention;
 #ifdef SOFTSCOPE_AVX2
 extern const Kernels avx2_kernels;
+extern const AttentionKernels avx2_attention;
 #endif
 
 }  // namespace softscope

@@ -2,11 +2,13 @@
 // the interpreter, calls the kernels. Friendlier checks are the public functions' business.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <cstdlib>
 
+#include "attention_tasks.h"
 #include "dispatch.h"
 #include "rows.h"
 #include "threads.h"
@@ -173,6 +175,182 @@ void define_at(nb::module_& m, const char* name, Operation operation) {
                           int threads) { run_at(operation, x, out, count, n, type, t, threads); });
 }
 
+using Indices = nb::ndarray<const int64_t, nb::ndim<1>, nb::device::cpu>;
+using Vector = nb::ndarray<const double, nb::ndim<1>, nb::device::cpu>;
+using Vectors = nb::ndarray<const double, nb::device::cpu>;
+
+// Arrays of (…, heads, n, width): all with the same axes before the heads.
+template <class Arrays>
+std::vector<ptrdiff_t> before_heads(const Arrays& x) {
+  std::vector<ptrdiff_t> strides;
+  for (size_t i = 0; i + 3 < x.ndim(); ++i) strides.push_back(x.stride(i));
+  return strides;
+}
+
+template <class Arrays>
+bool has(const Arrays& x, const Input& q, size_t heads, size_t n, size_t width) {
+  const size_t lead = q.ndim() - 3;
+  if (x.ndim() != q.ndim() || x.shape(lead) != heads || x.shape(lead + 1) != n ||
+      x.shape(lead + 2) != width) {
+    return false;
+  }
+  for (size_t i = 0; i < lead; ++i) {
+    if (x.shape(i) != q.shape(i)) return false;
+  }
+  return true;
+}
+
+template <class Arrays>
+bool dense(const Arrays& x) {
+  return x.shape(x.ndim() - 1) <= 1 || x.stride(x.ndim() - 1) == 1;
+}
+
+softscope::MaskType mask_type(const Input& mask, bool brain) {
+  if (mask.dtype() == nb::dtype<uint8_t>()) return softscope::kMaskBool;
+  return static_cast<softscope::MaskType>(type_of(mask.dtype(), brain));
+}
+
+// How queries see keys: scale and sink of each head, the position of each query, the window.
+struct Sight {
+  const Vector& scale;
+  const std::optional<Vector>& sink;
+  const Indices& positions;
+  int64_t left, right;
+  double softcap;
+  const std::optional<Input>& mask;
+  bool brain_mask;
+};
+
+softscope::Attentions attentions(const Input& q, const Input& k, const std::optional<Input>& v,
+                                 const Sight& sight, bool brain) {
+  const bool deep = q.ndim() >= 3 && k.ndim() == q.ndim();
+  if (!deep) throw nb::value_error("q and k must have the same axes.");
+  const size_t lead = q.ndim() - 3;
+  const size_t heads = q.shape(lead), n = q.shape(lead + 1), d = q.shape(lead + 2);
+  const size_t kv_heads = k.shape(lead), m = k.shape(lead + 1);
+  softscope::Attentions all;
+  softscope::Attention& one = all.one;
+  const bool fits =
+      kv_heads != 0 && heads % kv_heads == 0 && has(k, q, kv_heads, m, d) && dense(q) && dense(k) &&
+      k.dtype() == q.dtype() && sight.scale.shape(0) == heads && sight.positions.shape(0) == n &&
+      (!sight.sink || sight.sink->shape(0) == heads) &&
+      (!sight.mask || has(*sight.mask, q, heads, n, m)) &&
+      (!v || (has(*v, q, kv_heads, m, v->shape(lead + 2)) && dense(*v) && v->dtype() == q.dtype()));
+  if (!fits) throw nb::value_error("the shapes or dtypes of the arrays do not fit.");
+  all.type = type_of(q.dtype(), brain);
+  all.kv_heads = kv_heads;
+  all.k_head = k.stride(lead);
+  all.v_head = v ? v->stride(lead) : 0;
+  for (size_t i = 0; i < lead; ++i) all.batch.push_back(q.shape(i));
+  all.q = before_heads(q);
+  all.k = before_heads(k);
+  if (v) all.v = before_heads(*v);
+  if (sight.mask) all.mask = before_heads(*sight.mask);
+  one = {};
+  one.heads = heads / kv_heads;
+  one.n = n;
+  one.m = m;
+  one.d = d;
+  one.dv = v ? v->shape(lead + 2) : 0;
+  one.q = q.data();
+  one.k = k.data();
+  one.v = v ? v->data() : nullptr;
+  one.q_head = q.stride(lead);
+  one.q_row = q.stride(lead + 1);
+  one.k_row = k.stride(lead + 1);
+  one.v_row = v ? v->stride(lead + 1) : 0;
+  one.scale = sight.scale.data();
+  one.sink = sight.sink ? sight.sink->data() : nullptr;
+  one.positions = sight.positions.data();
+  one.left = sight.left;
+  one.right = sight.right;
+  one.softcap = sight.softcap;
+  one.mask_type = softscope::kNoMask;
+  if (sight.mask) {
+    one.mask_type = mask_type(*sight.mask, sight.brain_mask);
+    one.mask = sight.mask->data();
+    one.mask_head = sight.mask->stride(lead);
+    one.mask_row = sight.mask->stride(lead + 1);
+    one.mask_key = sight.mask->stride(lead + 2);
+  }
+  return all;
+}
+
+void attention(const Input& q, const Input& k, const std::optional<Input>& v,
+               const std::optional<Output>& out, const std::optional<Output>& state,
+               const Vector& scale, const std::optional<Vector>& sink, const Indices& positions,
+               int64_t left, int64_t right, double softcap, const std::optional<Input>& mask,
+               bool brain_mask, bool brain, bool statistics, int threads) {
+  softscope::Attentions all =
+      attentions(q, k, v, {scale, sink, positions, left, right, softcap, mask, brain_mask}, brain);
+  softscope::Attention& one = all.one;
+  const size_t lead = q.ndim() - 3, heads = q.shape(lead);
+  constexpr size_t numbers = softscope::kAttentionNumbers;
+  if (v.has_value() != out.has_value() || (!out && !state) ||
+      (out && !(has(*out, q, heads, one.n, one.dv) && dense(*out) && out->dtype() == q.dtype())) ||
+      (state && !(has(*state, q, heads, one.n, numbers) && dense(*state) &&
+                  state->dtype() == nb::dtype<double>()))) {
+    throw nb::value_error("the shapes or dtypes of the results do not fit.");
+  }
+  if (out) {
+    all.out = before_heads(*out);
+    one.out = out->data();
+    one.out_head = out->stride(lead);
+    one.out_row = out->stride(lead + 1);
+  }
+  if (state) {
+    all.state = before_heads(*state);
+    one.state = static_cast<double*>(state->data());
+    one.state_head = state->stride(lead);
+    one.state_row = state->stride(lead + 1);
+  }
+  one.statistics = state.has_value() && statistics;
+  const nb::gil_scoped_release released;
+  softscope::attend(kernels(), all, threads);
+}
+
+void attention_backward(const Input& q, const Input& k, const Input& v, const Input& out,
+                        const Vectors& state, const Input& grad, const Output& dq, const Output& dk,
+                        const Output& dv, const nb::ndarray<double, nb::c_contig>& dscale,
+                        const Vector& scale, const std::optional<Vector>& sink,
+                        const Indices& positions, int64_t left, int64_t right, double softcap,
+                        const std::optional<Input>& mask, bool brain_mask, bool brain,
+                        int threads) {
+  softscope::Attentions all =
+      attentions(q, k, v, {scale, sink, positions, left, right, softcap, mask, brain_mask}, brain);
+  softscope::Attention& one = all.one;
+  const size_t lead = q.ndim() - 3, heads = q.shape(lead), kv_heads = all.kv_heads;
+  const auto whole = [&](const Output& x, size_t h, size_t n, size_t width) {
+    size_t step = 1;
+    bool contiguous = has(x, q, h, n, width) && x.dtype() == q.dtype();
+    for (size_t i = x.ndim(); contiguous && i-- > 0;) {
+      contiguous = x.shape(i) == 1 || x.stride(i) == static_cast<int64_t>(step);
+      step *= x.shape(i);
+    }
+    return contiguous;
+  };
+  if (!(has(out, q, heads, one.n, one.dv) && dense(out) && out.dtype() == q.dtype() &&
+        has(grad, q, heads, one.n, one.dv) && dense(grad) && grad.dtype() == q.dtype() &&
+        has(state, q, heads, one.n, softscope::kAttentionNumbers) && dense(state) &&
+        whole(dq, heads, one.n, one.d) && whole(dk, kv_heads, one.m, one.d) &&
+        whole(dv, kv_heads, one.m, one.dv) && dscale.size() * one.d == dq.size())) {
+    throw nb::value_error("the shapes or dtypes of the gradients do not fit.");
+  }
+  all.out = before_heads(out);
+  one.out = const_cast<void*>(out.data());  // only read on the way back
+  one.out_head = out.stride(lead);
+  one.out_row = out.stride(lead + 1);
+  all.state = before_heads(state);
+  one.state = const_cast<double*>(state.data());
+  one.state_head = state.stride(lead);
+  one.state_row = state.stride(lead + 1);
+  const softscope::Gradients gradients = {
+      grad.data(), grad.stride(lead), grad.stride(lead + 1), before_heads(grad), dq.data(),
+      dk.data(),   dv.data(),         dscale.data()};
+  const nb::gil_scoped_release released;
+  softscope::attend_back(kernels(), all, gradients, threads);
+}
+
 }  // namespace
 
 NB_MODULE(_engine, m) {
@@ -201,4 +379,16 @@ NB_MODULE(_engine, m) {
   define(m, "jacobian_product", softscope::kJacobianProduct);
   define(m, "log_softmax_backward", softscope::kLogSoftmaxBackward);
   define(m, "scaled_weights", softscope::kScaledWeights);
+
+  const auto given = [](const char* name) { return nb::arg(name).noconvert(); };
+  const auto optional = [](const char* name) { return nb::arg(name).noconvert().none(); };
+  m.def("attention", attention, given("q"), given("k"), optional("v"), optional("out"),
+        optional("state"), given("scale"), optional("sink"), given("positions"), nb::arg("left"),
+        nb::arg("right"), nb::arg("softcap"), optional("mask"), nb::arg("brain_mask"),
+        nb::arg("brain"), nb::arg("statistics"), nb::arg("threads"));
+  m.def("attention_backward", attention_backward, given("q"), given("k"), given("v"), given("out"),
+        given("state"), given("grad"), given("dq"), given("dk"), given("dv"), given("dscale"),
+        given("scale"), optional("sink"), given("positions"), nb::arg("left"), nb::arg("right"),
+        nb::arg("softcap"), optional("mask"), nb::arg("brain_mask"), nb::arg("brain"),
+        nb::arg("threads"));
 }

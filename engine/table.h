@@ -22,7 +22,7 @@ namespace {
 
 // With F lanes of float32 and D of float64. Rows in the order of Operation.
 template <int F, int D>
-constexpr Kernels all_kernels(const char* isa) {
+constexpr Kernels all_kernels(const char* isa, const AttentionKernels* attention) {
   return {isa,
           {
               SOFTSCOPE_ALL_TYPES(map_block, Softmax, F, D),
@@ -54,7 +54,8 @@ constexpr Kernels all_kernels(const char* isa) {
                                    (part_log_softmax_backward<double, D>), F, D)},
               {SOFTSCOPE_ALL_PARTS(part_nothing, (part_nothing<double, D>), F, D), merge_totals,
                SOFTSCOPE_ALL_PARTS(part_scaled_weights, (part_scaled_weights<double, D>), F, D)},
-          }};
+          },
+          attention};
 }
 
 }  // namespace

@@ -86,7 +86,7 @@ def attention_partition(
         q, k, None, scale=scale, causal=causal, query_start=query_start, window=window, mask=mask,
         softcap=softcap, sink=sink, alpha=alpha, rows=rows,
     )  # fmt: skip
-    return _statistics(call, giver(q))
+    return _statistics(call, giver(q), _room(call.q).of_rows(call, None))
 
 
 def additive_attention(
@@ -144,16 +144,15 @@ def _room(q: Array) -> Any:
 
 def _attend(call: Call, give: Any, return_partition: bool, additive: Any = None) -> Any:
     statistics = flag(return_partition, "return_partition")
-    output = _room(call.q).output(call, additive)
-    output = give(output[0] if call.single else output)
-    return (output, _statistics(call, give, additive)) if statistics else output
+    output, found = _room(call.q).attend(call, additive, statistics)
+    output = give(_head(output, call))
+    return (output, _statistics(call, give, found)) if statistics else output
 
 
-def _statistics(call: Call, give: Any, additive: Any = None) -> Partition | Support:
-    room = _room(call.q)
+def _statistics(call: Call, give: Any, found: Any) -> Partition | Support:
     if call.alpha != 1.0:
-        return Support(**{name: give(_head(value, call)) for name, value in room.support(call, additive).items()})
-    state, highest = room.partition(call, additive)
+        return Support(**{name: give(_head(value, call)) for name, value in found.items()})
+    state, highest = found
     return Partition(type(state)(*(_head(part, call) for part in state)), _head(highest, call), 1.0, give)
 
 

@@ -17,25 +17,76 @@ _LOWEST = {"float16": -65504.0, "bfloat16": -3.3895313892515355e38, "float32": -
            "float64": -1.7976931348623157e308}  # fmt: skip
 
 
+_TILE = 1 << 22  # logits that are written down at a time, where that is done
+
+
 @dataclasses.dataclass(frozen=True)
 class Call:
-    """One call of attention: heads matched, rows chosen, masks joined.
+    """One call of attention: arguments checked, rows chosen, nothing copied yet.
 
-    q (…, heads, rows, d), k (…, heads, m, d), v (…, heads, m, dv) or None; scale a number or (heads, 1, 1);
-    visible (…, rows, m) boolean or None; bias, additive, or None; sink a number, (heads, 1) or None.
+    q (…, heads, rows, d), k (…, kv_heads, m, d), v (…, kv_heads, m, dv) or None; scale a number or (heads, 1, 1);
+    positions (rows,): a query sees keys from position − left to position + right, None unlimited; mask boolean or
+    additive, with the chosen rows, or None; sink a number, (heads, 1) or None.
     """
 
     q: Array
     k: Array
     v: Array | None
     scale: Any
-    visible: Array | None
-    bias: Array | None
+    positions: Array
+    left: int | None
+    right: int | None
+    mask: Array | None
     softcap: float | None
     sink: Any
     alpha: float
     single: bool  # one head was given without its axis
     rows: Array | None
+
+    @property
+    def batch(self) -> tuple[int, ...]:
+        """The axes before the heads."""
+        arrays = (self.q, self.k) if self.v is None else (self.q, self.k, self.v)
+        return np.broadcast_shapes(*(tuple(x.shape[:-3]) for x in arrays))
+
+    def spread(self) -> Call:
+        """The same with a key head for each query head, for operations that know no groups."""
+        heads = self.q.shape[-3]
+        v = None if self.v is None else _spread_heads(self.v, heads)
+        return dataclasses.replace(self, k=_spread_heads(self.k, heads), v=v)
+
+    def some(self, rows: slice) -> Call:
+        """The same for some of its rows."""
+        mask = self.mask
+        if mask is not None and mask.ndim >= 2 and mask.shape[-2] != 1:
+            mask = mask[..., rows, :]
+        return dataclasses.replace(self, q=self.q[..., rows, :], positions=self.positions[rows], mask=mask)
+
+    def tiles(self) -> list[slice]:
+        """Its rows in slices that are small enough to write their logits down."""
+        rows, m = self.q.shape[-2], self.k.shape[-2]
+        others = math.prod(self.batch) * self.q.shape[-3] * m
+        many = max(1, _TILE // max(1, others))
+        return [slice(first, first + many) for first in range(0, rows, many)] or [slice(0, 0)]
+
+    def in_window(self) -> Array | None:
+        """Which keys (rows, m) the window shows, or None for all."""
+        if self.left is None and self.right is None:
+            return None
+        return offsets_allow(_arange(self.k.shape[-2], self.q) - self.positions[:, None], self.left, self.right)
+
+    def visible_and_bias(self) -> tuple[Array | None, Array | None]:
+        """Which keys window and mask show, None for all, and what the mask adds, None for nothing."""
+        window = self.in_window()
+        if self.mask is None:
+            return window, None
+        shown, bias = self.mask, None
+        kind = dtype_name(self.mask)
+        if kind != "bool":
+            hidden = self.mask <= _LOWEST[kind] / 2
+            xp = namespace(self.mask)
+            shown, bias = ~hidden, xp.where(hidden, xp.zeros_like(self.mask), self.mask)
+        return (shown if window is None else window & shown), bias
 
 
 def prepare(
@@ -56,41 +107,53 @@ def prepare(
 ) -> Call:
     """Check every argument of an attention function and bring it into the form of `Call`."""
     given = {"q": q, "k": k} if v is None else {"q": q, "k": k, "v": v}
-    arrays = _alike({name: floating(value, name) for name, value in given.items()})
+    arrays = _alike(_autocast({name: floating(value, name) for name, value in given.items()}))
     q = arrays["q"]
     single = q.ndim == 2
     arrays = {name: array[None] if single else array for name, array in arrays.items()}
     q, k, v = arrays["q"], arrays["k"], arrays.get("v")
     _check_shapes(q, k, v, same_width)
     heads, n, m = q.shape[-3], q.shape[-2], k.shape[-2]
-    k = _spread_heads(k, heads)
-    v = None if v is None else _spread_heads(v, heads)
     a = alpha_number(alpha)
     if sink is not None and a != 1.0:
         raise ValueError(
             f"sink goes with softmax only, but alpha = {a} came with a sink; set one of them to its default"
         )
     chosen = None if rows is None else _rows(rows, q, n)
-    positions = _arange(n, q) if chosen is None else chosen
-    offset = _arange(m, q) - (positions[:, None] + whole_number(query_start, "query_start"))
-    visible = offsets_allow(offset, flag(causal, "causal"), _window(window))
-    batch = np.broadcast_shapes(tuple(q.shape[:-3]), tuple(k.shape[:-3]))
-    shown, bias = _mask(mask, q, (*batch, heads, n, m), chosen)
-    if shown is not None:
-        visible = shown if visible is None else visible & shown
-    return Call(
+    positions = (_arange(n, q) if chosen is None else chosen) + whole_number(query_start, "query_start")
+    left, right = _window(window)
+    if flag(causal, "causal"):
+        right = 0 if right is None else min(right, 0)
+    call = Call(
         q=q if chosen is None else q[..., chosen, :],
         k=k,
         v=v,
         scale=_scale(scale, q, heads),
-        visible=visible,
-        bias=bias,
+        positions=positions,
+        left=left,
+        right=right,
+        mask=None,
         softcap=_softcap(softcap),
         sink=_sink(sink, q, heads),
         alpha=a,
         single=single,
         rows=chosen,
     )
+    return dataclasses.replace(call, mask=_mask(mask, q, (*call.batch, heads, n, m), chosen))
+
+
+def _autocast(arrays: dict[str, Array]) -> dict[str, Array]:
+    """Tensors in the dtype that torch.autocast asks for, as it does for PyTorch's own attention; float64 stays."""
+    q = arrays["q"]
+    if not is_tensor(q):
+        return arrays
+    torch = namespace(q)
+    if not torch.is_autocast_enabled(q.device.type):
+        return arrays
+    dtype = torch.get_autocast_dtype(q.device.type)
+    return {
+        name: x.to(dtype) if is_tensor(x) and dtype_name(x) != "float64" else x for name, x in arrays.items()
+    }
 
 
 def _alike(arrays: dict[str, Array]) -> dict[str, Array]:
@@ -177,10 +240,10 @@ def _window(window: Any) -> tuple[int | None, int | None]:
     return (None if left is None else int(left), None if right is None else int(right))
 
 
-def _mask(mask: Any, q: Array, shape: tuple[int, ...], chosen: Array | None) -> tuple[Array | None, Array | None]:
-    """What a mask shows (boolean) and what it adds; an additive mask does both."""
+def _mask(mask: Any, q: Array, shape: tuple[int, ...], chosen: Array | None) -> Array | None:
+    """The mask, checked, with the chosen rows of it."""
     if mask is None:
-        return None, None
+        return None
     array = beside(mask, q, "mask")
     kind = dtype_name(array)
     if kind != "bool" and kind not in _LOWEST:
@@ -197,10 +260,7 @@ def _mask(mask: Any, q: Array, shape: tuple[int, ...], chosen: Array | None) -> 
         )
     if chosen is not None and array.ndim >= 2 and array.shape[-2] != 1:
         array = array[..., chosen, :]
-    if kind == "bool":
-        return array, None
-    hidden = array <= _LOWEST[kind] / 2
-    return ~hidden, namespace(q).where(hidden, namespace(q).zeros_like(array), array)
+    return array
 
 
 def _scale(scale: Any, q: Array, heads: int) -> Any:

@@ -13,14 +13,11 @@ from softscope._reference.entmax import entmax, threshold
 from softscope._reference.rows import Array, softmax
 
 
-def offsets_allow(offset: Any, causal: bool, window: tuple[int | None, int | None]) -> Any:
-    """Which keys a query may see, from offset = j − position; None if all. Works on arrays and tensors alike.
+def offsets_allow(offset: Any, left: int | None, right: int | None) -> Any:
+    """Which keys a query may see, from offset = j − position: −left ≤ offset ≤ right, None unlimited.
 
-    causal: j ≤ position. window (left, right): −left ≤ j − position ≤ right.
+    Causal attention is right = 0. Works on arrays and tensors alike; None if all keys are seen.
     """
-    left, right = window
-    if causal:
-        right = 0 if right is None else min(right, 0)
     if left is not None and right is not None:
         return (offset >= -left) & (offset <= right)
     if left is not None:

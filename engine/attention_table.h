@@ -1,0 +1,38 @@
+// The table of attention's kernels, for one instruction set.
+#pragma once
+
+#include "attend.h"
+#include "attend_back.h"
+#include "kernels.h"
+
+namespace softscope {
+namespace {
+
+// What is asked for: the output, the statistics, or both.
+template <class S, int N>
+void attend(const Attention& a, const AttentionRows& rows) {
+  if (a.out == nullptr) {
+    Attend<S, N, false, true>(a, rows).run();
+  } else if (!a.statistics) {
+    Attend<S, N, true, false>(a, rows).run();
+  } else {
+    Attend<S, N, true, true>(a, rows).run();
+  }
+}
+
+template <class S, int N>
+void attend_back(const AttentionBack& b, const AttentionRows& rows) {
+  AttendBack<S, N>(b, rows).run();
+}
+
+// With F lanes of float32 and D of float64.
+template <int F, int D>
+constexpr AttentionKernels all_attention() {
+  return {
+      {attend<Half, F>, attend<Brain, F>, attend<float, F>, attend<double, D>},
+      {attend_back<Half, F>, attend_back<Brain, F>, attend_back<float, F>, attend_back<double, D>},
+      {add_up<Half, F>, add_up<Brain, F>, add_up<float, F>, add_up<double, D>}};
+}
+
+}  // namespace
+}  // namespace softscope

@@ -1,0 +1,158 @@
+#include "attention_tasks.h"
+
+#include <algorithm>
+#include <memory>
+
+#include "threads.h"
+
+namespace softscope {
+namespace {
+
+// Query rows of a task. Each packs the keys for itself, so the more the better, while there are
+// enough tasks to share; multiples of the six rows that kernels take at a time.
+size_t rows_of_a_task(size_t rows, size_t problems) {
+  constexpr size_t kMost = 768, kLeast = 96, kTasks = 16;
+  const size_t wanted = (kTasks + problems - 1) / problems;
+  const size_t even = (rows / wanted + 5) / 6 * 6;
+  return std::clamp(even, kLeast, kMost);
+}
+
+void* scratch(size_t bytes) {
+  thread_local std::unique_ptr<char[]> memory;
+  thread_local size_t size = 0;
+  if (size < bytes) {
+    memory.reset(new char[bytes + 64]);
+    size = bytes;
+  }
+  const auto address = reinterpret_cast<uintptr_t>(memory.get());
+  return memory.get() + (64 - address % 64) % 64;
+}
+
+const char* moved(const void* p, ptrdiff_t entries, size_t size) {
+  return p == nullptr ? nullptr
+                      : static_cast<const char*>(p) + entries * static_cast<ptrdiff_t>(size);
+}
+
+// The problem of one key head of one batch entry.
+Attention problem(const Attentions& all, size_t index) {
+  const size_t size = kTypeSize[all.type];
+  const size_t kv_head = index % all.kv_heads;
+  index /= all.kv_heads;
+  const auto key_head = static_cast<ptrdiff_t>(kv_head);
+  const size_t head = kv_head * all.one.heads;  // the first that reads it
+  const auto first = static_cast<ptrdiff_t>(head);
+  ptrdiff_t q = first * all.one.q_head, k = key_head * all.k_head, v = key_head * all.v_head;
+  ptrdiff_t out = first * all.one.out_head, mask = first * all.one.mask_head;
+  ptrdiff_t state = first * all.one.state_head;
+  for (size_t i = all.batch.size(); i-- > 0;) {
+    const auto at = static_cast<ptrdiff_t>(index % all.batch[i]);
+    index /= all.batch[i];
+    q += at * all.q[i];
+    k += at * all.k[i];
+    if (all.one.v != nullptr) v += at * all.v[i];
+    if (all.one.out != nullptr) out += at * all.out[i];
+    if (all.one.mask != nullptr) mask += at * all.mask[i];
+    if (all.one.state != nullptr) state += at * all.state[i];
+  }
+  Attention a = all.one;
+  a.q = moved(a.q, q, size);
+  a.k = moved(a.k, k, size);
+  a.v = moved(a.v, v, size);
+  a.out = const_cast<char*>(moved(a.out, out, size));
+  a.mask = moved(a.mask, mask, kMaskSize[a.mask_type]);
+  if (a.state != nullptr) a.state += state;
+  a.scale += head;
+  if (a.sink != nullptr) a.sink += head;
+  return a;
+}
+
+}  // namespace
+
+void attend(const Kernels& kernels, const Attentions& all, int threads) {
+  size_t problems = all.kv_heads;
+  for (const size_t n : all.batch) problems *= n;
+  const size_t rows = all.one.heads * all.one.n;
+  if (problems == 0 || rows == 0) return;
+  const size_t many = rows_of_a_task(rows, problems);
+  const size_t chunks = (rows + many - 1) / many;
+  parallel_for(problems * chunks, threads, [&](size_t task) {
+    // Later rows of causal attention see more: these first, so that none is left for the end.
+    const size_t chunk = chunks - 1 - task / problems;
+    const Attention a = problem(all, task % problems);
+    const size_t first = chunk * many, count = std::min(many, rows - first);
+    kernels.attention->attend[all.type](a, {first, count, scratch(attention_scratch(a, count))});
+  });
+}
+
+// Each task adds up dk and dv over its rows for itself. Where there are fewer key heads than
+// threads may want, their rows are cut, too, and what the parts have found is added up in the end.
+void attend_back(const Kernels& kernels, const Attentions& all, const Gradients& gradients,
+                 int threads) {
+  constexpr size_t kTasks = 8, kLeast = 96;
+  size_t problems = all.kv_heads;
+  for (const size_t n : all.batch) problems *= n;
+  const Attention& one = all.one;
+  const size_t rows = one.heads * one.n, size = kTypeSize[all.type];
+  if (problems == 0 || rows == 0) return;
+  const size_t parts = std::clamp<size_t>(kTasks / problems, 1, (rows + kLeast - 1) / kLeast);
+  const size_t many = (rows + parts - 1) / parts;
+  const size_t wide = sum_width(one.d) + sum_width(one.dv);
+  const size_t sums_bytes = one.m * wide * std::max<size_t>(size, 4);
+
+  const auto store = [&](size_t index, const char* const* sums) {
+    const size_t width = std::max<size_t>(size, 4);
+    const size_t wide_k = sum_width(one.d), wide_v = sum_width(one.dv);
+    const auto distance = parts == 1 ? size_t{0} : static_cast<size_t>(sums[1] - sums[0]);
+    for (size_t j = 0; j < one.m; ++j) {
+      kernels.attention->add_up[all.type](
+          sums[0] + j * wide_k * width, parts, distance / width, one.d,
+          static_cast<char*>(gradients.dk) + (index * one.m + j) * one.d * size);
+      kernels.attention->add_up[all.type](
+          sums[0] + (one.m * wide_k + j * wide_v) * width, parts, distance / width, one.dv,
+          static_cast<char*>(gradients.dv) + (index * one.m + j) * one.dv * size);
+    }
+  };
+  std::unique_ptr<char[]> shared;
+  if (parts > 1) shared.reset(new char[problems * parts * sums_bytes]);
+
+  parallel_for(problems * parts, threads, [&](size_t task) {
+    const size_t part = parts - 1 - task / problems, index = task % problems;
+    const size_t first = part * many, count = first < rows ? std::min(many, rows - first) : 0;
+    AttentionBack b = {};
+    b.forward = problem(all, index);
+    const size_t scratch_bytes = attention_back_scratch(b.forward, count);
+    char* memory = static_cast<char*>(scratch(scratch_bytes + (parts == 1 ? sums_bytes : 0) + 64));
+    char* sums = parts == 1 ? memory + (scratch_bytes + 63) / 64 * 64
+                            : shared.get() + (index * parts + part) * sums_bytes;
+    std::fill_n(sums, sums_bytes, char{0});
+    b.dk_sum = sums;
+    b.dv_sum = sums + one.m * sum_width(one.d) * std::max<size_t>(size, 4);
+    const size_t head = index % all.kv_heads * one.heads;
+    ptrdiff_t grad = static_cast<ptrdiff_t>(head) * gradients.grad_head;
+    size_t entry = index / all.kv_heads;
+    for (size_t i = all.batch.size(); i-- > 0;) {
+      grad += static_cast<ptrdiff_t>(entry % all.batch[i]) * gradients.grad_batch[i];
+      entry /= all.batch[i];
+    }
+    b.grad = moved(gradients.grad, grad, size);
+    b.grad_head = gradients.grad_head;
+    b.grad_row = gradients.grad_row;
+    b.dq = static_cast<char*>(gradients.dq) + index * rows * one.d * size;
+    b.dq_head = static_cast<ptrdiff_t>(one.n * one.d);
+    b.dq_row = static_cast<ptrdiff_t>(one.d);
+    b.dscale = gradients.dscale + index * rows;
+    if (count > 0) kernels.attention->attend_back[all.type](b, {first, count, memory});
+    if (parts == 1) {
+      const char* only[] = {sums};
+      store(index, only);
+    }
+  });
+  if (parts == 1) return;
+  parallel_for(problems, threads, [&](size_t index) {
+    const char* first = shared.get() + index * parts * sums_bytes;
+    const char* two[] = {first, first + sums_bytes};
+    store(index, two);
+  });
+}
+
+}  // namespace softscope
