@@ -15,3 +15,8 @@ FOOTNOTE = (
 FOOTNOTE_QUOTED_VERBATIM = True
 
 EQUATION_1 = "softmax(QKᵀ/√d_k)V"
+
+# Section 3.2.1: similar at small d_k, additive better at larger d_k than dot product without scaling; not the paper's
+# own experiment but a reference.
+SAYS_ADDITIVE_WINS_AT_LARGE_D = True
+ADDITIVE_SOURCE = "Britz et al. 2017, arXiv 1703.03906"
