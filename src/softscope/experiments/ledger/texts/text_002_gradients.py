@@ -37,7 +37,8 @@ def _s2_49() -> Outcome:
         "median": grads.local_slopes(medians),
     }
     names = {"mean": t("平均值", "mean"), "median": t("中位数", "median")}
-    largest = max(means)
+    smallest, largest = min(means), max(means)
+    whole = grads.local_slopes({d: means[d].mean for d in (smallest, largest)})[0]
     norms = np.sort(grads.row_norms(largest, _WIDTH, False).ravel())
     top = float(norms[-len(norms) // 10 :].sum() / norms.sum())
     return Outcome.of(
@@ -47,9 +48,9 @@ def _s2_49() -> Outcome:
             f"‖∂L/∂q‖ of a row: mean {by(means, '.2f')}; median {by(medians, '.2g')} ({grads.MATRICES} matrices of 10 rows)",
         ),
         because=t(
-            f"平均值不降，中位数先慢后快地降（相邻两个 d 之间的幂次 {row(powers['median'], '.1f')}）："
+            f"平均值像 d^{whole:+.2f}，并不下降；中位数先慢后快地降（相邻两个 d 之间的幂次 {row(powers['median'], '.1f')}）："
             f"d = {largest} 时最大的 10% 行占去全部的 {100 * top:.0f}%",
-            f"the mean does not fall, and the median falls ever faster (powers between neighbours "
+            f"the mean goes like d^{whole:+.2f} and does not fall; the median falls ever faster (powers between neighbours "
             f"{row(powers['median'], '.1f')}): at d = {largest} the largest 10% of the rows hold {100 * top:.0f}% of it all",
         ),
     )
@@ -93,16 +94,21 @@ def _s2_58() -> Outcome:
     medians = {d: _median(d, True) for d in grads.DIMENSIONS}
     plain = {d: _median(d, False) for d in grads.DIMENSIONS}
     traces = {d: drawn.scaled(d).trace for d in grads.DIMENSIONS}
+    # q and k with four times the standard deviation: every score is 16 times as large, and √d the same.
+    grown = drawn.sharpness(64, 16.0 / math.sqrt(64)).trace
     return Outcome.of(
         {t(f"中位数，d = {d}", f"median, d = {d}"): 0.5 < x / medians[16] < 2.0 for d, x in medians.items()}
-        | {f"Σs(1−s), d = {d}": x.above(0.7) for d, x in traces.items()},
+        | {f"Σs(1−s), d = {d}": x.above(0.7) for d, x in traces.items()}
+        | {t("Σs(1−s)，q、k 的标准差为 4", "Σs(1−s), q and k with standard deviation 4"): grown.above(0.7)},
         measured=t(
-            f"‖∂L/∂q‖ 的中位数：缩放 {by(medians, '.2f')}；不缩放 {by(plain, '.2g')}",
-            f"median ‖∂L/∂q‖: scaled {by(medians, '.2f')}; unscaled {by(plain, '.2g')}",
+            f"‖∂L/∂q‖ 的中位数：缩放 {by(medians, '.2f')}；不缩放 {by(plain, '.2g')}；Σs(1−s)，q、k 的标准差为 4 时 {grown:.3f}",
+            f"median ‖∂L/∂q‖: scaled {by(medians, '.2f')}; unscaled {by(plain, '.2g')}; Σs(1−s) with standard deviation 4 "
+            f"of q and k {grown:.3f}",
         ),
         because=t(
-            f"q、k 的分量方差为 1 时，Σs(1−s) 在每个 d 都是 {traces[64].mean:.2f} 左右，典型的行总有梯度",
+            f"q、k 的分量方差为 1 时，Σs(1−s) 在每个 d 都是 {traces[64].mean:.2f} 左右，典型的行总有梯度；q、k 增长了，它又变小",
             f"with components of variance 1, Σs(1−s) is about {traces[64].mean:.2f} at every d, and a typical row "
-            f"always gets a gradient",
+            f"always gets a gradient; where q and k have grown, it shrinks again",
         ),
+        only_if=t("q 和 k 的分量保持方差 1 左右", "the components of q and k keep a variance of about 1"),
     )

@@ -1,0 +1,160 @@
+"""Text 003, chapter 4.3: large differences make softmax one-hot, and the listing that shows it."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+import softscope as ss
+from softscope.experiments.ledger import Outcome, claim, near, t
+from softscope.experiments.ledger.texts import chapter_code as code
+from softscope.experiments.ledger.texts.figures import row
+
+# The five cases, by the chapter's names.
+_CASES = {
+    "Uniform": [1.0, 1.0, 1.0],
+    "Slight": [1.0, 2.0, 3.0],
+    "Moderate": [1.0, 5.0, 10.0],
+    "Huge": [1.0, 50.0, 100.0],
+    "Extreme": [1.0, 500.0, 1000.0],
+}
+_SHOWN = ("Uniform", "Moderate", "Extreme")  # the ones of its output listing
+
+
+@claim(
+    "S3-17",
+    says=t("输入差异很大时，softmax 趋近 one-hot", "where inputs differ greatly, softmax is nearly one-hot"),
+    where="4.3, L127/L138",
+    experiment="extremes",
+)
+def _s3_17() -> Outcome:
+    trials = {"[1, 500, 1000]": [1.0, 500.0, 1000.0], "[1000, 1, 1]": [1000.0, 1.0, 1.0], "[1000, 1000, 1]": [1000.0, 1000.0, 1.0]}
+    peaks = {name: float(ss.partition(np.array(x)).peak) for name, x in trials.items()}
+    # The bound: all others together get at most (n − 1)·e^−gap, where gap is the lead over the runner-up.
+    gap = math.log(2 / 0.001)
+    return Outcome.of(
+        {name: x > 0.999 for name, x in peaks.items()},
+        measured=", ".join(f"{name}: {x:g}" for name, x in peaks.items()),
+        because=t(
+            f"只有第一名领先第二名的差起作用：3 个数时领先 {gap:.1f} 就给出 0.999；并列第一则平分",
+            f"only the lead over the runner-up counts: among 3 numbers a lead of {gap:.1f} gives 0.999; equals share",
+        ),
+        only_if=t("最大的一项领先第二名很多", "the largest is far ahead of the second largest"),
+    )
+
+
+@claim(
+    "S3-18",
+    says=t("softmax([1000, 1, 1]) ≈ [1, 0, 0]", "softmax([1000, 1, 1]) ≈ [1, 0, 0]"),
+    where="4.3, L129/L140",
+    experiment="extremes",
+)
+def _s3_18() -> Outcome:
+    x = np.array([1000.0, 1.0, 1.0])
+    p = ss.softmax(x)
+    digits = float(-ss.log_softmax(x)[1]) / math.log(10.0)
+    return Outcome.of(
+        {"[1000, 1, 1]": near(p, ["1", "0", "0"])},
+        measured=row(p, "g"),
+        because=t(
+            f"另外两项各是 10^−{digits:.0f}，连 float64 也存不下",
+            f"each of the others is 10^−{digits:.0f}, too small even for float64",
+        ),
+    )
+
+
+@claim(
+    "S3-19",
+    says=t("分数最高的几乎独占，其余几乎被忽略", "the highest score takes nearly all and the others are ignored"),
+    where="4.3, L133-134",
+    experiment="extremes",
+)
+def _s3_19() -> Outcome:
+    peaks = {name: float(ss.partition(np.array(x)).peak) for name, x in _CASES.items()}
+    return Outcome.of(
+        {f"{_CASES[name]}": x > 0.99 for name, x in peaks.items()},
+        measured=", ".join(f"{_CASES[name]}: {x:.4f}" for name, x in peaks.items()),
+        because=t("领先 5 就够到 0.99；领先 1 或没有领先则不然", "a lead of 5 is enough for 0.99; a lead of 1 or none is not"),
+        only_if=t("第一名领先第二名 5 左右或更多", "the first leads the second by about 5 or more"),
+    )
+
+
+def _listed(name: str, stated: list[str], line: str, because: tuple[str, str]) -> Outcome:
+    """One row of the output listing: as numbers, and as characters."""
+    p = code.stable(np.array(_CASES[name]))
+    shown = code.printed(p, 6)
+    return Outcome.of(
+        {t("数值", "numbers"): near(p, stated), t("打印的字符", "characters printed"): shown == line},
+        measured=shown,
+        because=t(*because),
+        only_if=t("读作数值，而不是逐字符的输出", "it is read as numbers and not as printed characters"),
+    )
+
+
+@claim(
+    "S3-20",
+    says=t("均匀的一例打印 0.333333 三次", "the uniform case prints 0.333333 three times"),
+    where="4.3, L174-176",
+    experiment="extremes",
+)
+def _s3_20() -> Outcome:
+    line = "[0.333333 0.333333 0.333333]"
+    return _listed("Uniform", ["0.333333"] * 3, line, ("相等的分数给出相等的权重", "equal scores get equal weights"))
+
+
+@claim(
+    "S3-21",
+    says=t("[1, 5, 10] 打印 [0.000123 0.006693 0.993184]", "[1, 5, 10] prints [0.000123 0.006693 0.993184]"),
+    where="4.3, L178-180",
+    experiment="extremes",
+)
+def _s3_21() -> Outcome:
+    return _listed(
+        "Moderate",
+        ["0.000123", "0.006693", "0.993184"],
+        "[0.000123 0.006693 0.993184]",
+        (
+            "一个数组里最大与最小之比超过 1000 时，NumPy 用科学记数法打印",
+            "NumPy prints in scientific notation where the largest is over 1000 times the smallest",
+        ),
+    )
+
+
+@claim(
+    "S3-22",
+    says=t(
+        "[1, 500, 1000] 打印 [0.000000 0.000000 1.000000]，几乎 one-hot",
+        "[1, 500, 1000] prints [0.000000 0.000000 1.000000], almost one-hot",
+    ),
+    where="4.3, L182-184",
+    experiment="extremes",
+)
+def _s3_22() -> Outcome:
+    return _listed(
+        "Extreme",
+        ["0.000000", "0.000000", "1.000000"],
+        "[0.000000 0.000000 1.000000]",
+        ("数值对；NumPy 打印整数值时不写小数", "the numbers are right; NumPy prints whole values without decimals"),
+    )
+
+
+@claim(
+    "S3-23",
+    says=t("输出示例就是代码打印的内容", "the output listing is what the code prints"),
+    where="4.3, L172-184",
+    experiment="extremes",
+)
+def _s3_23() -> Outcome:
+    # Per case the code prints a name, the input, the weights and the largest weight.
+    printed = 4 * len(_CASES)
+    listed = 3 * len(_SHOWN)
+    return Outcome.of(
+        {t("行数", "number of lines"): printed == listed},
+        measured=t(f"代码打印 {printed} 行（不计空行），示例有 {listed} 行", f"the code prints {printed} lines (blank ones aside), the listing has {listed}"),
+        because=t(
+            f"示例略去了 {len(_CASES) - len(_SHOWN)} 例和每例的“最大值占比”一行，数组的写法也不是 NumPy 的",
+            f"the listing leaves out {len(_CASES) - len(_SHOWN)} cases and the line with the largest share in each, and its "
+            f"arrays are not written as NumPy writes them",
+        ),
+    )
