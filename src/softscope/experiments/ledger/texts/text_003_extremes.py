@@ -19,7 +19,12 @@ _CASES = {
     "Huge": [1.0, 50.0, 100.0],
     "Extreme": [1.0, 500.0, 1000.0],
 }
-_SHOWN = ("Uniform", "Moderate", "Extreme")  # the ones of its output listing
+# The weights in its output listing.
+_LISTING = {
+    "Uniform": "[0.333333 0.333333 0.333333]",
+    "Moderate": "[0.000123 0.006693 0.993184]",
+    "Extreme": "[0.000000 0.000000 1.000000]",
+}
 
 
 @claim(
@@ -80,16 +85,12 @@ def _s3_19() -> Outcome:
     )
 
 
-def _listed(name: str, stated: list[str], line: str, because: tuple[str, str]) -> Outcome:
-    """One row of the output listing: as numbers, and as characters."""
-    p = code.stable(np.array(_CASES[name]))
-    shown = code.printed(p, 6)
-    return Outcome.of(
-        {t("数值", "numbers"): near(p, stated), t("打印的字符", "characters printed"): shown == line},
-        measured=shown,
-        because=t(*because),
-        only_if=t("读作数值，而不是逐字符的输出", "it is read as numbers and not as printed characters"),
-    )
+_AS_NUMBERS = t("读作数值，而不是逐字符的输出", "it is read as numbers and not as printed characters")
+
+
+def _line(name: str) -> str:
+    """The weights of a case as the chapter's code prints them."""
+    return code.printed(code.stable(np.array(_CASES[name])), 6)
 
 
 @claim(
@@ -99,8 +100,15 @@ def _listed(name: str, stated: list[str], line: str, because: tuple[str, str]) -
     experiment="extremes",
 )
 def _s3_20() -> Outcome:
-    line = "[0.333333 0.333333 0.333333]"
-    return _listed("Uniform", ["0.333333"] * 3, line, ("相等的分数给出相等的权重", "equal scores get equal weights"))
+    p, line = code.stable(np.array(_CASES["Uniform"])), _line("Uniform")
+    return Outcome.of(
+        {
+            t("数值", "numbers"): near(p, ["0.333333"] * 3),
+            t("打印的字符", "characters printed"): line == _LISTING["Uniform"],
+        },
+        measured=line,
+        because=t("相等的分数给出相等的权重", "equal scores get equal weights"),
+    )
 
 
 @claim(
@@ -110,13 +118,16 @@ def _s3_20() -> Outcome:
     experiment="extremes",
 )
 def _s3_21() -> Outcome:
-    return _listed(
-        "Moderate",
-        ["0.000123", "0.006693", "0.993184"],
-        "[0.000123 0.006693 0.993184]",
-        (
-            "一个数组里最大与最小之比超过 1000 时，NumPy 用科学记数法打印",
-            "NumPy prints in scientific notation where the largest is over 1000 times the smallest",
+    p, line = code.stable(np.array(_CASES["Moderate"])), _line("Moderate")
+    stated = ["0.000123", "0.006693", "0.993184"]
+    wrong = sum(not near(x, digits) for x, digits in zip(p, stated, strict=True))
+    return Outcome.of(
+        {t("数值", "numbers"): near(p, stated), t("打印的字符", "characters printed"): line == _LISTING["Moderate"]},
+        measured=f"{row(p, '.6f')} → {line}",
+        because=t(
+            f"{wrong} 个数的最后一位不对；并且最大与最小之比超过 1000 时，NumPy 用科学记数法打印",
+            f"the last digit of {wrong} numbers is wrong; besides, where the largest is over 1000 times the smallest, "
+            f"NumPy prints in scientific notation",
         ),
     )
 
@@ -131,11 +142,17 @@ def _s3_21() -> Outcome:
     experiment="extremes",
 )
 def _s3_22() -> Outcome:
-    return _listed(
-        "Extreme",
-        ["0.000000", "0.000000", "1.000000"],
-        "[0.000000 0.000000 1.000000]",
-        ("数值对；NumPy 打印整数值时不写小数", "the numbers are right; NumPy prints whole values without decimals"),
+    p, line = code.stable(np.array(_CASES["Extreme"])), _line("Extreme")
+    return Outcome.of(
+        {
+            t("数值，one-hot", "numbers, one-hot"): near(p, ["0.000000", "0.000000", "1.000000"]),
+            t("打印的字符", "characters printed"): line == _LISTING["Extreme"],
+        },
+        measured=line,
+        because=t(
+            "数值对；NumPy 打印整数值时不写小数", "the numbers are right; NumPy prints whole values without decimals"
+        ),
+        only_if=_AS_NUMBERS,
     )
 
 
@@ -146,15 +163,26 @@ def _s3_22() -> Outcome:
     experiment="extremes",
 )
 def _s3_23() -> Outcome:
-    # Per case the code prints a name, the input, the weights and the largest weight.
-    printed = 4 * len(_CASES)
-    listed = 3 * len(_SHOWN)
+    # For each case the code prints a name, the input, the weights and the largest weight; blank lines aside.
+    printed: list[str] = []
+    for name, x in _CASES.items():
+        printed += [f"{name}:", f"Input: {x}", f"Softmax: {_line(name)}", f"Max: {code.stable(np.array(x)).max():.6f}"]
+    listed: list[str] = []
+    for name, line in _LISTING.items():
+        listed += [f"{name}:", f"Input: {_CASES[name]}", f"Softmax: {line}"]
+    found = sum(line in printed for line in listed)
     return Outcome.of(
-        {t("行数", "number of lines"): printed == listed},
-        measured=t(f"代码打印 {printed} 行（不计空行），示例有 {listed} 行", f"the code prints {printed} lines (blank ones aside), the listing has {listed}"),
+        {
+            t("列出的行都会打印", "every line listed is printed"): found == len(listed),
+            t("打印的行都已列出", "every line printed is listed"): all(line in listed for line in printed),
+        },
+        measured=t(
+            f"列出 {len(listed)} 行，其中 {found} 行与打印的一致；代码打印 {len(printed)} 行",
+            f"{len(listed)} lines are listed, {found} of them as printed; the code prints {len(printed)}",
+        ),
         because=t(
-            f"示例略去了 {len(_CASES) - len(_SHOWN)} 例和每例的“最大值占比”一行，数组的写法也不是 NumPy 的",
-            f"the listing leaves out {len(_CASES) - len(_SHOWN)} cases and the line with the largest share in each, and its "
-            f"arrays are not written as NumPy writes them",
+            f"示例略去 {len(_CASES) - len(_LISTING)} 例和每例的“最大值占比”，并且有 {len(listed) - found} 个数组不是 NumPy 的写法",
+            f"the listing leaves out {len(_CASES) - len(_LISTING)} cases and each case's largest share, and "
+            f"{len(listed) - found} arrays are not as NumPy writes them",
         ),
     )
