@@ -24,8 +24,8 @@ show the same ones. What several claims need is measured once, in a function wit
 and softscope.tasks are imported inside functions: `softscope claims S1-03` should not wait for them.
 
 `near`, `cut`, `within`, `equal`, `off_by` compare; `estimate`, `variance_of`, `share` give a mean with its error, whose
-`above`, `below`, `agrees` raise NoiseError within four standard errors of the edge; `times` compares speeds; `paper`
-holds what the paper says.
+`above`, `below`, `agrees` raise NoiseError within four standard errors of the edge; `times` compares speeds; `listed`
+writes a row of figures; `paper` holds what the paper says.
 """
 
 from softscope.experiments.ledger import paper
@@ -35,7 +35,7 @@ from softscope.experiments.ledger.contradictions import CONTRADICTIONS, Contradi
 from softscope.experiments.ledger.estimate import Estimate, NoiseError, estimate, share, times, variance_of
 from softscope.experiments.ledger.outcome import VERDICTS, Outcome, Verdict, cited, opinion
 from softscope.experiments.ledger.running import Entry, check, claims
-from softscope.experiments.ledger.wording import LANGS, Lang, Text, said, t
+from softscope.experiments.ledger.wording import LANGS, Lang, Text, listed, said, t
 
 __all__ = [
     "CONTRADICTIONS",
@@ -61,6 +61,7 @@ __all__ = [
     "estimate",
     "generator",
     "half_unit",
+    "listed",
     "near",
     "off_by",
     "opinion",

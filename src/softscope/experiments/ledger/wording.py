@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from softscope.testing.sentences import LANGS, Lang
 
-__all__ = ["LANGS", "Lang", "Text", "said", "t"]
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["LANGS", "Lang", "Text", "listed", "said", "t"]
 
 
 class Text(NamedTuple):
@@ -36,3 +39,12 @@ def said(text: Text | str, lang: Lang) -> str:
     ('n = 10', '均匀')
     """
     return text if isinstance(text, str) else text.of(lang)
+
+
+def listed(figures: Iterable[float], spec: str = ".3g") -> str:
+    """The figures in brackets.
+
+    >>> listed([2.0, 2.5], ".2f")
+    '[2.00, 2.50]'
+    """
+    return "[" + ", ".join(format(float(x), spec) for x in figures) + "]"
