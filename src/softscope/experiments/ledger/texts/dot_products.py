@@ -9,32 +9,28 @@ from typing import Any
 import numpy as np
 
 from softscope.experiments.ledger import Estimate, estimate, generator, variance_of
+from softscope.experiments.ledger.texts import scores
 
 DIMENSIONS = (1, 4, 16, 64, 256, 512)
 COMPONENTS = ("normal", "uniform", "±1")
-_CHUNK = 1 << 20  # numbers drawn at a time: a sample of d = 512 need not stand in memory at once
 
 
-def components(kind: str, shape: tuple[int, ...], rng: np.random.Generator) -> Any:
+def _components(kind: str, shape: tuple[int, int], rng: np.random.Generator) -> Any:
     """Independent components with mean 0 and variance 1."""
-    if kind == "normal":
-        return rng.standard_normal(shape)
     if kind == "uniform":
         return rng.uniform(-math.sqrt(3.0), math.sqrt(3.0), shape)
     return rng.choice([-1.0, 1.0], shape)
 
 
 @functools.cache
-def sampled(d: int, kind: str = "normal", n: int = 0) -> Any:
-    """Independent samples of q·k with d components each: 200 000 up to d = 4, else 40 000."""
-    n = n or (200_000 if d <= 4 else 40_000)
-    rng = generator(f"dot product {kind} {d}")
-    rows = max(1, _CHUNK // d)
-    parts = []
-    for start in range(0, n, rows):
-        shape = (min(rows, n - start), d)
-        parts.append(np.einsum("ij,ij->i", components(kind, shape, rng), components(kind, shape, rng)))
-    return np.concatenate(parts)
+def sampled(d: int, kind: str = "normal") -> Any:
+    """80 000 independent samples of q·k with d components each."""
+    if kind == "normal":
+        return scores.dot_products(d)
+    rng, shape = generator(f"dot product {kind} {d}"), (20_000, d)
+    # A quarter at a time: the components need not all stand in memory at once.
+    quarters = (np.einsum("ij,ij->i", _components(kind, shape, rng), _components(kind, shape, rng)) for _ in range(4))
+    return np.concatenate(list(quarters))
 
 
 def mean_in_sds(d: int, kind: str = "normal") -> Estimate:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 from typing import Any
 
@@ -39,4 +40,4 @@ def local_slopes(numbers: dict[int, float]) -> list[float]:
     [-1.0, -2.0]
     """
     points = sorted(numbers.items())
-    return [math.log(b / a) / math.log(e / d) for (d, a), (e, b) in zip(points, points[1:], strict=False)]
+    return [math.log(b / a) / math.log(e / d) for (d, a), (e, b) in itertools.pairwise(points)]

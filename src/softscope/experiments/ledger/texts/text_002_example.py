@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
 import softscope as ss
-from softscope.experiments.ledger import Outcome, claim, equal, generator, near, off_by, symbols, t
-from softscope.experiments.ledger.texts.figures import row
+from softscope.experiments.ledger import Outcome, claim, equal, generator, listed, near, off_by, symbols, t
 
 _PLAIN = np.array([-24.0, -10.0, 0.0, 10.0, 24.0])
 _SCALED = np.array([-3.0, -1.0, 0.0, 1.0, 3.0])
@@ -19,7 +19,7 @@ def _power(exponent: float, stated: str) -> Outcome:
     return Outcome.of(
         {f"e^{exponent:g}": near(value, stated)},
         measured=f"{value:.4g}",
-        because=t(f"四舍五入到所印的位数正是 {stated}", f"rounded to the digits printed it is {stated}"),
+        because=t(f"四舍五入到所印的位数正是 {stated}。", f"Rounded to the digits printed it is {stated}."),
     )
 
 
@@ -45,7 +45,10 @@ def _s2_19() -> Outcome:
 
 @claim(
     "S2-11",
-    says=t("softmax([−24, −10, 0, 10, 24]) 几乎是 [0, 0, 0, 0, 1]", "softmax([−24, −10, 0, 10, 24]) is almost [0, 0, 0, 0, 1]"),
+    says=t(
+        "softmax([−24, −10, 0, 10, 24]) 几乎是 [0, 0, 0, 0, 1]",
+        "softmax([−24, −10, 0, 10, 24]) is almost [0, 0, 0, 0, 1]",
+    ),
     where="II, L59-63",
     experiment="extremes",
 )
@@ -53,14 +56,17 @@ def _s2_11() -> Outcome:
     p = ss.softmax(_PLAIN)
     return Outcome.of(
         {"[0, 0, 0, 0, 1]": near(p, ["0", "0", "0", "0", "1"])},
-        measured=row(p, ".2g"),
-        because=t(f"第一名领先 14，其余的权重合起来只有 {1.0 - p[4]:.1e}", f"the first leads by 14, and all others together get {1.0 - p[4]:.1e}"),
+        measured=listed(p, ".2g"),
+        because=t(
+            f"第一名领先 14，其余的权重合起来只有 {1.0 - p[4]:.1e}。",
+            f"The first leads by 14, and all others together get {1.0 - p[4]:.1e}.",
+        ),
     )
 
 
 @claim(
     "S2-12",
-    says=t("softmax 的对角导数是 s_i(1 − s_i)", "the derivative of a softmax entry by its own input is s_i(1 − s_i)"),
+    says=t("softmax 的对角导数是 s_i(1 − s_i)", "The derivative of a softmax entry by its own input is s_i(1 − s_i)"),
     where="II, L66-68",
     experiment="saturation",
 )
@@ -70,19 +76,23 @@ def _s2_12() -> Outcome:
     z, s = symbols(4)
     derived = all(equal(s[i].diff(z[i]), s[i] * (1 - s[i])) for i in range(4))
     x = torch.from_numpy(generator("S2-12").standard_normal(10))
-    jacobian = np.asarray(torch.autograd.functional.jacobian(lambda y: torch.softmax(y, -1), x))
+    differentiate: Any = torch.autograd.functional.jacobian
+    jacobian = np.asarray(differentiate(lambda y: torch.softmax(y, -1), x))
     weights = ss.softmax(np.asarray(x))
     off = off_by(np.diag(jacobian), weights * (1.0 - weights))
     return Outcome.of(
         {t("推导，n = 4", "derivation, n = 4"): derived, t("自动求导，n = 10", "autograd, n = 10"): off < 1e-14},
         measured=t(f"与自动求导最多相差 {off:.0e}", f"off autograd by at most {off:.0e}"),
-        because=t("这是雅可比矩阵的对角线", "it is the diagonal of the Jacobian"),
+        because=t("这是雅可比矩阵的对角线。", "It is the diagonal of the Jacobian."),
     )
 
 
 @claim(
     "S2-13",
-    says=t("s 接近 0 或 1 时 s(1 − s) 接近 0，梯度消失", "where s is near 0 or 1, s(1 − s) is near 0: the gradient vanishes"),
+    says=t(
+        "s 接近 0 或 1 时 s(1 − s) 接近 0，梯度消失",
+        "Where s is near 0 or 1, s(1 − s) is near 0: the gradient vanishes",
+    ),
     where="II, L70-72",
     experiment="saturation",
 )
@@ -97,14 +107,21 @@ def _s2_13() -> Outcome:
             t("例子里的五项", "the five entries of the example"): bool((slopes < 1e-6).all()),
             t("整个雅可比矩阵", "the whole Jacobian"): whole < 1e-5,
         },
-        measured=t(f"s(1−s)：{row(slopes, '.1e')}；‖J‖ = {whole:.1e}", f"s(1−s): {row(slopes, '.1e')}; ‖J‖ = {whole:.1e}"),
-        because=t("非对角项 −s_i·s_j 也同样小，所以没有别的路", "the other entries −s_i·s_j are just as small, so no other way is open"),
+        measured=t(
+            f"s(1−s)：{listed(slopes, '.1e')}；‖J‖ = {whole:.1e}", f"s(1−s): {listed(slopes, '.1e')}; ‖J‖ = {whole:.1e}"
+        ),
+        because=t(
+            "非对角项 −s_i·s_j 也同样小，所以没有别的路。",
+            "The other entries −s_i·s_j are just as small, so no other way is open.",
+        ),
     )
 
 
 @claim(
     "S2-17",
-    says=t("[−3, −1, 0, 1, 3] 是 [−24, −10, 0, 10, 24] 缩放后的样子", "[−3, −1, 0, 1, 3] is [−24, −10, 0, 10, 24] scaled"),
+    says=t(
+        "[−3, −1, 0, 1, 3] 是 [−24, −10, 0, 10, 24] 缩放后的样子", "[−3, −1, 0, 1, 3] is [−24, −10, 0, 10, 24] scaled"
+    ),
     where="III, L92",
     experiment="extremes",
 )
@@ -113,14 +130,20 @@ def _s2_17() -> Outcome:
     same = int((scaled == _SCALED).sum())
     return Outcome.of(
         {"[−24, −10, 0, 10, 24] / √64": bool((scaled == _SCALED).all())},
-        measured=row(scaled, "g"),
-        because=t(f"5 项中 {same} 项相符，但 ±10/8 是 ±{scaled[3]:g}，不是 ±{_SCALED[3]:g}", f"{same} of 5 entries agree, but ±10/8 is ±{scaled[3]:g}, not ±{_SCALED[3]:g}"),
+        measured=listed(scaled, "g"),
+        because=t(
+            f"5 项中 {same} 项相符，但 ±10/8 是 ±{scaled[3]:g}，不是 ±{_SCALED[3]:g}。",
+            f"{same} of 5 entries agree, but ±10/8 is ±{scaled[3]:g}, not ±{_SCALED[3]:g}.",
+        ),
     )
 
 
 @claim(
     "S2-20",
-    says=t("softmax([−3, −1, 0, 1, 3]) = [0.012, 0.089, 0.243, 0.661, 0.995]", "softmax([−3, −1, 0, 1, 3]) = [0.012, 0.089, 0.243, 0.661, 0.995]"),
+    says=t(
+        "softmax([−3, −1, 0, 1, 3]) = [0.012, 0.089, 0.243, 0.661, 0.995]",
+        "softmax([−3, −1, 0, 1, 3]) = [0.012, 0.089, 0.243, 0.661, 0.995]",
+    ),
     where="III, L99-101",
     experiment="extremes",
 )
@@ -130,14 +153,17 @@ def _s2_20() -> Outcome:
     total = sum(map(float, stated))
     return Outcome.of(
         {"[−3, −1, 0, 1, 3]": near(p, stated)},
-        measured=row(p),
-        because=t(f"文中 5 个数之和是 {total:.3f}，任何 softmax 的和都是 1", f"the 5 numbers in the text add up to {total:.3f}, and those of every softmax to 1"),
+        measured=listed(p, ".3f"),
+        because=t(
+            f"文中 5 个数之和是 {total:.3f}，任何 softmax 的和都是 1。",
+            f"The 5 numbers in the text add up to {total:.3f}, and those of every softmax to 1.",
+        ),
     )
 
 
 @claim(
     "S2-21",
-    says=t("缩放后的分布更平滑", "the scaled distribution is smoother"),
+    says=t("缩放后的分布更平滑", "The scaled distribution is smoother"),
     where="III, L101",
     experiment="entropy",
 )
@@ -153,15 +179,15 @@ def _s2_21() -> Outcome:
             f"entropy {before.entropy:.1e} → {after.entropy:.2f} nats (uniform: {math.log(5):.2f})",
         ),
         because=t(
-            f"最大权重从 1 − {1.0 - ss.softmax(_PLAIN)[4]:.0e} 降到 {after.peak:.2f}：更平滑，但离均匀还远",
-            f"the largest weight falls from 1 − {1.0 - ss.softmax(_PLAIN)[4]:.0e} to {after.peak:.2f}: smoother, though far from even",
+            f"最大权重从 1 − {1.0 - ss.softmax(_PLAIN)[4]:.0e} 降到 {after.peak:.2f}：更平滑，但离均匀还远。",
+            f"The largest weight falls from 1 − {1.0 - ss.softmax(_PLAIN)[4]:.0e} to {after.peak:.2f}: smoother, though far from even.",
         ),
     )
 
 
 @claim(
     "S2-22",
-    says=t("缩放后每个 s(1 − s) 都大于 0.01", "after scaling every s(1 − s) is above 0.01"),
+    says=t("缩放后每个 s(1 − s) 都大于 0.01", "After scaling every s(1 − s) is above 0.01"),
     where="III, L104-105",
     experiment="saturation",
 )
@@ -171,10 +197,10 @@ def _s2_22() -> Outcome:
     printed = 0.995 * (1.0 - 0.995)
     return Outcome.of(
         {t("最小的一项", "the smallest of them"): bool(slopes.min() > 0.01)},
-        measured=row(slopes, ".4f"),
+        measured=listed(slopes, ".4f"),
         because=t(
-            f"5 项中 {int((slopes > 0.01).sum())} 项大于 0.01，最小的是 {slopes.min():.4f}；用文中印的 0.995 算也只有 {printed:.4f}",
+            f"5 项中 {int((slopes > 0.01).sum())} 项大于 0.01，最小的是 {slopes.min():.4f}；用文中印的 0.995 算也只有 {printed:.4f}。",
             f"{int((slopes > 0.01).sum())} of 5 are above 0.01, the smallest is {slopes.min():.4f}; "
-            f"the text's own 0.995 would give only {printed:.4f}",
+            f"the text's own 0.995 would give only {printed:.4f}.",
         ),
     )

@@ -6,10 +6,10 @@ import math
 
 import numpy as np
 
-from softscope.experiments.ledger import Estimate, Outcome, claim, estimate, t
+from softscope.experiments.ledger import Estimate, Outcome, claim, estimate, listed, t
 from softscope.experiments.ledger.texts import query_gradients as grads
 from softscope.experiments.ledger.texts import random_attention as drawn
-from softscope.experiments.ledger.texts.figures import by, row
+from softscope.experiments.ledger.texts.figures import by
 
 _WIDTH = 64  # components of v, the same at every d, so that the gradient reaching the weights does not change
 
@@ -25,7 +25,7 @@ def _median(d: int, scaled: bool) -> float:
 
 @claim(
     "S2-49",
-    says=t("未缩放时 ‖∂L/∂Q‖ ∝ 1/d_k", "unscaled, ‖∂L/∂Q‖ is proportional to 1/d_k"),
+    says=t("未缩放时 ‖∂L/∂Q‖ ∝ 1/d_k", "Unscaled, ‖∂L/∂Q‖ is proportional to 1/d_k"),
     where="VIII, L203",
     experiment="gradients",
 )
@@ -48,17 +48,17 @@ def _s2_49() -> Outcome:
             f"‖∂L/∂q‖ of a row: mean {by(means, '.2f')}; median {by(medians, '.2g')} ({grads.MATRICES} matrices of 10 rows)",
         ),
         because=t(
-            f"平均值像 d^{whole:+.2f}，并不下降；中位数先慢后快地降（相邻两个 d 之间的幂次 {row(powers['median'], '.1f')}）："
-            f"d = {largest} 时最大的 10% 行占去全部的 {100 * top:.0f}%",
-            f"the mean goes like d^{whole:+.2f} and does not fall; the median falls ever faster (powers between neighbours "
-            f"{row(powers['median'], '.1f')}): at d = {largest} the largest 10% of the rows hold {100 * top:.0f}% of it all",
+            f"平均值像 d^{whole:+.2f}，并不下降；中位数先慢后快地降（相邻两个 d 之间的幂次 {listed(powers['median'], '.1f')}）："
+            f"d = {largest} 时最大的 10% 行占去全部的 {100 * top:.0f}%。",
+            f"The mean goes like d^{whole:+.2f} and does not fall; the median falls ever faster (powers between neighbours "
+            f"{listed(powers['median'], '.1f')}): at d = {largest} the largest 10% of the rows hold {100 * top:.0f}% of it all.",
         ),
     )
 
 
 @claim(
     "S2-50",
-    says=t("缩放后 ‖∂L/∂Q‖ 大致是常数", "scaled, ‖∂L/∂Q‖ is about constant"),
+    says=t("缩放后 ‖∂L/∂Q‖ 大致是常数", "Scaled, ‖∂L/∂Q‖ is about constant"),
     where="VIII, L204",
     experiment="gradients",
 )
@@ -68,7 +68,9 @@ def _s2_50() -> Outcome:
     power = math.log(wider[1024].mean / wider[16].mean) / math.log(1024 / 16)
     return Outcome.of(
         {
-            t(f"v 有 {_WIDTH} 维", f"v has {_WIDTH} components"): all(x.agrees(same[64].mean, 0.3) for x in same.values()),
+            t(f"v 有 {_WIDTH} 维", f"v has {_WIDTH} components"): all(
+                x.agrees(same[64].mean, 0.3) for x in same.values()
+            ),
             t("v 有 d 维", "v has d components"): all(x.agrees(wider[64].mean, 0.3) for x in wider.values()),
         },
         measured=t(
@@ -76,9 +78,9 @@ def _s2_50() -> Outcome:
             f"v with {_WIDTH} components {by(same, '.2f')}; v with d components {by(wider, '.2f')}",
         ),
         because=t(
-            f"缩放使 softmax 的导数不随 d 变；若 v 也随 d 变宽，到达权重的梯度就像 d^{power:.2f} 那样增长",
-            f"scaling makes the softmax's derivative independent of d; if v widens with d too, the gradient that reaches "
-            f"the weights grows like d^{power:.2f}",
+            f"缩放使 softmax 的导数不随 d 变；若 v 也随 d 变宽，到达权重的梯度就像 d^{power:.2f} 那样增长。",
+            f"Scaling makes the softmax's derivative independent of d; if v widens with d too, the gradient that reaches "
+            f"the weights grows like d^{power:.2f}.",
         ),
         only_if=t("到达权重的梯度本身不随 d 变", "the gradient that reaches the weights does not itself change with d"),
     )
@@ -86,7 +88,7 @@ def _s2_50() -> Outcome:
 
 @claim(
     "S2-58",
-    says=t("缩放使梯度保持在合理范围，避免消失", "scaling keeps gradients in range and from vanishing"),
+    says=t("缩放使梯度保持在合理范围，避免消失", "Scaling keeps gradients in range and from vanishing"),
     where="Summary 2, L255",
     experiment="gradients",
 )
@@ -106,9 +108,9 @@ def _s2_58() -> Outcome:
             f"of q and k {grown:.3f}",
         ),
         because=t(
-            f"q、k 的分量方差为 1 时，Σs(1−s) 在每个 d 都是 {traces[64].mean:.2f} 左右，典型的行总有梯度；q、k 增长了，它又变小",
-            f"with components of variance 1, Σs(1−s) is about {traces[64].mean:.2f} at every d, and a typical row "
-            f"always gets a gradient; where q and k have grown, it shrinks again",
+            f"q、k 的分量方差为 1 时，Σs(1−s) 在每个 d 都是 {traces[64].mean:.2f} 左右，典型的行总有梯度；q、k 增长了，它又变小。",
+            f"With components of variance 1, Σs(1−s) is about {traces[64].mean:.2f} at every d, and a typical row "
+            f"always gets a gradient; where q and k have grown, it shrinks again.",
         ),
         only_if=t("q 和 k 的分量保持方差 1 左右", "the components of q and k keep a variance of about 1"),
     )

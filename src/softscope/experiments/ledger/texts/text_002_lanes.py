@@ -8,16 +8,20 @@ import math
 import numpy as np
 
 import softscope as ss
-from softscope.experiments.ledger import Estimate, Outcome, claim, estimate, generator, t
+from softscope.experiments.ledger import Estimate, Outcome, claim, estimate, generator, listed, t
 from softscope.experiments.ledger.texts import dot_products as dots
 from softscope.experiments.ledger.texts import random_attention as drawn
 from softscope.experiments.ledger.texts import recall_runs as recall
-from softscope.experiments.ledger.texts.figures import by, row
+from softscope.experiments.ledger.texts.figures import by
+from softscope.experiments.ledger.texts.scores import frobenius
 
 
 @claim(
     "S2-23",
-    says=t("未缩放、d_k = 64：分数在 [−24, 24]，softmax 很极端", "unscaled at d_k = 64: scores in [−24, 24], and an extreme softmax"),
+    says=t(
+        "未缩放、d_k = 64：分数在 [−24, 24]，softmax 很极端",
+        "Unscaled at d_k = 64: scores in [−24, 24], and an extreme softmax",
+    ),
     where="IV, L113-114",
     experiment="entropy",
 )
@@ -26,20 +30,27 @@ def _s2_23() -> Outcome:
     return Outcome.of(
         {
             t("平均最大权重超过 0.8", "largest weight above 0.8 on average"): found.peak.above(0.8),
-            t("9 成的行里一个键超过其余之和", "in 9 of 10 rows one key outweighs all others"): found.over_half.above(0.9),
+            t("9 成的行里一个键超过其余之和", "in 9 of 10 rows one key outweighs all others"): found.over_half.above(
+                0.9
+            ),
         },
         measured=t(
             f"一行的最大权重 {found.peak:.3f}；超过 0.5 的行占 {found.over_half:.3f}（10 个键，{found.peak.n} 个矩阵）",
             f"largest weight of a row {found.peak:.3f}; above 0.5 in a share of {found.over_half:.3f} of the rows "
             f"(10 keys, {found.peak.n} matrices)",
         ),
-        because=t("分数的标准差为 8，第一名通常比第二名大好几个单位", "among scores with standard deviation 8 the first usually leads by several units"),
+        because=t(
+            "分数的标准差为 8，第一名通常比第二名大好几个单位。",
+            "Among scores with standard deviation 8 the first usually leads by several units.",
+        ),
     )
 
 
 @claim(
     "S2-24",
-    says=t("未缩放、d_k = 64：梯度接近 0，训练困难", "unscaled at d_k = 64: the gradient is near 0 and training is hard"),
+    says=t(
+        "未缩放、d_k = 64：梯度接近 0，训练困难", "Unscaled at d_k = 64: the gradient is near 0 and training is hard"
+    ),
     where="IV, L115",
     experiment="learning",
     slow=True,
@@ -60,17 +71,17 @@ def _s2_24() -> Outcome:
         },
         measured=t(
             f"Σs(1−s)：文中的例子 {slopes:.0e}；随机的行，中位数 {plain.median_trace:.2f}，缩放后 {scaled.median_trace:.2f}；"
-            f"{recall.STEPS} 步后的正确率，不缩放 adam {row(runs['adam'], '.2f')}、sgd {row(runs['sgd'], '.2f')}，"
-            f"缩放 {row(best['adam'], '.2f')}、{row(best['sgd'], '.2f')}",
+            f"{recall.STEPS} 步后的正确率，不缩放 adam {listed(runs['adam'], '.2f')}、sgd {listed(runs['sgd'], '.2f')}，"
+            f"缩放 {listed(best['adam'], '.2f')}、{listed(best['sgd'], '.2f')}",
             f"Σs(1−s): the text's example {slopes:.0e}; random rows, median {plain.median_trace:.2f}, scaled "
             f"{scaled.median_trace:.2f}; accuracy after {recall.STEPS} steps, unscaled adam "
-            f"{row(runs['adam'], '.2f')}, sgd {row(runs['sgd'], '.2f')}, scaled {row(best['adam'], '.2f')}, "
-            f"{row(best['sgd'], '.2f')}",
+            f"{listed(runs['adam'], '.2f')}, sgd {listed(runs['sgd'], '.2f')}, scaled {listed(best['adam'], '.2f')}, "
+            f"{listed(best['sgd'], '.2f')}",
         ),
         because=t(
-            "训练确实卡住，两种优化器都是；但随机的行的梯度只是变小，饱和的行才接近 0",
-            "training does get stuck, with either optimizer; but the gradient of a random row is only smaller, and near "
-            "0 where the row is saturated",
+            "训练确实卡住，两种优化器都是；但随机的行的梯度只是变小，饱和的行才接近 0。",
+            "Training does get stuck, with either optimizer; but the gradient of a random row is only smaller, and near "
+            "0 where the row is saturated.",
         ),
         only_if=t("说的是训练，或是已饱和的行的梯度", "it is about training, or about the gradient of saturated rows"),
     )
@@ -78,7 +89,7 @@ def _s2_24() -> Outcome:
 
 @claim(
     "S2-25",
-    says=t("缩放后：分数在 [−3, 3]，softmax 平滑", "scaled: scores in [−3, 3], and a smooth softmax"),
+    says=t("缩放后：分数在 [−3, 3]，softmax 平滑", "Scaled: scores in [−3, 3], and a smooth softmax"),
     where="IV, L118-119",
     experiment="entropy",
 )
@@ -87,7 +98,9 @@ def _s2_25() -> Outcome:
     return Outcome.of(
         {
             t("平均最大权重低于 0.4", "largest weight below 0.4 on average"): found.peak.below(0.4),
-            t("9 成的行里没有键超过其余之和", "in 9 of 10 rows no key outweighs all others"): found.over_half.below(0.1),
+            t("9 成的行里没有键超过其余之和", "in 9 of 10 rows no key outweighs all others"): found.over_half.below(
+                0.1
+            ),
         },
         measured=t(
             f"一行的最大权重 {found.peak:.3f}；超过 0.5 的行占 {found.over_half:.3f}（10 个键，{found.peak.n} 个矩阵）",
@@ -95,15 +108,15 @@ def _s2_25() -> Outcome:
             f"(10 keys, {found.peak.n} matrices)",
         ),
         because=t(
-            f"熵是 {found.entropy.mean:.2f} nat，最大可能是 {math.log(10):.2f}",
-            f"entropy is {found.entropy.mean:.2f} nats of {math.log(10):.2f} at most",
+            f"熵是 {found.entropy.mean:.2f} nat，最大可能是 {math.log(10):.2f}。",
+            f"Entropy is {found.entropy.mean:.2f} nats of {math.log(10):.2f} at most.",
         ),
     )
 
 
 @claim(
     "S2-26",
-    says=t("缩放后：梯度健康，训练稳定", "scaled: a healthy gradient and stable training"),
+    says=t("缩放后：梯度健康，训练稳定", "Scaled: a healthy gradient and stable training"),
     where="IV, L120",
     experiment="learning",
     slow=True,
@@ -112,7 +125,7 @@ def _s2_26() -> Outcome:
     traces = {d: drawn.scaled(d).trace for d in (4, 16, 64, 256, 1024)}
     runs = {16: recall.accuracies(16, True, "sgd"), 64: recall.accuracies(64, True, "sgd")}
     runs[256] = recall.accuracies(256, True, "sgd", seeds=(0, 1))
-    shown = ", ".join(f"d = {d}: {row(x, '.2f')}" for d, x in runs.items())
+    shown = ", ".join(f"d = {d}: {listed(x, '.2f')}" for d, x in runs.items())
     return Outcome.of(
         {t(f"Σs(1−s)，d = {d}", f"Σs(1−s), d = {d}"): x.above(0.7) for d, x in traces.items()}
         | {t(f"训练，d = {d}", f"training, d = {d}"): min(x) > 0.9 for d, x in runs.items()},
@@ -120,13 +133,16 @@ def _s2_26() -> Outcome:
             f"Σs(1−s)：{by(traces, '.3f')}；{recall.STEPS} 步后的正确率 {shown}",
             f"Σs(1−s): {by(traces, '.3f')}; accuracy after {recall.STEPS} steps {shown}",
         ),
-        because=t("缩放后的分数在每个 d 都一样分散，梯度和训练也就一样", "scaled scores are equally wide at every d, and so gradient and training are alike"),
+        because=t(
+            "缩放后的分数在每个 d 都一样分散，梯度和训练也就一样。",
+            "Scaled scores are equally wide at every d, and so gradient and training are alike.",
+        ),
     )
 
 
 @claim(
     "S2-57",
-    says=t("缩放防止分数过大，避免 softmax 饱和", "scaling keeps scores from growing and softmax from saturating"),
+    says=t("缩放防止分数过大，避免 softmax 饱和", "Scaling keeps scores from growing and softmax from saturating"),
     where="Summary 1, L254",
     experiment="entropy",
 )
@@ -142,8 +158,8 @@ def _s2_57() -> Outcome:
             f"largest weight of a row, {by(found, '.3f')}; with standard deviation 2 of q and k {grown:.3f}",
         ),
         because=t(
-            "√d 抵消维度，不抵消 q 和 k 自身的增长；训练会使它们增长",
-            "√d makes up for the dimension, not for growth of q and k themselves, and training makes them grow",
+            "√d 抵消维度，不抵消 q 和 k 自身的增长；训练会使它们增长。",
+            "√d makes up for the dimension, not for growth of q and k themselves, and training makes them grow.",
         ),
         only_if=t("q 和 k 的分量保持方差 1 左右", "the components of q and k keep a variance of about 1"),
     )
@@ -155,15 +171,15 @@ def _norms(n: int) -> dict[float, Estimate]:
     z = generator("S2-62").standard_normal((100_000 // n, n))
     found = {}
     for sd in (0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0):
-        p = ss.softmax(sd * z)
-        second, third = (p**2).sum(-1), (p**3).sum(-1)
-        found[sd] = estimate(np.sqrt(np.maximum(second - 2.0 * third + second**2, 0.0)))
+        found[sd] = estimate(frobenius(ss.softmax(sd * z)))
     return found
 
 
 @claim(
     "S2-62",
-    says=t("标准正态的分数使 softmax 处于最优工作区间", "standard normal scores put softmax at its optimal working range"),
+    says=t(
+        "标准正态的分数使 softmax 处于最优工作区间", "Standard normal scores put softmax at its optimal working range"
+    ),
     where="Essence, L262",
     experiment="saturation",
 )
@@ -179,16 +195,18 @@ def _s2_62() -> Outcome:
             f"the largest is at standard deviation {by(best, 'g', 'n')}",
         ),
         because=t(
-            "“最优”没有定义；若取最大的平均 ‖J‖，最优的分散程度随键的个数增大",
-            "“optimal” is not defined; taken as the largest mean ‖J‖, the best spread grows with the number of keys",
+            "“最优”没有定义；若取最大的平均 ‖J‖，最优的分散程度随键的个数增大。",
+            "“optimal” is not defined; taken as the largest mean ‖J‖, the best spread grows with the number of keys.",
         ),
-        only_if=t("键只有 10 个左右，并以平均 ‖J‖ 为准", "there are only about 10 keys and the mean ‖J‖ is what counts"),
+        only_if=t(
+            "键只有 10 个左右，并以平均 ‖J‖ 为准", "there are only about 10 keys and the mean ‖J‖ is what counts"
+        ),
     )
 
 
 @claim(
     "S2-64",
-    says=t("层归一化有类似的作用", "layer normalisation plays a similar role"),
+    says=t("层归一化有类似的作用", "Layer normalisation plays a similar role"),
     where="Related, L273",
     experiment="initialisation",
 )
@@ -217,8 +235,8 @@ def _s2_64() -> Outcome:
             f"{dimension:.2f} times for d from 64 to 256 (divided by √d {scaled:.2f} times; {n} samples)",
         ),
         because=t(
-            "层归一化挡住输入大小的变化，√d 挡住维度的变化：同一个目的，不同的来源",
-            "layer norm takes care of the size of the inputs, √d of the dimension: one purpose, two causes",
+            "层归一化挡住输入大小的变化，√d 挡住维度的变化：同一个目的，不同的来源。",
+            "Layer norm takes care of the size of the inputs, √d of the dimension: one purpose, two causes.",
         ),
         only_if=t("说的是输入的大小，而不是维度", "it is about the size of the inputs and not about the dimension"),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 
@@ -32,7 +33,7 @@ def _rows(lang: str) -> str:
     "S2-02",
     says=t(
         "论文的缩放是为了数值稳定和梯度优化",
-        "the paper scales for the sake of numerical stability and of the gradient",
+        "The paper scales for the sake of numerical stability and of the gradient",
     ),
     where="L10",
     experiment="saturation",
@@ -56,17 +57,20 @@ def _s2_02() -> Outcome:
             f"d = {d}: median Σs(1−s) {trace:.1e}, scaled {scaled:.2f}; error of the unscaled weights {off:.0e}",
         ),
         because=t(
-            "论文第 3.2.1 节只提到 softmax 的梯度会变得极小；减去最大值之后，不缩放也算得准",
-            "section 3.2.1 of the paper names only the softmax's extremely small gradients; with the maximum subtracted, "
-            "unscaled weights are computed accurately too",
+            "论文第 3.2.1 节只提到 softmax 的梯度会变得极小；减去最大值之后，不缩放也算得准。",
+            "Section 3.2.1 of the paper names only the softmax's extremely small gradients; with the maximum subtracted, "
+            "unscaled weights are computed accurately too.",
         ),
-        only_if=t("“数值稳定”指的是不饱和，而不是不溢出", "“numerical stability” means not saturating, rather than not overflowing"),
+        only_if=t(
+            "“数值稳定”指的是不饱和，而不是不溢出",
+            "“numerical stability” means not saturating, rather than not overflowing",
+        ),
     )
 
 
 @claim(
     "S2-27",
-    says=t("论文在第 4 页的脚注里解释了缩放", "the paper explains the scaling in a footnote on page 4"),
+    says=t("论文在第 4 页的脚注里解释了缩放", "The paper explains the scaling in a footnote on page 4"),
     where="V, L133",
 )
 def _s2_27() -> Outcome:
@@ -76,7 +80,7 @@ def _s2_27() -> Outcome:
             f"{paper.NAME}：脚注 {paper.FOOTNOTE_NUMBER}，第 {paper.FOOTNOTE_PAGE} 页",
             f"{paper.NAME}: footnote {paper.FOOTNOTE_NUMBER}, page {paper.FOOTNOTE_PAGE}",
         ),
-        because=t("脚注说明点积为什么会变大", "the footnote says why dot products grow large"),
+        because=t("脚注说明点积为什么会变大。", "The footnote says why dot products grow large."),
     )
 
 
@@ -88,7 +92,7 @@ def _bare(quotation: str) -> str:
 
 @claim(
     "S2-28",
-    says=t("引用的脚注文字与论文一致", "the footnote is quoted as the paper has it"),
+    says=t("引用的脚注文字与论文一致", "The footnote is quoted as the paper has it"),
     where="V, L135",
 )
 def _s2_28() -> Outcome:
@@ -97,8 +101,8 @@ def _s2_28() -> Outcome:
         {t("逐字比较", "word by word"): same and paper.FOOTNOTE_QUOTED_VERBATIM},
         measured=t(f"比较了 {len(_bare(_QUOTED))} 个字符", f"{len(_bare(_QUOTED))} characters compared"),
         because=t(
-            "去掉空格、$ 和求和号的上下限后，与论文的文字完全相同",
-            "without spaces, $ and the limits of the sum it is the paper's wording",
+            "去掉空格、$ 和求和号的上下限后，与论文的文字完全相同。",
+            "Without spaces, $ and the limits of the sum it is the paper's wording.",
         ),
     )
 
@@ -115,12 +119,15 @@ def _s2_28() -> Outcome:
 def _s2_29() -> Outcome:
     bleu = _bleu()
     return Outcome.of(
-        {t("有不缩放的实验", "there is an unscaled run"): paper.TABLE_3_UNSCALED_ROWS > 0, "64 → 32": bleu[32] > bleu[64]},
+        {
+            t("有不缩放的实验", "there is an unscaled run"): paper.TABLE_3_UNSCALED_ROWS > 0,
+            "64 → 32": bleu[32] > bleu[64],
+        },
         measured=t(_rows("zh"), _rows("en")),
         because=t(
-            f"表 3 有 {paper.TABLE_3_UNSCALED_ROWS} 行不缩放；(B) 行都缩放，且 BLEU 从 {bleu[64]} 降到 {bleu[32]}",
+            f"表 3 有 {paper.TABLE_3_UNSCALED_ROWS} 行不缩放；(B) 行都缩放，且 BLEU 从 {bleu[64]} 降到 {bleu[32]}。",
             f"Table 3 has {paper.TABLE_3_UNSCALED_ROWS} unscaled rows; rows (B) are all scaled, and BLEU falls from "
-            f"{bleu[64]} to {bleu[32]}",
+            f"{bleu[64]} to {bleu[32]}.",
         ),
     )
 
@@ -128,12 +135,14 @@ def _s2_29() -> Outcome:
 def _falls() -> bool:
     """Whether every step to a smaller d_k costs BLEU and perplexity."""
     steps = [paper.TABLE_3_ROWS_B[d] for d in sorted(paper.TABLE_3_ROWS_B, reverse=True)]
-    return all(p < q and a > b for (p, a), (q, b) in zip(steps, steps[1:], strict=False))
+    return all(p < q and a > b for (p, a), (q, b) in itertools.pairwise(steps))
 
 
 @claim(
     "S2-30",
-    says=t("论文表 3 的 (B) 行：缩放时性能不随 d_k 变化", "Table 3 (B): with scaling, performance is stable as d_k changes"),
+    says=t(
+        "论文表 3 的 (B) 行：缩放时性能不随 d_k 变化", "Table 3 (B): with scaling, performance is stable as d_k changes"
+    ),
     where="V, L139",
     experiment="learning",
 )
@@ -143,16 +152,16 @@ def _s2_30() -> Outcome:
         {"64 → 32 → 16": not _falls()},
         measured=t(_rows("zh"), _rows("en")),
         because=t(
-            f"每次减小 d_k 都变差，BLEU 共降 {bleu[64] - bleu[16]:.1f}；论文自己的结论是：减小 d_k 损害质量",
-            f"every reduction of d_k hurts, BLEU by {bleu[64] - bleu[16]:.1f} in all; the paper itself concludes that "
-            f"reducing d_k hurts quality",
+            f"每次减小 d_k 都变差，BLEU 共降 {bleu[64] - bleu[16]:.1f}；论文自己的结论是：减小 d_k 损害质量。",
+            f"Every reduction of d_k hurts, BLEU by {bleu[64] - bleu[16]:.1f} in all; the paper itself concludes that "
+            f"reducing d_k hurts quality.",
         ),
     )
 
 
 @claim(
     "S2-31",
-    says=t("这组实验证明了缩放对大维度的重要性", "these rows prove that scaling matters at large dimension"),
+    says=t("这组实验证明了缩放对大维度的重要性", "These rows prove that scaling matters at large dimension"),
     where="V, L141",
     experiment="learning",
 )
@@ -160,11 +169,12 @@ def _s2_31() -> Outcome:
     return Outcome.of(
         {t("表中有可比的不缩放实验", "an unscaled run to compare with"): paper.TABLE_3_UNSCALED_ROWS > 0},
         measured=t(
-            f"表 3 中不缩放的行数：{paper.TABLE_3_UNSCALED_ROWS}", f"unscaled rows in Table 3: {paper.TABLE_3_UNSCALED_ROWS}"
+            f"表 3 中不缩放的行数：{paper.TABLE_3_UNSCALED_ROWS}",
+            f"unscaled rows in Table 3: {paper.TABLE_3_UNSCALED_ROWS}",
         ),
         because=t(
-            "没有不缩放的实验，就无从比较；结论本身要靠别的实验（见 S2-24）",
-            "without an unscaled run there is nothing to compare with; the conclusion needs another experiment (see S2-24)",
+            "没有不缩放的实验，就无从比较；结论本身要靠别的实验（见 S2-24）。",
+            "Without an unscaled run there is nothing to compare with; the conclusion needs another experiment (see S2-24).",
         ),
     )
 
@@ -173,7 +183,7 @@ def _s2_31() -> Outcome:
     "S2-37",
     says=t(
         "论文的实验显示：d_k 小时点积与加性相当，d_k 大时点积变差",
-        "the paper's experiments show dot product on a par with additive at small d_k, and worse at large d_k",
+        "The paper's experiments show dot product on a par with additive at small d_k, and worse at large d_k",
     ),
     where="VI, L158",
     experiment="scores",
@@ -189,8 +199,8 @@ def _s2_37() -> Outcome:
             f"section 3.2.1; cites {paper.ADDITIVE_SOURCE}; unscaled runs of its own: {paper.TABLE_3_UNSCALED_ROWS}",
         ),
         because=t(
-            "论文是引用别人的结果，没有自己做这个比较",
-            "the paper reports somebody else's result and did not make that comparison itself",
+            "论文是引用别人的结果，没有自己做这个比较。",
+            "The paper reports somebody else's result and did not make that comparison itself.",
         ),
         only_if=t("“论文的实验”指论文所引用的实验", "“the paper's experiments” are those that it cites"),
     )
@@ -198,7 +208,7 @@ def _s2_37() -> Outcome:
 
 @claim(
     "S2-59",
-    says=t("缩放使模型性能不受 d_k 影响", "scaling makes a model's performance independent of d_k"),
+    says=t("缩放使模型性能不受 d_k 影响", "Scaling makes a model's performance independent of d_k"),
     where="Summary 3, L256",
     experiment="learning",
 )
@@ -207,17 +217,17 @@ def _s2_59() -> Outcome:
         {t("论文表 3 的 (B) 行", "Table 3 (B) of the paper"): not _falls()},
         measured=t(_rows("zh"), _rows("en")),
         because=t(
-            "缩放使分数的分布不随 d_k 变，但较小的 d_k 能分辨的键更少，性能仍然下降",
-            "scaling makes the distribution of the scores independent of d_k, but a smaller d_k can tell fewer keys "
-            "apart, and performance still falls",
+            "缩放使分数的分布不随 d_k 变，但较小的 d_k 能分辨的键更少，性能仍然下降。",
+            "Scaling makes the distribution of the scores independent of d_k, but a smaller d_k can tell fewer keys "
+            "apart, and performance still falls.",
         ),
     )
 
 
 @claim(
     "S2-63",
-    says=t("缩放因子是 Transformer 成功的关键之一", "the scaling factor is one key to the Transformer's success"),
+    says=t("缩放因子是 Transformer 成功的关键之一", "The scaling factor is one key to the Transformer's success"),
     where="Philosophy, L266",
 )
 def _s2_63() -> Outcome:
-    return opinion(t("对历史的评价，无法测量", "a judgement of history that nothing here can measure"))
+    return opinion(t("对历史的评价，无法测量。", "A judgement of history that nothing here can measure."))

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 import softscope as ss
-from softscope.experiments.ledger import Estimate, Outcome, claim, estimate, generator, off_by, paper, t, times
+from softscope.experiments.ledger import Estimate, Outcome, claim, estimate, generator, listed, off_by, paper, t, times
 from softscope.experiments.ledger.texts import random_attention as drawn
 from softscope.experiments.ledger.texts import recall_runs as recall
-from softscope.experiments.ledger.texts.figures import by, row
+from softscope.experiments.ledger.texts.figures import by
 
 
 def _additive(seed: str, n: int, d: int, hidden: int, v_sd: float) -> dict[str, Any]:
@@ -35,7 +35,7 @@ def _scores(a: dict[str, Any]) -> Any:
 
 @claim(
     "S2-32",
-    says=t("加性注意力的分数是 vᵀtanh(W₁q + W₂k)", "the additive score is vᵀtanh(W₁q + W₂k)"),
+    says=t("加性注意力的分数是 vᵀtanh(W₁q + W₂k)", "The additive score is vᵀtanh(W₁q + W₂k)"),
     where="VI, L148",
     experiment="scores",
 )
@@ -46,13 +46,13 @@ def _s2_32() -> Outcome:
     return Outcome.of(
         {"softscope.additive_attention": off < 1e-12},
         measured=t(f"与公式最多相差 {off:.0e}", f"off the formula by at most {off:.0e}"),
-        because=t("这就是 Bahdanau 等人（2015）的形式", "it is the form of Bahdanau et al. (2015)"),
+        because=t("这就是 Bahdanau 等人（2015）的形式。", "It is the form of Bahdanau et al. (2015)."),
     )
 
 
 @claim(
     "S2-33",
-    says=t("加性注意力用前馈网络计算相似度", "additive attention scores with a feed-forward network"),
+    says=t("加性注意力用前馈网络计算相似度", "Additive attention scores with a feed-forward network"),
     where="VI, L150",
     experiment="scores",
 )
@@ -72,13 +72,13 @@ def _s2_33() -> Outcome:
     return Outcome.of(
         {t("一个隐藏层的网络，输入 [q; k]", "a network with one hidden layer, fed [q; k]"): off < 1e-12},
         measured=t(f"与 Linear–Tanh–Linear 最多相差 {off:.0e}", f"off Linear–Tanh–Linear by at most {off:.0e}"),
-        because=t("W₁q + W₂k 就是作用在 [q; k] 上的一个线性层", "W₁q + W₂k is one linear layer on [q; k]"),
+        because=t("W₁q + W₂k 就是作用在 [q; k] 上的一个线性层。", "W₁q + W₂k is one linear layer on [q; k]."),
     )
 
 
 @claim(
     "S2-34",
-    says=t("tanh 自带饱和，输出在 [−1, 1]", "tanh saturates by itself, with outputs in [−1, 1]"),
+    says=t("tanh 自带饱和，输出在 [−1, 1]", "Tanh saturates by itself, with outputs in [−1, 1]"),
     where="VI, L151",
     experiment="scores",
 )
@@ -93,7 +93,10 @@ def _s2_34() -> Outcome:
             f"|tanh| ≤ {np.abs(y).max():g}，在 10 处的斜率 {slope:.0e}；隐藏层宽 256、v ~ N(0, 1) 时分数达 {scores:.0f}",
             f"|tanh| ≤ {np.abs(y).max():g}, slope at 10 {slope:.0e}; with 256 hidden units and v ~ N(0, 1) scores reach {scores:.0f}",
         ),
-        because=t("这说的是 tanh；分数 vᵀtanh(…) 只以 Σ|v_i| 为界", "this is about tanh; the score vᵀtanh(…) is bounded by Σ|v_i| only"),
+        because=t(
+            "这说的是 tanh；分数 vᵀtanh(…) 只以 Σ|v_i| 为界。",
+            "This is about tanh; the score vᵀtanh(…) is bounded by Σ|v_i| only.",
+        ),
     )
 
 
@@ -109,7 +112,7 @@ def _additive_entropy(hidden: int, v_sd: float) -> Estimate:
 
 @claim(
     "S2-35",
-    says=t("加性注意力不需要缩放", "additive attention needs no scaling"),
+    says=t("加性注意力不需要缩放", "Additive attention needs no scaling"),
     where="VI, L152",
     experiment="scores",
 )
@@ -128,8 +131,8 @@ def _s2_35() -> Outcome:
             f"(h hidden units)",
         ),
         because=t(
-            "tanh 限制每一项，不限制项数：v 的每个分量方差为 1 时，分数的标准差像 √h 那样增长",
-            "tanh bounds each term and not their number: with components of variance 1 in v, the scores grow like √h",
+            "tanh 限制每一项，不限制项数：v 的每个分量方差为 1 时，分数的标准差像 √h 那样增长。",
+            "Tanh bounds each term and not their number: with components of variance 1 in v, the scores grow like √h.",
         ),
         only_if=t("v 的长度有界，例如方差为 1/h 的初始化", "v is bounded in length, as by an initial variance of 1/h"),
     )
@@ -137,7 +140,7 @@ def _s2_35() -> Outcome:
 
 @claim(
     "S2-36",
-    says=t("无缩放的点积简单，但数值不稳定", "the plain dot product is simple but numerically unstable"),
+    says=t("无缩放的点积简单，但数值不稳定", "The plain dot product is simple but numerically unstable"),
     where="VI, L157",
     experiment="scores",
 )
@@ -155,7 +158,10 @@ def _s2_36() -> Outcome:
             f"熵（nat）{by(entropies)}；d = 256 时权重的误差 {off:.0e}",
             f"entropy in nats {by(entropies)}; error of the weights at d = 256 {off:.0e}",
         ),
-        because=t("算得出、算得准，只是饱和：不稳定的是学习，不是数值", "they are computed, and accurately, only saturated: it is learning that suffers and not the arithmetic"),
+        because=t(
+            "算得出、算得准，只是饱和：不稳定的是学习，不是数值。",
+            "They are computed, and accurately, only saturated: it is learning that suffers and not the arithmetic.",
+        ),
         only_if=t("“不稳定”指的是权重饱和", "“unstable” means that the weights saturate"),
     )
 
@@ -184,7 +190,7 @@ def _speed(d: int, n: int = 256) -> float:
 
 @claim(
     "S2-60",
-    says=t("缩放点积比加性注意力快", "scaled dot-product attention is faster than additive attention"),
+    says=t("缩放点积比加性注意力快", "Scaled dot-product attention is faster than additive attention"),
     where="Summary 4, L257; L272",
     experiment="cost",
 )
@@ -197,15 +203,15 @@ def _s2_60() -> Outcome:
             f"time of additive scores in times that of dot products: {by(found, '.0f')} (256×256 scores, one thread, best of 7)",
         ),
         because=t(
-            "每一对都要算隐藏层的 tanh，而点积是一次矩阵乘法",
-            "every pair needs a hidden layer of tanh, and dot products are one matrix product",
+            "每一对都要算隐藏层的 tanh，而点积是一次矩阵乘法。",
+            "Every pair needs a hidden layer of tanh, and dot products are one matrix product.",
         ),
     )
 
 
 @claim(
     "S2-38",
-    says=t("缩放点积兼有效率和稳定", "scaled dot product joins efficiency and stability"),
+    says=t("缩放点积兼有效率和稳定", "Scaled dot product joins efficiency and stability"),
     where="VI, L163",
     experiment="scores",
 )
@@ -214,15 +220,23 @@ def _s2_38() -> Outcome:
     entropies = {d: drawn.scaled(d).entropy for d in drawn.DIMENSIONS}
     return Outcome.of(
         {t("效率", "efficiency"): faster > 2.0}
-        | {t(f"稳定，d = {d}", f"stability, d = {d}"): x.agrees(entropies[64].mean, 0.03) for d, x in entropies.items()},
-        measured=t(f"d = 64 时比加性快 {faster:.0f} 倍；熵（nat）{by(entropies, '.3f')}", f"{faster:.0f} times as fast as additive at d = 64; entropy in nats {by(entropies, '.3f')}"),
-        because=t("一次除法不花时间，却使权重不随 d 变", "one division costs nothing and keeps the weights the same at every d"),
+        | {
+            t(f"稳定，d = {d}", f"stability, d = {d}"): x.agrees(entropies[64].mean, 0.03) for d, x in entropies.items()
+        },
+        measured=t(
+            f"d = 64 时比加性快 {faster:.0f} 倍；熵（nat）{by(entropies, '.3f')}",
+            f"{faster:.0f} times as fast as additive at d = 64; entropy in nats {by(entropies, '.3f')}",
+        ),
+        because=t(
+            "一次除法不花时间，却使权重不随 d 变。",
+            "One division costs nothing and keeps the weights the same at every d.",
+        ),
     )
 
 
 @claim(
     "S2-39",
-    says=t("缩放点积在所有 d_k 下都表现良好", "scaled dot product works well at every d_k"),
+    says=t("缩放点积在所有 d_k 下都表现良好", "Scaled dot product works well at every d_k"),
     where="VI, L164",
     experiment="learning",
     slow=True,
@@ -230,7 +244,7 @@ def _s2_38() -> Outcome:
 def _s2_39() -> Outcome:
     found = {4: recall.accuracies(4, True, "adam"), 16: recall.accuracies(16, True, "adam")}
     found[64] = recall.accuracies(64, True, "adam")
-    shown = ", ".join(f"d = {d}: {row(x, '.2f')}" for d, x in found.items())
+    shown = ", ".join(f"d = {d}: {listed(x, '.2f')}" for d, x in found.items())
     bleu = {d: b for d, (_, b) in paper.TABLE_3_ROWS_B.items()}
     return Outcome.of(
         {f"d = {d}": min(x) > 0.95 for d, x in found.items()}
@@ -240,8 +254,8 @@ def _s2_39() -> Outcome:
             f"recall of 16 keys, accuracy after {recall.STEPS} steps: {shown}; BLEU in the paper {by(bleu, '.1f', 'd_k')}",
         ),
         because=t(
-            "缩放防止饱和，但维度太小就分不清这么多键",
-            "scaling prevents saturation, but too few dimensions cannot tell so many keys apart",
+            "缩放防止饱和，但维度太小就分不清这么多键。",
+            "Scaling prevents saturation, but too few dimensions cannot tell so many keys apart.",
         ),
         only_if=t("d_k 大到足以分辨所有的键", "d_k is large enough to tell the keys apart"),
     )

@@ -27,9 +27,9 @@ def _shape(d: int, variance: float, spread: str) -> Outcome:
             f"from {spread}; excess kurtosis {excess:.3f}",
         ),
         because=t(
-            f"d 项之和只是趋近正态：尾部略重（正态的超额峰度为 0，这里是 6/d = {excess:.3f}）",
-            f"a sum of d terms only tends to a normal: its tails are a little heavier "
-            f"(excess kurtosis 6/d = {excess:.3f} instead of 0)",
+            f"d 项之和只是趋近正态：尾部略重（正态的超额峰度为 0，这里是 6/d = {excess:.3f}）。",
+            f"A sum of d terms only tends to a normal: its tails are a little heavier "
+            f"(excess kurtosis 6/d = {excess:.3f} instead of 0).",
         ),
         only_if=t("“服从”是“近似服从”", "“follows” means “is close to”"),
     )
@@ -37,7 +37,7 @@ def _shape(d: int, variance: float, spread: str) -> Outcome:
 
 @claim(
     "S2-07",
-    says=t("d_k = 64 时点积服从 N(0, 64)", "at d_k = 64 a dot product follows N(0, 64)"),
+    says=t("d_k = 64 时点积服从 N(0, 64)", "At d_k = 64 a dot product follows N(0, 64)"),
     where="II, L45",
     experiment="variance",
 )
@@ -47,7 +47,7 @@ def _s2_07() -> Outcome:
 
 @claim(
     "S2-15",
-    says=t("d_k = 64 时缩放后的分数服从 N(0, 1)", "at d_k = 64 a scaled score follows N(0, 1)"),
+    says=t("d_k = 64 时缩放后的分数服从 N(0, 1)", "At d_k = 64 a scaled score follows N(0, 1)"),
     where="III, L88",
     experiment="variance",
 )
@@ -64,15 +64,15 @@ def _three_sds(stated: str, sd: float) -> Outcome:
             f"3σ = {3.0 * sd:g}; outside lies {100 * beyond:.2f}% (a normal: {100 * normal:.2f}%)",
         ),
         because=t(
-            f"区间外约每 {1 / beyond:.0f} 个分数才有 1 个",
-            f"about 1 score in {1 / beyond:.0f} lies outside",
+            f"区间外约每 {1 / beyond:.0f} 个分数才有 1 个。",
+            f"About 1 score in {1 / beyond:.0f} lies outside.",
         ),
     )
 
 
 @claim(
     "S2-08",
-    says=t("d_k = 64 时点积大致落在 [−24, 24]，即 3σ", "at d_k = 64 dot products lie in about [−24, 24], which is 3σ"),
+    says=t("d_k = 64 时点积大致落在 [−24, 24]，即 3σ", "At d_k = 64 dot products lie in about [−24, 24], which is 3σ"),
     where="II, L49",
     experiment="variance",
 )
@@ -82,7 +82,7 @@ def _s2_08() -> Outcome:
 
 @claim(
     "S2-16",
-    says=t("缩放后大致落在 [−3, 3]，即 3σ", "scaled, they lie in about [−3, 3], which is 3σ"),
+    says=t("缩放后大致落在 [−3, 3]，即 3σ", "Scaled, they lie in about [−3, 3], which is 3σ"),
     where="III, L91",
     experiment="variance",
 )
@@ -100,10 +100,13 @@ def _s2_61() -> Outcome:
     distances = {d: dots.distance_from_normal(d) for d in (1, 4, 16, 64, 256, 1024)}
     return Outcome.of(
         {f"d = {d}": x < _CLOSE for d, x in distances.items()},
-        measured=t(f"与 N(0, 1) 的分布函数最大差：{by(distances, '.4f')}", f"largest difference from N(0, 1)'s distribution function: {by(distances, '.4f')}"),
+        measured=t(
+            f"与 N(0, 1) 的分布函数最大差：{by(distances, '.4f')}",
+            f"largest difference from N(0, 1)'s distribution function: {by(distances, '.4f')}",
+        ),
         because=t(
-            f"差距像 1/d 那样缩小；d = 1 时它是两个正态数之积，相差 {distances[1]:.2f}",
-            f"the difference shrinks like 1/d; at d = 1 it is a product of two normals and differs by {distances[1]:.2f}",
+            f"差距像 1/d 那样缩小；d = 1 时它是两个正态数之积，相差 {distances[1]:.2f}。",
+            f"The difference shrinks like 1/d; at d = 1 it is a product of two normals and differs by {distances[1]:.2f}.",
         ),
         only_if=t(
             f"d 至少是 16 左右，并且容许 {_CLOSE} 以内的差；恰好正态则从不成立",

@@ -38,7 +38,7 @@ def _moments(d: int) -> tuple[Any, list[Any], Any]:
 
 @claim(
     "S2-01",
-    says=t("注意力的公式是 softmax(QKᵀ/√d_k)V", "attention is softmax(QKᵀ/√d_k)V"),
+    says=t("注意力的公式是 softmax(QKᵀ/√d_k)V", "Attention is softmax(QKᵀ/√d_k)V"),
     where="L6",
 )
 def _s2_01() -> Outcome:
@@ -49,18 +49,24 @@ def _s2_01() -> Outcome:
     scores = q @ k.T / math.sqrt(q.shape[-1])
     weights = np.exp(scores) / np.exp(scores).sum(-1, keepdims=True)
     ours = off_by(ss.attention(q, k, v), weights @ v)
-    sdpa = torch.nn.functional.scaled_dot_product_attention
-    theirs = off_by(sdpa(*(torch.from_numpy(x)[None] for x in (q, k, v)))[0], weights @ v)
+    tensors = [torch.from_numpy(x)[None] for x in (q, k, v)]
+    sdpa = torch.nn.functional.scaled_dot_product_attention(tensors[0], tensors[1], tensors[2])
+    theirs = off_by(sdpa[0], weights @ v)
     return Outcome.of(
         {"softscope.attention": ours < 1e-12, "torch scaled_dot_product_attention": theirs < 1e-12},
         measured=t(f"与公式最多相差 {max(ours, theirs):.0e}", f"off the formula by at most {max(ours, theirs):.0e}"),
-        because=t("这正是论文的式 1；两个实现算出的都是它", "it is the paper's equation 1, and both implementations compute it"),
+        because=t(
+            "这正是论文的式 1；两个实现算出的都是它。",
+            "It is the paper's equation 1, and both implementations compute it.",
+        ),
     )
 
 
 @claim(
     "S2-03",
-    says=t("分量独立、均值 0、方差 1 时，q·k 的均值是 0", "for independent components of mean 0 and variance 1, E[q·k] = 0"),
+    says=t(
+        "分量独立、均值 0、方差 1 时，q·k 的均值是 0", "For independent components of mean 0 and variance 1, E[q·k] = 0"
+    ),
     where="I, L26-27",
     experiment="variance",
 )
@@ -70,16 +76,16 @@ def _s2_03() -> Outcome:
     return Outcome.of(
         {t("推导", "derivation"): equal(derived, 0)} | {f"d = {d}": x.agrees(0.0, 0.05) for d, x in means.items()},
         measured=t(
-            f"均值/√d：{by(means, '.3f')}（d ≤ 4 时 {means[1].n} 个样本，否则 {means[16].n} 个）",
-            f"mean/√d: {by(means, '.3f')} ({means[1].n} samples for d ≤ 4, else {means[16].n})",
+            f"均值/√d：{by(means, '.3f')}（各 {means[1].n} 个样本）",
+            f"mean/√d: {by(means, '.3f')} ({means[1].n} samples each)",
         ),
-        because=t("每一项都是 E[q_i]·E[k_i] = 0，和也是 0", "every term is E[q_i]·E[k_i] = 0, and so is the sum"),
+        because=t("每一项都是 E[q_i]·E[k_i] = 0，和也是 0。", "Every term is E[q_i]·E[k_i] = 0, and so is the sum."),
     )
 
 
 @claim(
     "S2-04",
-    says=t("和的方差等于各项 q_i·k_i 方差之和", "the variance of the sum is the sum of the variances of the q_i·k_i"),
+    says=t("和的方差等于各项 q_i·k_i 方差之和", "The variance of the sum is the sum of the variances of the q_i·k_i"),
     where="I, L29-30",
     experiment="variance",
 )
@@ -94,15 +100,15 @@ def _s2_04() -> Outcome:
             f"derived: {whole} = {sum(parts)}; with all components alike {shared:.2f}",
         ),
         because=t(
-            "独立的分量使交叉项为 0；这里独立性必不可少",
-            "independent components make the cross terms 0; without independence it would be false",
+            "独立的分量使交叉项为 0；这里独立性必不可少。",
+            "Independent components make the cross terms 0; without independence it would be false.",
         ),
     )
 
 
 @claim(
     "S2-05",
-    says=t("一项 q_i·k_i 的方差是 1", "one product q_i·k_i has variance 1"),
+    says=t("一项 q_i·k_i 的方差是 1", "One product q_i·k_i has variance 1"),
     where="I, L32-33",
     experiment="variance",
 )
@@ -118,7 +124,10 @@ def _s2_05() -> Outcome:
             f"正态 {normal:.3f}，均匀 {uniform:.3f}，±1 {signs:.3f}（各 {normal.n} 个样本）",
             f"normal {normal:.3f}, uniform {uniform:.3f}, ±1 {signs:.3f} ({normal.n} samples each)",
         ),
-        because=t("E[q_i²]·E[k_i²] = 1，与分布的形状无关", "it is E[q_i²]·E[k_i²] = 1, whatever the shape of the distribution"),
+        because=t(
+            "E[q_i²]·E[k_i²] = 1，与分布的形状无关。",
+            "It is E[q_i²]·E[k_i²] = 1, whatever the shape of the distribution.",
+        ),
     )
 
 
@@ -137,16 +146,16 @@ def _s2_06() -> Outcome:
         measured=t(f"方差/d：{by(found, '.3f')}", f"variance/d: {by(found, '.3f')}"),
         because=t(
             f"d 个方差为 1 的独立项相加；均匀分布与 ±1 分量在 d = 64 也一样："
-            f"{other['uniform']:.3f} 与 {other['±1']:.3f}",
+            f"{other['uniform']:.3f} 与 {other['±1']:.3f}。",
             f"d independent terms of variance 1 add up; so they do for uniform and ±1 components at d = 64: "
-            f"{other['uniform']:.3f} and {other['±1']:.3f}",
+            f"{other['uniform']:.3f} and {other['±1']:.3f}.",
         ),
     )
 
 
 @claim(
     "S2-14",
-    says=t("除以 √d_k 后方差恒为 1，与 d_k 无关", "divided by √d_k the variance is 1, whatever d_k is"),
+    says=t("除以 √d_k 后方差恒为 1，与 d_k 无关", "Divided by √d_k the variance is 1, whatever d_k is"),
     where="III, L82-85",
     experiment="variance",
 )
@@ -155,13 +164,19 @@ def _s2_14() -> Outcome:
     return Outcome.of(
         {f"d = {d}": x.agrees(1.0, 0.06) for d, x in found.items()},
         measured=by(found, ".3f"),
-        because=t("Var(q·k)/d = 1，只要分量独立、均值 0、方差 1", "Var(q·k)/d = 1 as long as the components are independent with mean 0 and variance 1"),
+        because=t(
+            "Var(q·k)/d = 1，只要分量独立、均值 0、方差 1。",
+            "Var(q·k)/d = 1 as long as the components are independent with mean 0 and variance 1.",
+        ),
     )
 
 
 @claim(
     "S2-40",
-    says=t("方差 d，标准差 √d，除以 √d 之后方差为 1", "variance d, so standard deviation √d, so variance 1 after dividing by √d"),
+    says=t(
+        "方差 d，标准差 √d，除以 √d 之后方差为 1",
+        "Variance d, so standard deviation √d, so variance 1 after dividing by √d",
+    ),
     where="VII, L174-177",
     experiment="variance",
 )
@@ -172,7 +187,7 @@ def _s2_40() -> Outcome:
     return Outcome.of(
         {f"d = {d}": equal(x, d) and equal(x / d, 1) for d, x in whole.items()},
         measured=t(f"推导的方差 {shown}", f"derived variance {shown}"),
-        because=t("除以 c 使方差除以 c²，而 c = √d", "dividing by c divides the variance by c², and c = √d"),
+        because=t("除以 c 使方差除以 c²，而 c = √d。", "Dividing by c divides the variance by c², and c = √d."),
     )
 
 
@@ -180,7 +195,7 @@ def _s2_40() -> Outcome:
     "S2-41",
     says=t(
         "缩放如同批归一化：均值已是 0，只需除以标准差",
-        "scaling is like batch normalisation: the mean is 0 already, so only the division by the spread remains",
+        "Scaling is like batch normalisation: the mean is 0 already, so only the division by the spread remains",
     ),
     where="VII, L180-182",
     experiment="initialisation",
@@ -197,11 +212,14 @@ def _s2_41() -> Outcome:
     shown = ", ".join(f"{name}: {m:.2f} / {v:.2f}" for name, (m, v) in found.items())
     return Outcome.of(
         {name: m.agrees(0.0, 0.3) and v.agrees(1.0, 0.1) for name, (m, v) in found.items()},
-        measured=t(f"缩放后的均值 / 方差，{shown}（d = {d}，{n} 个样本）", f"scaled mean / variance, {shown} (d = {d}, {n} samples)"),
+        measured=t(
+            f"缩放后的均值 / 方差，{shown}（d = {d}，{n} 个样本）",
+            f"scaled mean / variance, {shown} (d = {d}, {n} samples)",
+        ),
         because=t(
-            "批归一化量出均值和方差再去掉它们；√d 是常数，看不见分量本身变大或偏移",
-            "batch normalisation measures mean and variance and removes them; √d is a constant and does not see "
-            "components that have grown or shifted",
+            "批归一化量出均值和方差再去掉它们；√d 是常数，看不见分量本身变大或偏移。",
+            "Batch normalisation measures mean and variance and removes them; √d is a constant and does not see "
+            "components that have grown or shifted.",
         ),
         only_if=t("q 和 k 的分量均值为 0、方差为 1", "the components of q and k have mean 0 and variance 1"),
     )

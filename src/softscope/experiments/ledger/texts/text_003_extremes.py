@@ -7,9 +7,8 @@ import math
 import numpy as np
 
 import softscope as ss
-from softscope.experiments.ledger import Outcome, claim, near, t
+from softscope.experiments.ledger import Outcome, claim, listed, near, t
 from softscope.experiments.ledger.texts import chapter_code as code
-from softscope.experiments.ledger.texts.figures import row
 
 # The five cases, by the chapter's names.
 _CASES = {
@@ -29,12 +28,16 @@ _LISTING = {
 
 @claim(
     "S3-17",
-    says=t("输入差异很大时，softmax 趋近 one-hot", "where inputs differ greatly, softmax is nearly one-hot"),
+    says=t("输入差异很大时，softmax 趋近 one-hot", "Where inputs differ greatly, softmax is nearly one-hot"),
     where="4.3, L127/L138",
     experiment="extremes",
 )
 def _s3_17() -> Outcome:
-    trials = {"[1, 500, 1000]": [1.0, 500.0, 1000.0], "[1000, 1, 1]": [1000.0, 1.0, 1.0], "[1000, 1000, 1]": [1000.0, 1000.0, 1.0]}
+    trials = {
+        "[1, 500, 1000]": [1.0, 500.0, 1000.0],
+        "[1000, 1, 1]": [1000.0, 1.0, 1.0],
+        "[1000, 1000, 1]": [1000.0, 1000.0, 1.0],
+    }
     peaks = {name: float(ss.partition(np.array(x)).peak) for name, x in trials.items()}
     # The bound: all others together get at most (n − 1)·e^−gap, where gap is the lead over the runner-up.
     gap = math.log(2 / 0.001)
@@ -42,8 +45,8 @@ def _s3_17() -> Outcome:
         {name: x > 0.999 for name, x in peaks.items()},
         measured=", ".join(f"{name}: {x:g}" for name, x in peaks.items()),
         because=t(
-            f"只有第一名领先第二名的差起作用：3 个数时领先 {gap:.1f} 就给出 0.999；并列第一则平分",
-            f"only the lead over the runner-up counts: among 3 numbers a lead of {gap:.1f} gives 0.999; equals share",
+            f"只有第一名领先第二名的差起作用：3 个数时领先 {gap:.1f} 就给出 0.999；并列第一则平分。",
+            f"Only the lead over the runner-up counts: among 3 numbers a lead of {gap:.1f} gives 0.999; equals share.",
         ),
         only_if=t("最大的一项领先第二名很多", "the largest is far ahead of the second largest"),
     )
@@ -61,17 +64,17 @@ def _s3_18() -> Outcome:
     digits = float(-ss.log_softmax(x)[1]) / math.log(10.0)
     return Outcome.of(
         {"[1000, 1, 1]": near(p, ["1", "0", "0"])},
-        measured=row(p, "g"),
+        measured=listed(p, "g"),
         because=t(
-            f"另外两项各是 10^−{digits:.0f}，连 float64 也存不下",
-            f"each of the others is 10^−{digits:.0f}, too small even for float64",
+            f"另外两项各是 10^−{digits:.0f}，连 float64 也存不下。",
+            f"Each of the others is 10^−{digits:.0f}, too small even for float64.",
         ),
     )
 
 
 @claim(
     "S3-19",
-    says=t("分数最高的几乎独占，其余几乎被忽略", "the highest score takes nearly all and the others are ignored"),
+    says=t("分数最高的几乎独占，其余几乎被忽略", "The highest score takes nearly all and the others are ignored"),
     where="4.3, L133-134",
     experiment="extremes",
 )
@@ -80,7 +83,10 @@ def _s3_19() -> Outcome:
     return Outcome.of(
         {f"{_CASES[name]}": x > 0.99 for name, x in peaks.items()},
         measured=", ".join(f"{_CASES[name]}: {x:.4f}" for name, x in peaks.items()),
-        because=t("领先 5 就够到 0.99；领先 1 或没有领先则不然", "a lead of 5 is enough for 0.99; a lead of 1 or none is not"),
+        because=t(
+            "领先 5 就够到 0.99；领先 1 或没有领先则不然。",
+            "A lead of 5 is enough for 0.99; a lead of 1 or none is not.",
+        ),
         only_if=t("第一名领先第二名 5 左右或更多", "the first leads the second by about 5 or more"),
     )
 
@@ -95,7 +101,7 @@ def _line(name: str) -> str:
 
 @claim(
     "S3-20",
-    says=t("均匀的一例打印 0.333333 三次", "the uniform case prints 0.333333 three times"),
+    says=t("均匀的一例打印 0.333333 三次", "The uniform case prints 0.333333 three times"),
     where="4.3, L174-176",
     experiment="extremes",
 )
@@ -107,7 +113,7 @@ def _s3_20() -> Outcome:
             t("打印的字符", "characters printed"): line == _LISTING["Uniform"],
         },
         measured=line,
-        because=t("相等的分数给出相等的权重", "equal scores get equal weights"),
+        because=t("相等的分数给出相等的权重。", "Equal scores get equal weights."),
     )
 
 
@@ -123,11 +129,11 @@ def _s3_21() -> Outcome:
     wrong = sum(not near(x, digits) for x, digits in zip(p, stated, strict=True))
     return Outcome.of(
         {t("数值", "numbers"): near(p, stated), t("打印的字符", "characters printed"): line == _LISTING["Moderate"]},
-        measured=f"{row(p, '.6f')} → {line}",
+        measured=f"{listed(p, '.6f')} → {line}",
         because=t(
-            f"{wrong} 个数的最后一位不对；并且最大与最小之比超过 1000 时，NumPy 用科学记数法打印",
-            f"the last digit of {wrong} numbers is wrong; besides, where the largest is over 1000 times the smallest, "
-            f"NumPy prints in scientific notation",
+            f"{wrong} 个数的最后一位不对；并且最大与最小之比超过 1000 时，NumPy 用科学记数法打印。",
+            f"The last digit of {wrong} numbers is wrong; besides, where the largest is over 1000 times the smallest, "
+            f"NumPy prints in scientific notation.",
         ),
     )
 
@@ -150,7 +156,7 @@ def _s3_22() -> Outcome:
         },
         measured=line,
         because=t(
-            "数值对；NumPy 打印整数值时不写小数", "the numbers are right; NumPy prints whole values without decimals"
+            "数值对；NumPy 打印整数值时不写小数。", "The numbers are right; NumPy prints whole values without decimals."
         ),
         only_if=_AS_NUMBERS,
     )
@@ -158,7 +164,7 @@ def _s3_22() -> Outcome:
 
 @claim(
     "S3-23",
-    says=t("输出示例就是代码打印的内容", "the output listing is what the code prints"),
+    says=t("输出示例就是代码打印的内容", "The output listing is what the code prints"),
     where="4.3, L172-184",
     experiment="extremes",
 )
@@ -181,8 +187,8 @@ def _s3_23() -> Outcome:
             f"{len(listed)} lines are listed, {found} of them as printed; the code prints {len(printed)}",
         ),
         because=t(
-            f"示例略去 {len(_CASES) - len(_LISTING)} 例和每例的“最大值占比”，并且有 {len(listed) - found} 个数组不是 NumPy 的写法",
-            f"the listing leaves out {len(_CASES) - len(_LISTING)} cases and each case's largest share, and "
-            f"{len(listed) - found} arrays are not as NumPy writes them",
+            f"示例略去 {len(_CASES) - len(_LISTING)} 例和每例的“最大值占比”，并且有 {len(listed) - found} 个数组不是 NumPy 的写法。",
+            f"The listing leaves out {len(_CASES) - len(_LISTING)} cases and each case's largest share, and "
+            f"{len(listed) - found} arrays are not as NumPy writes them.",
         ),
     )

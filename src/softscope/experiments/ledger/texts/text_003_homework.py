@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import inspect
+import itertools
 import math
 
 import numpy as np
 
 import softscope as ss
-from softscope.experiments.ledger import Outcome, claim, generator, off_by, share, t
+from softscope.experiments.ledger import Outcome, claim, generator, listed, off_by, share, t
 from softscope.experiments.ledger.texts import chapter_code as code
-from softscope.experiments.ledger.texts.figures import row
 
 
 def _by_operators(x: np.ndarray) -> np.ndarray:
@@ -21,7 +21,10 @@ def _by_operators(x: np.ndarray) -> np.ndarray:
 
 @claim(
     "S3-55",
-    says=t("不调用任何库函数，用 NumPy 写出稳定的 softmax", "write a stable softmax with NumPy and without any library call"),
+    says=t(
+        "不调用任何库函数，用 NumPy 写出稳定的 softmax",
+        "Write a stable softmax with NumPy and without any library call",
+    ),
     where="Homework 1, L395",
     experiment="overflow",
 )
@@ -41,10 +44,12 @@ def _s3_55() -> Outcome:
             f"({len(rows)} rows)",
         ),
         because=t(
-            "题目照字面与本章的代码矛盾；但 e ** (x − max(x)) 确实够用",
-            "taken literally it contradicts the chapter's code; but e ** (x − max(x)) does the job",
+            "题目照字面与本章的代码矛盾；但 e ** (x − max(x)) 确实够用。",
+            "Taken literally it contradicts the chapter's code; but e ** (x − max(x)) does the job.",
         ),
-        only_if=t("以 e ** x 代替 np.exp，并用 Python 的 max 和 sum", "e ** x replaces np.exp, and max and sum are Python's"),
+        only_if=t(
+            "以 e ** x 代替 np.exp，并用 Python 的 max 和 sum", "e ** x replaces np.exp, and max and sum are Python's"
+        ),
     )
 
 
@@ -65,19 +70,22 @@ def _s3_56() -> Outcome:
         {
             t("T = 0.01：one-hot", "T = 0.01: one-hot"): bool(found[0.01].peak > 0.999999),
             t("T = 100：均匀", "T = 100: uniform"): entropies[-1] > 0.999 * math.log(5.0),
-            t("熵一路上升", "entropy rises all the way"): all(a < b for a, b in zip(entropies, entropies[1:], strict=False)),
+            t("熵一路上升", "entropy rises all the way"): all(a < b for a, b in itertools.pairwise(entropies)),
         },
         measured=t(
-            f"最大权重 {row([float(p.peak) for p in found.values()], '.4f')}；熵 {row(entropies, '.3f')} nat",
-            f"largest weight {row([float(p.peak) for p in found.values()], '.4f')}; entropy {row(entropies, '.3f')} nats",
+            f"最大权重 {listed([float(p.peak) for p in found.values()], '.4f')}；熵 {listed(entropies, '.3f')} nat",
+            f"largest weight {listed([float(p.peak) for p in found.values()], '.4f')}; entropy {listed(entropies, '.3f')} nats",
         ),
-        because=t(f"log 5 = {math.log(5.0):.3f} nat 是均匀分布的熵", f"log 5 = {math.log(5.0):.3f} nats is the entropy of a uniform distribution"),
+        because=t(
+            f"log 5 = {math.log(5.0):.3f} nat 是均匀分布的熵。",
+            f"log 5 = {math.log(5.0):.3f} nats is the entropy of a uniform distribution.",
+        ),
     )
 
 
 @claim(
     "S3-57",
-    says=t("d = 64 时比较 Q@K.T 与 Q@K.T/√64 的数值范围", "at d = 64, Q@K.T and Q@K.T/√64 differ in their range"),
+    says=t("d = 64 时比较 Q@K.T 与 Q@K.T/√64 的数值范围", "At d = 64, Q@K.T and Q@K.T/√64 differ in their range"),
     where="Homework 3, L397",
     experiment="variance",
 )
@@ -88,7 +96,8 @@ def _s3_57() -> Outcome:
     return Outcome.of(
         {
             t("范围小 8 倍", "the range is 8 times smaller"): abs(ratio - 8.0) < 1e-12,
-            t("标准差约为 8 与 1", "standard deviations of about 8 and 1"): abs(plain.std() - 8.0) < 1.0 and abs(scaled.std() - 1.0) < 0.125,
+            t("标准差约为 8 与 1", "standard deviations of about 8 and 1"): abs(plain.std() - 8.0) < 1.0
+            and abs(scaled.std() - 1.0) < 0.125,
         },
         measured=t(
             f"64×64 个分数：{plain.min():.1f} 到 {plain.max():.1f}，缩放后 {scaled.min():.2f} 到 {scaled.max():.2f}；标准差 {plain.std():.2f} 与 {scaled.std():.2f}",
@@ -96,8 +105,8 @@ def _s3_57() -> Outcome:
             f"deviations {plain.std():.2f} and {scaled.std():.2f}",
         ),
         because=t(
-            f"每个分数都除以 8；{plain.size} 个分数里最大的超过 3σ",
-            f"every score is divided by 8; the largest of {plain.size} scores lies beyond 3σ",
+            f"每个分数都除以 8；{plain.size} 个分数里最大的超过 3σ。",
+            f"Every score is divided by 8; the largest of {plain.size} scores lies beyond 3σ.",
         ),
     )
 
@@ -123,5 +132,5 @@ def _s3_58() -> Outcome:
             f"10 scores of N(0, 1): {100 * negative.mean:.1f}% of the rows have a negative weight, in {100 * flipped.mean:.1f}% the "
             f"largest is no longer the largest; largest |weight| {np.abs(p).max():.0f} ({negative.n} rows)",
         ),
-        because=t("和可以为负，也可以接近 0", "the sum may be negative, and it may be close to 0"),
+        because=t("和可以为负，也可以接近 0。", "The sum may be negative, and it may be close to 0."),
     )

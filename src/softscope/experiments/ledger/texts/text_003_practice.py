@@ -11,7 +11,9 @@ import softscope as ss
 from softscope.experiments.ledger import Estimate, Outcome, cited, claim, estimate, generator, off_by, opinion, paper, t
 from softscope.experiments.ledger.texts.figures import by
 
-_VENDOR = "DeepSeek API docs, “The Temperature Parameter”, platform.deepseek.com/api-docs/quick_start/parameter_settings"
+_VENDOR = (
+    "DeepSeek API docs, “The Temperature Parameter”, platform.deepseek.com/api-docs/quick_start/parameter_settings"
+)
 _CODEX = "Chen et al. 2021, arXiv 2107.03374"
 _PROBLEMS, _CANDIDATES = 4000, 50
 
@@ -48,7 +50,7 @@ def _distinct(temperature: float) -> Estimate:
 
 @claim(
     "S3-32",
-    says=t("翻译和摘要用 T = 1.0", "translation and summaries use T = 1.0"),
+    says=t("翻译和摘要用 T = 1.0", "Translation and summaries use T = 1.0"),
     where="4.4, L237/L242",
     experiment="temperature",
 )
@@ -56,16 +58,16 @@ def _s3_32() -> Outcome:
     return cited(
         source=f"{_VENDOR}; {paper.NAME}",
         because=t(
-            "各家不一：有厂商建议翻译用 1.3；Transformer 论文翻译时用束搜索，根本不抽样",
-            "practice differs: one vendor recommends 1.3 for translation, and the Transformer paper translates with beam "
-            "search, without sampling",
+            "各家不一：有厂商建议翻译用 1.3；Transformer 论文翻译时用束搜索，根本不抽样。",
+            "Practice differs: one vendor recommends 1.3 for translation, and the Transformer paper translates with beam "
+            "search, without sampling.",
         ),
     )
 
 
 @claim(
     "S3-33",
-    says=t("创意写作用 T = 1.2–1.5，更多样", "creative writing uses T = 1.2–1.5, for more diversity"),
+    says=t("创意写作用 T = 1.2–1.5，更多样", "Creative writing uses T = 1.2–1.5, for more diversity"),
     where="4.4, L238/L243",
     experiment="temperature",
 )
@@ -78,15 +80,15 @@ def _s3_33() -> Outcome:
             f"different answers among 20 draws: {by(found, '.2f', 'T')} ({_PROBLEMS} problems, {_CANDIDATES} candidates)",
         ),
         because=t(
-            "T > 1 使分布更平，所以更多样；是否用它是惯例（DeepSeek 建议 1.5）",
-            "T > 1 flattens the distribution, hence diversity; that it is used is custom (DeepSeek recommends 1.5)",
+            "T > 1 使分布更平，所以更多样；是否用它是惯例（DeepSeek 建议 1.5）。",
+            "T > 1 flattens the distribution, hence diversity; that it is used is custom (DeepSeek recommends 1.5).",
         ),
     )
 
 
 @claim(
     "S3-34",
-    says=t("代码生成用 T = 0.2–0.5，更确定", "code generation uses T = 0.2–0.5, to be more deterministic"),
+    says=t("代码生成用 T = 0.2–0.5，更确定", "Code generation uses T = 0.2–0.5, to be more deterministic"),
     where="4.4, L239/L244",
     experiment="temperature",
 )
@@ -104,8 +106,8 @@ def _s3_34() -> Outcome:
             f"passed with 1 sample {by(one, '.3f', 'T')}; with 100 samples {by(many, '.3f', 'T')} ({_PROBLEMS} problems)",
         ),
         because=t(
-            f"低温多半抽到第一名；抽多次时，多样才有用（{_CODEX} 也是如此：0.2 与 0.8）",
-            f"low temperatures draw the favourite; with many samples diversity is what helps (so in {_CODEX}: 0.2 and 0.8)",
+            f"低温多半抽到第一名；抽多次时，多样才有用（{_CODEX} 也是如此：0.2 与 0.8）。",
+            f"Low temperatures draw the favourite; with many samples diversity is what helps (so in {_CODEX}: 0.2 and 0.8).",
         ),
         only_if=t("只抽一次或很少几次", "one sample or few are drawn"),
     )
@@ -113,7 +115,7 @@ def _s3_34() -> Outcome:
 
 @claim(
     "S3-35",
-    says=t("蒸馏用 T > 1，软化分布", "distillation uses T > 1, which softens the distribution"),
+    says=t("蒸馏用 T > 1，软化分布", "Distillation uses T > 1, which softens the distribution"),
     where="4.4, L240/L245",
     experiment="temperature",
 )
@@ -123,27 +125,27 @@ def _s3_35() -> Outcome:
         {f"T = {T:g}": x.above(found[1.0].mean) for T, x in found.items() if T > 1.0},
         measured=t(f"平均熵（nat）{by(found, '.2f', 'T')}", f"mean entropy in nats {by(found, '.2f', 'T')}"),
         because=t(
-            "T > 1 使非目标类的权重显现；蒸馏用它见 Hinton 等（arXiv 1503.02531）",
-            "T > 1 brings out the weights of the other classes; that distillation uses it, see Hinton et al. (arXiv 1503.02531)",
+            "T > 1 使非目标类的权重显现；蒸馏用它见 Hinton 等（arXiv 1503.02531）。",
+            "T > 1 brings out the weights of the other classes; that distillation uses it, see Hinton et al. (arXiv 1503.02531).",
         ),
     )
 
 
-@claim("S3-36", says=t("对齐用 T > 1", "alignment uses T > 1"), where="4.4, L240/L245", experiment="temperature")
+@claim("S3-36", says=t("对齐用 T > 1", "Alignment uses T > 1"), where="4.4, L240/L245", experiment="temperature")
 def _s3_36() -> Outcome:
     return cited(
         source="Touvron et al. 2023 (Llama 2), arXiv 2307.09288, section 3.2.3 and figure 8",
         because=t(
-            "依方法而定：那里抽 10 到 100 个答案时 1.2–1.3 最好，而且每个阶段都要重新调整",
-            "it depends on the method: there 1.2–1.3 is best when 10 to 100 answers are drawn, and every stage has to be "
-            "adjusted anew",
+            "依方法而定：那里抽 10 到 100 个答案时 1.2–1.3 最好，而且每个阶段都要重新调整。",
+            "It depends on the method: there 1.2–1.3 is best when 10 to 100 answers are drawn, and every stage has to be "
+            "adjusted anew.",
         ),
     )
 
 
 @claim(
     "S3-50",
-    says=t("log-softmax 常用于计算损失", "log-softmax is often used in losses"),
+    says=t("log-softmax 常用于计算损失", "Log-softmax is often used in losses"),
     where="4.6, L347",
     experiment="overflow",
 )
@@ -156,11 +158,16 @@ def _s3_50() -> Outcome:
     off = off_by(f.cross_entropy(logits, labels), f.nll_loss(f.log_softmax(logits, dim=-1), labels))
     return cited(
         source="PyTorch docs, torch.nn.CrossEntropyLoss: LogSoftmax followed by NLLLoss",
-        measured=t(f"PyTorch 的交叉熵与 log-softmax 的损失相差 {off:.0e}", f"PyTorch's cross-entropy differs from the loss of a log-softmax by {off:.0e}"),
-        because=t("“常用”是惯例；最常用的损失正是由它定义的", "“often” is custom; the most common loss is defined by it"),
+        measured=t(
+            f"PyTorch 的交叉熵与 log-softmax 的损失相差 {off:.0e}",
+            f"PyTorch's cross-entropy differs from the loss of a log-softmax by {off:.0e}",
+        ),
+        because=t(
+            "“常用”是惯例；最常用的损失正是由它定义的。", "“often” is custom; the most common loss is defined by it."
+        ),
     )
 
 
-@claim("S3-59", says=t("学完本章约需 4–6 小时", "the chapter takes 4–6 hours"), where="Header, L8")
+@claim("S3-59", says=t("学完本章约需 4–6 小时", "The chapter takes 4–6 hours"), where="Header, L8")
 def _s3_59() -> Outcome:
-    return opinion(t("估计的学时，因人而异", "an estimate that differs from reader to reader"))
+    return opinion(t("估计的学时，因人而异。", "An estimate that differs from reader to reader."))

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
 
 import softscope as ss
-from softscope.experiments.ledger import Outcome, claim, generator, near, off_by, t
+from softscope.experiments.ledger import Outcome, claim, generator, listed, near, off_by, t
 from softscope.experiments.ledger.texts import chapter_code as code
-from softscope.experiments.ledger.texts.figures import row
 
 _X = np.array([1.0, 2.0, 3.0])
 
@@ -25,20 +25,27 @@ def _s3_24() -> Outcome:
     found = {name: ss.softmax(x, temperature=1e-3) for name, x in trials.items()}
     return Outcome.of(
         {name: bool(p.max() > 0.999) for name, p in found.items()},
-        measured=", ".join(f"{name} → {row(p, 'g')}" for name, p in found.items()) + ", T = 0.001",
-        because=t("并列第一的在任何温度下都平分", "entries that share the maximum share the weight at every temperature"),
+        measured=", ".join(f"{name} → {listed(p, 'g')}" for name, p in found.items()) + ", T = 0.001",
+        because=t(
+            "并列第一的在任何温度下都平分。", "Entries that share the maximum share the weight at every temperature."
+        ),
         only_if=t("最大值只有一个", "the maximum is unique"),
     )
 
 
-@claim("S3-25", says=t("T = 1：标准 softmax", "T = 1: the standard softmax"), where="4.4, L198/L209", experiment="temperature")
+@claim(
+    "S3-25",
+    says=t("T = 1：标准 softmax", "T = 1: the standard softmax"),
+    where="4.4, L198/L209",
+    experiment="temperature",
+)
 def _s3_25() -> Outcome:
     x = generator("S3-25").standard_normal((200, 10))
     off = off_by(ss.softmax(x, temperature=1.0), code.stable(x))
     return Outcome.of(
         {t("200 行随机数", "200 random rows"): off < 1e-15},
         measured=t(f"最多相差 {off:.0e}", f"off by at most {off:.0e}"),
-        because=t("x/1 = x", "x/1 = x"),
+        because=t("x/1 = x。", "x/1 = x."),
     )
 
 
@@ -54,20 +61,23 @@ def _s3_26() -> Outcome:
     last = list(off.values())
     return Outcome.of(
         {
-            t("离均匀越来越近", "ever closer to uniform"): all(a > b for a, b in zip(last, last[1:], strict=False)),
+            t("离均匀越来越近", "ever closer to uniform"): all(a > b for a, b in itertools.pairwise(last)),
             "T = 1e6": off[1e6] < 1e-5,
         },
         measured=t(
-            f"[1, 2, 3, 4, 5] 与 0.2 的最大差：" + ", ".join(f"T = {T:g}: {d:.0e}" for T, d in off.items()),
-            f"largest distance of [1, 2, 3, 4, 5] from 0.2: " + ", ".join(f"T = {T:g}: {d:.0e}" for T, d in off.items()),
+            "[1, 2, 3, 4, 5] 与 0.2 的最大差：" + ", ".join(f"T = {T:g}: {d:.0e}" for T, d in off.items()),
+            "largest distance of [1, 2, 3, 4, 5] from 0.2: " + ", ".join(f"T = {T:g}: {d:.0e}" for T, d in off.items()),
         ),
-        because=t("x/T 的差趋于 0，偏离像 1/T 那样缩小", "the differences of x/T go to 0, and the distance shrinks like 1/T"),
+        because=t(
+            "x/T 的差趋于 0，偏离像 1/T 那样缩小。",
+            "The differences of x/T go to 0, and the distance shrinks like 1/T.",
+        ),
     )
 
 
 @claim(
     "S3-27",
-    says=t("温度控制 softmax 的尖锐程度", "temperature controls how sharp a softmax is"),
+    says=t("温度控制 softmax 的尖锐程度", "Temperature controls how sharp a softmax is"),
     where="4.4, L192/L203",
     experiment="temperature",
 )
@@ -79,7 +89,9 @@ def _s3_27() -> Outcome:
     off = off_by(ss.partition(x, temperature=reached).entropy, 1.0)
     return Outcome.of(
         {
-            t("200 个随机向量：熵随 T 上升", "200 random vectors: entropy rises with T"): bool((np.diff(entropies, axis=0) > 0.0).all()),
+            t("200 个随机向量：熵随 T 上升", "200 random vectors: entropy rises with T"): bool(
+                (np.diff(entropies, axis=0) > 0.0).all()
+            ),
             t("能达到指定的熵", "a wanted entropy can be reached"): off < 1e-6,
         },
         measured=t(
@@ -88,7 +100,9 @@ def _s3_27() -> Outcome:
             f"mean entropy from {entropies[0].mean():.3f} (T = {temperatures[0]:g}) to {entropies[-1].mean():.3f} "
             f"(T = {temperatures[-1]:g}), at most {math.log(10):.3f} nats",
         ),
-        because=t("dH/dT = Var(x)/T³ ≥ 0，方差按权重计算", "dH/dT = Var(x)/T³ ≥ 0, with the variance under the weights"),
+        because=t(
+            "dH/dT = Var(x)/T³ ≥ 0，方差按权重计算。", "dH/dT = Var(x)/T³ ≥ 0, with the variance under the weights."
+        ),
     )
 
 
@@ -96,7 +110,7 @@ def _at(temperature: float, stated: list[str], because: tuple[str, str]) -> Outc
     p = ss.softmax(_X, temperature=temperature)
     return Outcome.of(
         {f"T = {temperature:g}": near(p, stated)},
-        measured=f"{row(p, '.6f')}",
+        measured=f"{listed(p, '.6f')}",
         because=t(*because),
     )
 
@@ -108,7 +122,7 @@ def _at(temperature: float, stated: list[str], because: tuple[str, str]) -> Outc
     experiment="temperature",
 )
 def _s3_28() -> Outcome:
-    return _at(0.1, ["0.0000", "0.0000", "1.0000"], ("差值放大了 10 倍", "the differences are 10 times as large"))
+    return _at(0.1, ["0.0000", "0.0000", "1.0000"], ("差值放大了 10 倍。", "The differences are 10 times as large."))
 
 
 @claim(
@@ -118,7 +132,7 @@ def _s3_28() -> Outcome:
     experiment="temperature",
 )
 def _s3_29() -> Outcome:
-    return _at(1.0, ["0.0900", "0.2447", "0.6652"], ("这是标准 softmax", "it is the standard softmax"))
+    return _at(1.0, ["0.0900", "0.2447", "0.6652"], ("这是标准 softmax。", "It is the standard softmax."))
 
 
 @claim(
@@ -133,14 +147,14 @@ def _s3_30() -> Outcome:
     share = entropy / math.log(3.0)
     return Outcome.of(
         {t("数值", "numbers"): near(p, ["0.3006", "0.3322", "0.3672"]), t("接近均匀", "near uniform"): share > 0.99},
-        measured=row(p, ".6f"),
-        because=t(f"熵达到最大值的 {100 * share:.1f}%", f"entropy is {100 * share:.1f}% of its maximum"),
+        measured=listed(p, ".6f"),
+        because=t(f"熵达到最大值的 {100 * share:.1f}%。", f"Entropy is {100 * share:.1f}% of its maximum."),
     )
 
 
 @claim(
     "S3-31",
-    says=t("输出的行形如“T=0.1: […]”", "the lines printed look like “T=0.1: […]”"),
+    says=t("输出的行形如“T=0.1: […]”", "The lines printed look like “T=0.1: […]”"),
     where="4.4, L229-232",
     experiment="temperature",
 )
@@ -154,6 +168,9 @@ def _s3_31() -> Outcome:
     return Outcome.of(
         {f"T = {T:g}": printed[T] == line for T, line in listed.items()},
         measured=" / ".join(printed.values()),
-        because=t("格式 4.1f 在一位数前补一个空格，NumPy 又去掉末尾的 0", "the format 4.1f puts a space before one digit, and NumPy drops trailing zeros"),
+        because=t(
+            "格式 4.1f 在一位数前补一个空格，NumPy 又去掉末尾的 0。",
+            "The format 4.1f puts a space before one digit, and NumPy drops trailing zeros.",
+        ),
         only_if=t("T 是 10：只有这一行逐字符相同", "T is 10: only that line is the same character by character"),
     )

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 
 import softscope as ss
-from softscope.experiments.ledger import Outcome, claim, generator, off_by, share, t
+from softscope.experiments.ledger import Outcome, claim, generator, listed, off_by, share, t
 from softscope.experiments.ledger.texts import chapter_code as code
 from softscope.experiments.ledger.texts import random_attention as drawn
-from softscope.experiments.ledger.texts.figures import by, row
+from softscope.experiments.ledger.texts.figures import by
 
 _X = np.array([1.0, 2.0, 3.0])
 
 
 @claim(
     "S3-49",
-    says=t("log-softmax 在数值上更稳定", "log-softmax is numerically more stable"),
+    says=t("log-softmax 在数值上更稳定", "Log-softmax is numerically more stable"),
     where="4.6, L347",
     experiment="overflow",
 )
@@ -30,8 +32,8 @@ def _s3_49() -> Outcome:
             t("log-softmax 正确", "log-softmax is right"): off_by(direct, [0.0, -1000.0]) < 1e-12,
             t("文中的代码正确", "the text's code is right"): off_by(code.log_weights(x), [0.0, -1000.0]) < 1e-12,
         },
-        measured=f"[0, −1000]: log(softmax) {row(logged, 'g')}, log_softmax {row(direct, 'g')}",
-        because=t("先取 softmax 会下溢成 0，它的对数是 −∞", "softmax first underflows to 0, whose logarithm is −∞"),
+        measured=f"[0, −1000]: log(softmax) {listed(logged, 'g')}, log_softmax {listed(direct, 'g')}",
+        because=t("先取 softmax 会下溢成 0，它的对数是 −∞。", "Softmax first underflows to 0, whose logarithm is −∞."),
     )
 
 
@@ -42,7 +44,7 @@ def _has_zero(scale: float) -> np.ndarray:
 
 @claim(
     "S3-51",
-    says=t("sparsemax 输出稀疏分布，可能有精确的 0", "sparsemax gives sparse distributions and may give exact zeros"),
+    says=t("sparsemax 输出稀疏分布，可能有精确的 0", "Sparsemax gives sparse distributions and may give exact zeros"),
     where="4.6, L353/L369",
     experiment="normalisers",
 )
@@ -56,10 +58,13 @@ def _s3_51() -> Outcome:
             t("softmax 没有", "softmax gives none"): bool((ss.softmax(_X) > 0.0).all()),
         },
         measured=t(
-            f"[1, 2, 3] → {row(p, 'g')}；10 个 N(0, 1) 的分数中有 0 的占 {found.mean:.3f}，缩小 50 倍后 {small.mean:.3f}",
-            f"[1, 2, 3] → {row(p, 'g')}; share of rows with a 0 for 10 scores of N(0, 1) {found.mean:.3f}, 50 times smaller {small.mean:.3f}",
+            f"[1, 2, 3] → {listed(p, 'g')}；10 个 N(0, 1) 的分数中有 0 的占 {found.mean:.3f}，缩小 50 倍后 {small.mean:.3f}",
+            f"[1, 2, 3] → {listed(p, 'g')}; share of rows with a 0 for 10 scores of N(0, 1) {found.mean:.3f}, 50 times smaller {small.mean:.3f}",
         ),
-        because=t("低于阈值的分数得到恰好 0；分数彼此很接近时则一个也没有", "scores below the threshold get exactly 0; where all scores are close together none does"),
+        because=t(
+            "低于阈值的分数得到恰好 0；分数彼此很接近时则一个也没有。",
+            "Scores below the threshold get exactly 0; where all scores are close together none does.",
+        ),
     )
 
 
@@ -75,7 +80,7 @@ def _projected(x: np.ndarray) -> np.ndarray:
 
 @claim(
     "S3-52",
-    says=t("文中的 sparsemax 代码只是简化的概念", "the text's sparsemax code is only a simplified concept of it"),
+    says=t("文中的 sparsemax 代码只是简化的概念", "The text's sparsemax code is only a simplified concept of it"),
     where="4.6, L354",
     experiment="normalisers",
 )
@@ -90,15 +95,15 @@ def _s3_52() -> Outcome:
             f"2000 vectors: off the projection by at most {off:.0e} (softscope.sparsemax: {ours:.0e})",
         ),
         because=t(
-            "它就是完整的排序算法，结果精确；简化之处只是一次一个向量",
-            "it is the full sorting algorithm, and exact; simple only in that it takes one vector at a time",
+            "它就是完整的排序算法，结果精确；简化之处只是一次一个向量。",
+            "It is the full sorting algorithm, and exact; simple only in that it takes one vector at a time.",
         ),
     )
 
 
 @claim(
     "S3-53",
-    says=t("log-softmax 的值是负数", "log-softmax values are negative"),
+    says=t("log-softmax 的值是负数", "Log-softmax values are negative"),
     where="4.6, L367",
     experiment="overflow",
 )
@@ -113,13 +118,16 @@ def _s3_53() -> Outcome:
     return Outcome.of(
         {name: x < 0.0 for name, x in largest.items()},
         measured=t(
-            f"最大值：{', '.join(f'{x:.3g}' for x in largest.values())}", f"largest values: {', '.join(f'{x:.3g}' for x in largest.values())}"
+            f"最大值：{', '.join(f'{x:.3g}' for x in largest.values())}",
+            f"largest values: {', '.join(f'{x:.3g}' for x in largest.values())}",
         ),
         because=t(
-            "从不为正；只有一项时恰为 0，第一名领先很多时在 float64 中也是 0",
-            "they are never positive; with one entry it is exactly 0, and with a large lead it is 0 in float64",
+            "从不为正；只有一项时恰为 0，第一名领先很多时在 float64 中也是 0。",
+            "They are never positive; with one entry it is exactly 0, and with a large lead it is 0 in float64.",
         ),
-        only_if=t("至少有两项，并且没有哪一项的权重舍入成 1", "there are at least two entries and no weight rounds to 1"),
+        only_if=t(
+            "至少有两项，并且没有哪一项的权重舍入成 1", "there are at least two entries and no weight rounds to 1"
+        ),
     )
 
 
@@ -127,7 +135,7 @@ def _s3_53() -> Outcome:
     "S3-54",
     says=t(
         "小结：先减最大值；温度控制尖锐程度；除以 √d 防止维度高时过于极端",
-        "summary: subtract the maximum; temperature controls sharpness; √d keeps high dimensions from extremes",
+        "Summary: subtract the maximum; temperature controls sharpness; √d keeps high dimensions from extremes",
     ),
     where="Summary, L378-381/L386-389",
 )
@@ -138,12 +146,12 @@ def _s3_54() -> Outcome:
     return Outcome.of(
         {
             t("减最大值", "subtracting the maximum"): bool(np.isfinite(big).all()),
-            t("温度", "temperature"): all(a < b for a, b in zip(entropies, entropies[1:], strict=False)),
+            t("温度", "temperature"): all(a < b for a, b in itertools.pairwise(entropies)),
             "√d": all(x.below(0.5) for x in peaks.values()),
         },
         measured=t(
-            f"熵从 T = 0.1 到 10：{row(entropies, '.3f')} nat；缩放后的最大权重 {by(peaks, '.3f')}",
-            f"entropy from T = 0.1 to 10: {row(entropies, '.3f')} nats; largest weight when scaled {by(peaks, '.3f')}",
+            f"熵从 T = 0.1 到 10：{listed(entropies, '.3f')} nat；缩放后的最大权重 {by(peaks, '.3f')}",
+            f"entropy from T = 0.1 to 10: {listed(entropies, '.3f')} nats; largest weight when scaled {by(peaks, '.3f')}",
         ),
-        because=t("三点都由前面的测量支持", "all three are borne out by the measurements above"),
+        because=t("三点都由前面的测量支持。", "All three are borne out by the measurements above."),
     )
