@@ -111,8 +111,8 @@ def _s2_13() -> Outcome:
             f"s(1−s)：{listed(slopes, '.1e')}；‖J‖ = {whole:.1e}", f"s(1−s): {listed(slopes, '.1e')}; ‖J‖ = {whole:.1e}"
         ),
         because=t(
-            "非对角项 −s_i·s_j 也同样小，所以没有别的路。",
-            "The other entries −s_i·s_j are just as small, so no other way is open.",
+            "非对角项 −s_i·s_j 也同样小，所以几乎没有梯度能穿过这个 softmax。",
+            "The other entries −s_i·s_j are just as small, so hardly any gradient gets through this softmax.",
         ),
     )
 

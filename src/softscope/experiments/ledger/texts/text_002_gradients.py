@@ -48,9 +48,9 @@ def _s2_49() -> Outcome:
             f"‖∂L/∂q‖ of a row: mean {by(means, '.2f')}; median {by(medians, '.2g')} ({grads.MATRICES} matrices of 10 rows)",
         ),
         because=t(
-            f"平均值像 d^{whole:+.2f}，并不下降；中位数先慢后快地降（相邻两个 d 之间的幂次 {listed(powers['median'], '.1f')}）："
+            f"平均值像 d^{whole:.2f}，并不下降；中位数先慢后快地降（相邻两个 d 之间的幂次 {listed(powers['median'], '.1f')}）："
             f"d = {largest} 时最大的 10% 行占去全部的 {100 * top:.0f}%。",
-            f"The mean goes like d^{whole:+.2f} and does not fall; the median falls ever faster (powers between neighbours "
+            f"The mean goes like d^{whole:.2f} and does not fall; the median falls ever faster (powers between neighbours "
             f"{listed(powers['median'], '.1f')}): at d = {largest} the largest 10% of the rows hold {100 * top:.0f}% of it all.",
         ),
     )

@@ -30,9 +30,9 @@ def _s2_23() -> Outcome:
     return Outcome.of(
         {
             t("平均最大权重超过 0.8", "largest weight above 0.8 on average"): found.peak.above(0.8),
-            t("9 成的行里一个键超过其余之和", "in 9 of 10 rows one key outweighs all others"): found.over_half.above(
-                0.9
-            ),
+            t(
+                "10 行里至少 9 行，一个键超过其余之和", "in at least 9 of 10 rows one key outweighs all others"
+            ): found.over_half.above(0.9),
         },
         measured=t(
             f"一行的最大权重 {found.peak:.3f}；超过 0.5 的行占 {found.over_half:.3f}（10 个键，{found.peak.n} 个矩阵）",
@@ -98,9 +98,9 @@ def _s2_25() -> Outcome:
     return Outcome.of(
         {
             t("平均最大权重低于 0.4", "largest weight below 0.4 on average"): found.peak.below(0.4),
-            t("9 成的行里没有键超过其余之和", "in 9 of 10 rows no key outweighs all others"): found.over_half.below(
-                0.1
-            ),
+            t(
+                "10 行里至少 9 行，没有键超过其余之和", "in at least 9 of 10 rows no key outweighs all others"
+            ): found.over_half.below(0.1),
         },
         measured=t(
             f"一行的最大权重 {found.peak:.3f}；超过 0.5 的行占 {found.over_half:.3f}（10 个键，{found.peak.n} 个矩阵）",
@@ -158,8 +158,8 @@ def _s2_57() -> Outcome:
             f"largest weight of a row, {by(found, '.3f')}; with standard deviation 2 of q and k {grown:.3f}",
         ),
         because=t(
-            "√d 抵消维度，不抵消 q 和 k 自身的增长；训练会使它们增长。",
-            "√d makes up for the dimension, not for growth of q and k themselves, and training makes them grow.",
+            "√d 抵消维度，不抵消 q 和 k 自身在训练中的增长。",
+            "√d makes up for the dimension, not for growth of q and k themselves, as training may bring.",
         ),
         only_if=t("q 和 k 的分量保持方差 1 左右", "the components of q and k keep a variance of about 1"),
     )

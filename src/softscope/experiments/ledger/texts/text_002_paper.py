@@ -217,9 +217,9 @@ def _s2_59() -> Outcome:
         {t("论文表 3 的 (B) 行", "Table 3 (B) of the paper"): not _falls()},
         measured=t(_rows("zh"), _rows("en")),
         because=t(
-            "缩放使分数的分布不随 d_k 变，但较小的 d_k 能分辨的键更少，性能仍然下降。",
-            "Scaling makes the distribution of the scores independent of d_k, but a smaller d_k can tell fewer keys "
-            "apart, and performance still falls.",
+            "缩放使分数的分布不随 d_k 变，而不是使质量不变：(B) 行都缩放，仍然变差。",
+            "Scaling makes the distribution of the scores independent of d_k, not the quality: rows (B) are all scaled "
+            "and still get worse.",
         ),
     )
 

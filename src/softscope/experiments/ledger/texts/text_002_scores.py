@@ -244,6 +244,7 @@ def _s2_38() -> Outcome:
 def _s2_39() -> Outcome:
     found = {4: recall.accuracies(4, True, "adam"), 16: recall.accuracies(16, True, "adam")}
     found[64] = recall.accuracies(64, True, "adam")
+    plain = recall.accuracies(4, False, "adam")
     shown = ", ".join(f"d = {d}: {listed(x, '.2f')}" for d, x in found.items())
     bleu = {d: b for d, (_, b) in paper.TABLE_3_ROWS_B.items()}
     return Outcome.of(
@@ -254,8 +255,9 @@ def _s2_39() -> Outcome:
             f"recall of 16 keys, accuracy after {recall.STEPS} steps: {shown}; BLEU in the paper {by(bleu, '.1f', 'd_k')}",
         ),
         because=t(
-            "缩放防止饱和，但维度太小就分不清这么多键。",
-            "Scaling prevents saturation, but too few dimensions cannot tell so many keys apart.",
+            f"缩放防止饱和，不能代替维度：d = 4 时不缩放也差不多（{listed(plain, '.2f')}）。",
+            f"Scaling prevents saturation and does not replace dimensions: at d = 4 it is much the same unscaled "
+            f"({listed(plain, '.2f')}).",
         ),
-        only_if=t("d_k 大到足以分辨所有的键", "d_k is large enough to tell the keys apart"),
+        only_if=t("d_k 对任务来说够大", "d_k is large enough for the task"),
     )

@@ -13,6 +13,8 @@ from softscope.experiments.ledger import Outcome, claim, equal, estimate, genera
 from softscope.experiments.ledger.texts import dot_products as dots
 from softscope.experiments.ledger.texts.figures import by
 
+_NAMES = {"normal": t("正态", "normal"), "uniform": t("均匀", "uniform"), "±1": t("±1", "±1")}
+
 
 @functools.cache
 def _moments(d: int) -> tuple[Any, list[Any], Any]:
@@ -79,7 +81,7 @@ def _s2_03() -> Outcome:
             f"均值/√d：{by(means, '.3f')}（各 {means[1].n} 个样本）",
             f"mean/√d: {by(means, '.3f')} ({means[1].n} samples each)",
         ),
-        because=t("每一项都是 E[q_i]·E[k_i] = 0，和也是 0。", "Every term is E[q_i]·E[k_i] = 0, and so is the sum."),
+        because=t("每一项都是 E[q_i]·E[k_i] = 0，和也一样。", "Every term is E[q_i]·E[k_i] = 0, and so is the sum."),
     )
 
 
@@ -119,7 +121,10 @@ def _s2_05() -> Outcome:
     return Outcome.of(
         {t("推导", "derivation"): equal(parts[0], 1)}
         # ±1 times ±1 is ±1: no spread in the square, so the estimate is exact up to the mean's own error.
-        | {kind: abs(x.mean - 1.0) < 1e-4 if x.error < 1e-4 else x.agrees(1.0, 0.06) for kind, x in found.items()},
+        | {
+            _NAMES[kind]: abs(x.mean - 1.0) < 1e-4 if x.error < 1e-4 else x.agrees(1.0, 0.06)
+            for kind, x in found.items()
+        },
         measured=t(
             f"正态 {normal:.3f}，均匀 {uniform:.3f}，±1 {signs:.3f}（各 {normal.n} 个样本）",
             f"normal {normal:.3f}, uniform {uniform:.3f}, ±1 {signs:.3f} ({normal.n} samples each)",
@@ -142,7 +147,10 @@ def _s2_06() -> Outcome:
     other = {kind: dots.scaled_variance(64, kind) for kind in dots.COMPONENTS[1:]}
     return Outcome.of(
         {f"d = {d}": x.agrees(1.0, 0.06) for d, x in found.items()}
-        | {f"d = 64, {kind}": x.agrees(1.0, 0.06) for kind, x in other.items()},
+        | {
+            t(f"d = 64，{_NAMES[kind].zh}", f"d = 64, {_NAMES[kind].en}"): x.agrees(1.0, 0.06)
+            for kind, x in other.items()
+        },
         measured=t(f"方差/d：{by(found, '.3f')}", f"variance/d: {by(found, '.3f')}"),
         because=t(
             f"d 个方差为 1 的独立项相加；均匀分布与 ±1 分量在 d = 64 也一样："

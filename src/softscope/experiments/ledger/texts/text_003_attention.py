@@ -52,7 +52,9 @@ def _s3_38() -> Outcome:
             f"scores {scores.min():.1f} to {scores.max():.1f}; weights {weights.min():.4f} to {weights.max():.4f}, "
             f"row sums off 1 by {off:.0e}",
         ),
-        because=t("指数使它为正，除以和使它归一。", "The exponential makes it positive and the division sums it to 1."),
+        because=t(
+            "指数使它为正，除以和使它归一。", "The exponential makes it positive and the division gives a sum of one."
+        ),
     )
 
 

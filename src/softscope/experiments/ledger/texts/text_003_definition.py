@@ -27,7 +27,7 @@ def _s3_01() -> Outcome:
         {
             t("最大的分数得到最大的权重", "the largest score gets the largest weight"): int(p.argmax())
             == int(_X.argmax()),
-            t("其余的权重不为 0", "the others keep some weight"): bool((p > 0.0).all()),
+            t("其余的仍有权重", "the others keep some weight"): bool((p > 0.0).all()),
             t("T → 0 时成为硬最大值", "as T → 0 it becomes the hard maximum"): off_by(cold, _hard(_X)) < 1e-12,
         },
         measured=f"[1, 2, 3] → {listed(p, '.3f')}, T = 0.01 → {listed(cold, 'g')}",

@@ -74,7 +74,7 @@ def _s3_10() -> Outcome:
             t("打印的字符", "characters printed"): line == _LINE,
         },
         measured=line,
-        because=t("NumPy 打印数组时去掉末尾的 0。", "NumPy prints an array without trailing zeros."),
+        because=t("NumPy 打印数组时去掉末尾的零。", "NumPy prints an array without trailing zeros."),
         only_if=_AS_NUMBERS,
     )
 

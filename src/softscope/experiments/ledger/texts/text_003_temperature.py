@@ -169,7 +169,7 @@ def _s3_31() -> Outcome:
         {f"T = {T:g}": printed[T] == line for T, line in listed.items()},
         measured=" / ".join(printed.values()),
         because=t(
-            "格式 4.1f 在一位数前补一个空格，NumPy 又去掉末尾的 0。",
+            "格式 4.1f 在一位数前补一个空格，NumPy 又去掉末尾的零。",
             "The format 4.1f puts a space before one digit, and NumPy drops trailing zeros.",
         ),
         only_if=t("T 是 10：只有这一行逐字符相同", "T is 10: only that line is the same character by character"),

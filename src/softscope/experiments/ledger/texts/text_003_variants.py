@@ -44,7 +44,7 @@ def _has_zero(scale: float) -> np.ndarray:
 
 @claim(
     "S3-51",
-    says=t("sparsemax 输出稀疏分布，可能有精确的 0", "Sparsemax gives sparse distributions and may give exact zeros"),
+    says=t("sparsemax 输出稀疏分布，可能有精确的零", "Sparsemax gives sparse distributions and may give exact zeros"),
     where="4.6, L353/L369",
     experiment="normalisers",
 )
