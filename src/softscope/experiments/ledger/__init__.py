@@ -34,6 +34,7 @@ from softscope.experiments.ledger.compare import cut, equal, half_unit, near, of
 from softscope.experiments.ledger.contradictions import CONTRADICTIONS, Contradiction, Settled, settled
 from softscope.experiments.ledger.estimate import Estimate, NoiseError, estimate, share, times, variance_of
 from softscope.experiments.ledger.outcome import VERDICTS, Outcome, Verdict, cited, opinion
+from softscope.experiments.ledger.places import place
 from softscope.experiments.ledger.running import Entry, check, claims
 from softscope.experiments.ledger.wording import LANGS, Lang, Text, listed, said, t
 
@@ -66,6 +67,7 @@ __all__ = [
     "off_by",
     "opinion",
     "paper",
+    "place",
     "said",
     "settled",
     "share",
