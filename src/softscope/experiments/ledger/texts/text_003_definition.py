@@ -30,7 +30,7 @@ def _s3_01() -> Outcome:
             t("其余的仍有权重", "the others keep some weight"): bool((p > 0.0).all()),
             t("T → 0 时成为硬最大值", "as T → 0 it becomes the hard maximum"): off_by(cold, _hard(_X)) < 1e-12,
         },
-        measured=f"[1, 2, 3] → {listed(p, '.3f')}, T = 0.01 → {listed(cold, 'g')}",
+        measured=f"[1, 2, 3] → {listed(p, '.3f')}, T = 0.01 → {listed(cold, '.2g')}",
         because=t(
             "它软化的是“哪个最大”（one-hot 的 argmax）；软化的最大值本身是 logsumexp。",
             "What it softens is which entry is largest (a one-hot argmax); the softened maximum itself is logsumexp.",
