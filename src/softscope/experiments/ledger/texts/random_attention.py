@@ -26,6 +26,7 @@ class Sharpness:
         over_half: share of rows in which one key outweighs all others together.
         largest: the largest of all weights of each matrix, one number per matrix.
         median_trace: over all rows.
+        median_lead: of the largest score over the second largest, over all rows.
     """
 
     entropy: Estimate
@@ -34,6 +35,7 @@ class Sharpness:
     over_half: Estimate
     largest: np.ndarray
     median_trace: float
+    median_lead: float
 
 
 def _draws(d: int) -> int:
@@ -53,7 +55,9 @@ def _scores(d: int) -> np.ndarray:
 @functools.cache
 def sharpness(d: int, factor: float) -> Sharpness:
     """Readings of softmax(factor · QKᵀ), components N(0, 1)."""
-    p = ss.partition(_scores(d) * factor)
+    scores = _scores(d) * factor
+    p = ss.partition(scores)
+    ordered = np.sort(scores, axis=-1)
     return Sharpness(
         entropy=estimate(p.entropy.mean(-1)),
         peak=estimate(p.peak.mean(-1)),
@@ -61,6 +65,7 @@ def sharpness(d: int, factor: float) -> Sharpness:
         over_half=estimate((p.peak > 0.5).mean(-1)),
         largest=p.peak.max(-1),
         median_trace=float(np.median(p.jacobian_trace)),
+        median_lead=float(np.median(ordered[..., -1] - ordered[..., -2])),
     )
 
 
@@ -77,3 +82,9 @@ def scaled(d: int) -> Sharpness:
 def matrices(d: int) -> int:
     """How many score matrices the readings rest on."""
     return _draws(d)
+
+
+def error_of_weights(scores: np.ndarray) -> float:
+    """How far the library's weights are from those in extended precision, at most."""
+    wide = np.exp((scores - scores.max(-1, keepdims=True)).astype(np.longdouble))
+    return float(np.abs(ss.softmax(scores) - wide / wide.sum(-1, keepdims=True)).max())

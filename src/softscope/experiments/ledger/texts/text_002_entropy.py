@@ -22,7 +22,7 @@ def _s2_42() -> Outcome:
     off = off_by(ss.partition(x).entropy, -(p * np.log(p)).sum(-1))
     return Outcome.of(
         {t("200 行随机分数", "200 random rows"): off < 1e-13},
-        measured=t(f"与定义最多相差 {off:.0e} nat", f"off the definition by at most {off:.0e} nats"),
+        measured=t(f"与定义最多相差 {off:.1g} nat", f"off the definition by at most {off:.1g} nats"),
         because=t(
             "这是定义；库用等价的 log z − u/z 计算，避免 0·log 0。",
             "It is the definition; the library computes the same as log z − u/z, which avoids 0·log 0.",
@@ -51,7 +51,7 @@ def _unscaled(d: int, stated: str) -> Outcome:
 @claim(
     "S2-43",
     says=t("d_k = 16：未缩放的熵是 2.1", "d_k = 16: unscaled entropy 2.1"),
-    where="VIII, L194",
+    where="VIII table, L194",
     experiment="entropy",
 )
 def _s2_43() -> Outcome:
@@ -61,7 +61,7 @@ def _s2_43() -> Outcome:
 @claim(
     "S2-44",
     says=t("d_k = 64：未缩放的熵是 0.8", "d_k = 64: unscaled entropy 0.8"),
-    where="VIII, L195",
+    where="VIII table, L195",
     experiment="entropy",
 )
 def _s2_44() -> Outcome:
@@ -71,7 +71,7 @@ def _s2_44() -> Outcome:
 @claim(
     "S2-45",
     says=t("d_k = 256：未缩放的熵是 0.2", "d_k = 256: unscaled entropy 0.2"),
-    where="VIII, L196",
+    where="VIII table, L196",
     experiment="entropy",
 )
 def _s2_45() -> Outcome:
@@ -81,7 +81,7 @@ def _s2_45() -> Outcome:
 @claim(
     "S2-46",
     says=t("d_k = 16、64、256：缩放后的熵都是 2.3", "d_k = 16, 64, 256: scaled entropy 2.3 each time"),
-    where="VIII, L194-196",
+    where="VIII table, L194-196",
     experiment="entropy",
 )
 def _s2_46() -> Outcome:

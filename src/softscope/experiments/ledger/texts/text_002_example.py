@@ -23,22 +23,22 @@ def _power(exponent: float, stated: str) -> Outcome:
     )
 
 
-@claim("S2-09", says=t("e^24 ≈ 2.6×10¹⁰", "e^24 ≈ 2.6·10¹⁰"), where="II, L56", experiment="extremes")
+@claim("S2-09", says=t("e^24 约为 2.6×10¹⁰", "e^24 is about 2.6·10¹⁰"), where="II, L56", experiment="extremes")
 def _s2_09() -> Outcome:
     return _power(24.0, "2.6e10")
 
 
-@claim("S2-10", says=t("e^−24 ≈ 3.8×10⁻¹¹", "e^−24 ≈ 3.8·10⁻¹¹"), where="II, L57", experiment="extremes")
+@claim("S2-10", says=t("e^−24 约为 3.8×10⁻¹¹", "e^−24 is about 3.8·10⁻¹¹"), where="II, L57", experiment="extremes")
 def _s2_10() -> Outcome:
     return _power(-24.0, "3.8e-11")
 
 
-@claim("S2-18", says=t("e^3 ≈ 20.1", "e^3 ≈ 20.1"), where="III, L96", experiment="extremes")
+@claim("S2-18", says=t("e^3 约为 20.1", "e^3 is about 20.1"), where="III, L96", experiment="extremes")
 def _s2_18() -> Outcome:
     return _power(3.0, "20.1")
 
 
-@claim("S2-19", says=t("e^−3 ≈ 0.05", "e^−3 ≈ 0.05"), where="III, L97", experiment="extremes")
+@claim("S2-19", says=t("e^−3 约为 0.05", "e^−3 is about 0.05"), where="III, L97", experiment="extremes")
 def _s2_19() -> Outcome:
     return _power(-3.0, "0.05")
 
@@ -82,7 +82,7 @@ def _s2_12() -> Outcome:
     off = off_by(np.diag(jacobian), weights * (1.0 - weights))
     return Outcome.of(
         {t("推导，n = 4", "derivation, n = 4"): derived, t("自动求导，n = 10", "autograd, n = 10"): off < 1e-14},
-        measured=t(f"与自动求导最多相差 {off:.0e}", f"off autograd by at most {off:.0e}"),
+        measured=t(f"与自动求导最多相差 {off:.1g}", f"off autograd by at most {off:.1g}"),
         because=t("这是雅可比矩阵的对角线。", "It is the diagonal of the Jacobian."),
     )
 
@@ -141,8 +141,8 @@ def _s2_17() -> Outcome:
 @claim(
     "S2-20",
     says=t(
-        "softmax([−3, −1, 0, 1, 3]) = [0.012, 0.089, 0.243, 0.661, 0.995]",
-        "softmax([−3, −1, 0, 1, 3]) = [0.012, 0.089, 0.243, 0.661, 0.995]",
+        "[−3, −1, 0, 1, 3] 的 softmax 是 [0.012, 0.089, 0.243, 0.661, 0.995]",
+        "softmax of [−3, −1, 0, 1, 3] is [0.012, 0.089, 0.243, 0.661, 0.995]",
     ),
     where="III, L99-101",
     experiment="extremes",
@@ -179,8 +179,8 @@ def _s2_21() -> Outcome:
             f"entropy {before.entropy:.1e} → {after.entropy:.2f} nats (uniform: {math.log(5):.2f})",
         ),
         because=t(
-            f"最大权重从 1 − {1.0 - ss.softmax(_PLAIN)[4]:.0e} 降到 {after.peak:.2f}：更平滑，但离均匀还远。",
-            f"The largest weight falls from 1 − {1.0 - ss.softmax(_PLAIN)[4]:.0e} to {after.peak:.2f}: smoother, though far from even.",
+            f"最大权重从 1 − {1.0 - ss.softmax(_PLAIN)[4]:.1g} 降到 {after.peak:.2f}：更平滑，但离均匀还远。",
+            f"The largest weight falls from 1 − {1.0 - ss.softmax(_PLAIN)[4]:.1g} to {after.peak:.2f}: smoother, though far from even.",
         ),
     )
 

@@ -8,12 +8,21 @@ import math
 import numpy as np
 
 import softscope as ss
-from softscope.experiments.ledger import Estimate, Outcome, claim, estimate, generator, listed, t
+from softscope.experiments.ledger import Estimate, Outcome, Text, claim, estimate, generator, listed, t
 from softscope.experiments.ledger.texts import dot_products as dots
 from softscope.experiments.ledger.texts import random_attention as drawn
 from softscope.experiments.ledger.texts import recall_runs as recall
 from softscope.experiments.ledger.texts.figures import by
 from softscope.experiments.ledger.texts.scores import frobenius
+
+
+def _peaks(found: drawn.Sharpness) -> Text:
+    """How sharp the rows are, in words."""
+    return t(
+        f"一行的最大权重 {found.peak:.3f}；超过 0.5 的行占 {found.over_half:.3f}（10 个键，{found.peak.n} 个矩阵）",
+        f"largest weight of a row {found.peak:.3f}; above 0.5 in a share of {found.over_half:.3f} of the rows "
+        f"(10 keys, {found.peak.n} matrices)",
+    )
 
 
 @claim(
@@ -22,7 +31,7 @@ from softscope.experiments.ledger.texts.scores import frobenius
         "未缩放、d_k = 64：分数在 [−24, 24]，softmax 很极端",
         "Unscaled at d_k = 64: scores in [−24, 24], and an extreme softmax",
     ),
-    where="IV, L113-114",
+    where="IV mermaid, L113-114",
     experiment="entropy",
 )
 def _s2_23() -> Outcome:
@@ -34,14 +43,11 @@ def _s2_23() -> Outcome:
                 "10 行里至少 9 行，一个键超过其余之和", "in at least 9 of 10 rows one key outweighs all others"
             ): found.over_half.above(0.9),
         },
-        measured=t(
-            f"一行的最大权重 {found.peak:.3f}；超过 0.5 的行占 {found.over_half:.3f}（10 个键，{found.peak.n} 个矩阵）",
-            f"largest weight of a row {found.peak:.3f}; above 0.5 in a share of {found.over_half:.3f} of the rows "
-            f"(10 keys, {found.peak.n} matrices)",
-        ),
+        measured=_peaks(found),
         because=t(
-            "分数的标准差为 8，第一名通常比第二名大好几个单位。",
-            "Among scores with standard deviation 8 the first usually leads by several units.",
+            f"分数的标准差为 8，第一名比第二名大 {found.median_lead:.1f}（中位数），权重就多 {math.exp(found.median_lead):.0f} 倍。",
+            f"With a standard deviation of 8 the first score leads the second by {found.median_lead:.1f} in the median, and "
+            f"gets {math.exp(found.median_lead):.0f} times its weight.",
         ),
     )
 
@@ -51,7 +57,7 @@ def _s2_23() -> Outcome:
     says=t(
         "未缩放、d_k = 64：梯度接近 0，训练困难", "Unscaled at d_k = 64: the gradient is near 0 and training is hard"
     ),
-    where="IV, L115",
+    where="IV mermaid, L115",
     experiment="learning",
     slow=True,
 )
@@ -70,10 +76,10 @@ def _s2_24() -> Outcome:
             for name in recall.RATES
         },
         measured=t(
-            f"Σs(1−s)：文中的例子 {slopes:.0e}；随机的行，中位数 {plain.median_trace:.2f}，缩放后 {scaled.median_trace:.2f}；"
+            f"Σs(1−s)：文中的例子 {slopes:.1g}；随机的行，中位数 {plain.median_trace:.2f}，缩放后 {scaled.median_trace:.2f}；"
             f"{recall.STEPS} 步后的正确率，不缩放 adam {listed(runs['adam'], '.2f')}、sgd {listed(runs['sgd'], '.2f')}，"
             f"缩放 {listed(best['adam'], '.2f')}、{listed(best['sgd'], '.2f')}",
-            f"Σs(1−s): the text's example {slopes:.0e}; random rows, median {plain.median_trace:.2f}, scaled "
+            f"Σs(1−s): the text's example {slopes:.1g}; random rows, median {plain.median_trace:.2f}, scaled "
             f"{scaled.median_trace:.2f}; accuracy after {recall.STEPS} steps, unscaled adam "
             f"{listed(runs['adam'], '.2f')}, sgd {listed(runs['sgd'], '.2f')}, scaled {listed(best['adam'], '.2f')}, "
             f"{listed(best['sgd'], '.2f')}",
@@ -90,7 +96,7 @@ def _s2_24() -> Outcome:
 @claim(
     "S2-25",
     says=t("缩放后：分数在 [−3, 3]，softmax 平滑", "Scaled: scores in [−3, 3], and a smooth softmax"),
-    where="IV, L118-119",
+    where="IV mermaid, L118-119",
     experiment="entropy",
 )
 def _s2_25() -> Outcome:
@@ -102,11 +108,7 @@ def _s2_25() -> Outcome:
                 "10 行里至少 9 行，没有键超过其余之和", "in at least 9 of 10 rows no key outweighs all others"
             ): found.over_half.below(0.1),
         },
-        measured=t(
-            f"一行的最大权重 {found.peak:.3f}；超过 0.5 的行占 {found.over_half:.3f}（10 个键，{found.peak.n} 个矩阵）",
-            f"largest weight of a row {found.peak:.3f}; above 0.5 in a share of {found.over_half:.3f} of the rows "
-            f"(10 keys, {found.peak.n} matrices)",
-        ),
+        measured=_peaks(found),
         because=t(
             f"熵是 {found.entropy.mean:.2f} nat，最大可能是 {math.log(10):.2f}。",
             f"Entropy is {found.entropy.mean:.2f} nats of {math.log(10):.2f} at most.",
@@ -117,7 +119,7 @@ def _s2_25() -> Outcome:
 @claim(
     "S2-26",
     says=t("缩放后：梯度健康，训练稳定", "Scaled: a healthy gradient and stable training"),
-    where="IV, L120",
+    where="IV mermaid, L120",
     experiment="learning",
     slow=True,
 )

@@ -10,6 +10,7 @@ import numpy as np
 
 import softscope as ss
 from softscope.experiments.ledger import Outcome, claim, generator, opinion, paper, t
+from softscope.experiments.ledger.texts import random_attention as drawn
 
 # The quotation as it stands in the text, in LaTeX.
 _QUOTED = (
@@ -43,8 +44,7 @@ def _s2_02() -> Outcome:
     rng = generator("S2-02")
     d = 512
     scores = rng.standard_normal((200, d)) @ rng.standard_normal((d, 10))
-    wide = np.exp((scores - scores.max(-1, keepdims=True)).astype(np.longdouble))
-    off = float(np.abs(ss.softmax(scores) - wide / wide.sum(-1, keepdims=True)).max())
+    off = drawn.error_of_weights(scores)
     trace = float(np.median(ss.partition(scores).jacobian_trace))
     scaled = float(np.median(ss.partition(scores / math.sqrt(d)).jacobian_trace))
     return Outcome.of(
@@ -53,8 +53,8 @@ def _s2_02() -> Outcome:
             t("数值：缩放前的权重算不准", "numerics: the weights come out wrong before scaling"): off > 1e-12,
         },
         measured=t(
-            f"d = {d}：Σs(1−s) 的中位数 {trace:.1e}，缩放后 {scaled:.2f}；缩放前权重的误差 {off:.0e}",
-            f"d = {d}: median Σs(1−s) {trace:.1e}, scaled {scaled:.2f}; error of the unscaled weights {off:.0e}",
+            f"d = {d}：Σs(1−s) 的中位数 {trace:.1e}，缩放后 {scaled:.2f}；缩放前权重的误差 {off:.1g}",
+            f"d = {d}: median Σs(1−s) {trace:.1e}, scaled {scaled:.2f}; error of the unscaled weights {off:.1g}",
         ),
         because=t(
             "论文第 3.2.1 节只提到 softmax 的梯度会变得极小；减去最大值之后，不缩放也算得准。",

@@ -45,7 +45,7 @@ def _s2_32() -> Outcome:
     off = off_by(ss.additive_attention(v=v, **a), ss.softmax(_scores(a)) @ v)
     return Outcome.of(
         {"softscope.additive_attention": off < 1e-12},
-        measured=t(f"与公式最多相差 {off:.0e}", f"off the formula by at most {off:.0e}"),
+        measured=t(f"与公式最多相差 {off:.1g}", f"off the formula by at most {off:.1g}"),
         because=t("这就是 Bahdanau 等人（2015）的形式。", "It is the form of Bahdanau et al. (2015)."),
     )
 
@@ -71,7 +71,7 @@ def _s2_33() -> Outcome:
         off = off_by(network(torch.from_numpy(pairs)).reshape(10, 10), _scores(a)[0])
     return Outcome.of(
         {t("一个隐藏层的网络，输入 [q; k]", "a network with one hidden layer, fed [q; k]"): off < 1e-12},
-        measured=t(f"与 Linear–Tanh–Linear 最多相差 {off:.0e}", f"off Linear–Tanh–Linear by at most {off:.0e}"),
+        measured=t(f"与 Linear–Tanh–Linear 最多相差 {off:.1g}", f"off Linear–Tanh–Linear by at most {off:.1g}"),
         because=t("W₁q + W₂k 就是作用在 [q; k] 上的一个线性层。", "W₁q + W₂k is one linear layer on [q; k]."),
     )
 
@@ -90,8 +90,8 @@ def _s2_34() -> Outcome:
     return Outcome.of(
         {t("范围", "range"): bool((np.abs(y) <= 1.0).all()), t("饱和", "saturation"): slope < 1e-7},
         measured=t(
-            f"|tanh| ≤ {np.abs(y).max():g}，在 10 处的斜率 {slope:.0e}；隐藏层宽 256、v ~ N(0, 1) 时分数达 {scores:.0f}",
-            f"|tanh| ≤ {np.abs(y).max():g}, slope at 10 {slope:.0e}; with 256 hidden units and v ~ N(0, 1) scores reach {scores:.0f}",
+            f"|tanh| ≤ {np.abs(y).max():g}，在 10 处的斜率 {slope:.1g}；隐藏层宽 256、v ~ N(0, 1) 时分数达 {scores:.0f}",
+            f"|tanh| ≤ {np.abs(y).max():g}, slope at 10 {slope:.1g}; with 256 hidden units and v ~ N(0, 1) scores reach {scores:.0f}",
         ),
         because=t(
             "这说的是 tanh；分数 vᵀtanh(…) 只以 Σ|v_i| 为界。",
@@ -147,16 +147,15 @@ def _s2_35() -> Outcome:
 def _s2_36() -> Outcome:
     entropies = {d: drawn.plain(d).entropy for d in drawn.DIMENSIONS}
     scores = generator("S2-36").standard_normal((100, 10)) * math.sqrt(256.0)
-    wide = np.exp((scores - scores.max(-1, keepdims=True)).astype(np.longdouble))
-    off = float(np.abs(ss.softmax(scores) - wide / wide.sum(-1, keepdims=True)).max())
+    off = drawn.error_of_weights(scores)
     return Outcome.of(
         {
             t("权重随 d 塌缩", "the weights collapse as d grows"): entropies[256].below(0.5 * entropies[16].mean),
             t("算出的权重有误差", "the weights are computed inaccurately"): off > 1e-12,
         },
         measured=t(
-            f"熵（nat）{by(entropies)}；d = 256 时权重的误差 {off:.0e}",
-            f"entropy in nats {by(entropies)}; error of the weights at d = 256 {off:.0e}",
+            f"熵（nat）{by(entropies)}；d = 256 时权重的误差 {off:.1g}",
+            f"entropy in nats {by(entropies)}; error of the weights at d = 256 {off:.1g}",
         ),
         because=t(
             "算得出、算得准，只是饱和：不稳定的是学习，不是数值。",

@@ -56,7 +56,7 @@ def _s2_01() -> Outcome:
     theirs = off_by(sdpa[0], weights @ v)
     return Outcome.of(
         {"softscope.attention": ours < 1e-12, "torch scaled_dot_product_attention": theirs < 1e-12},
-        measured=t(f"与公式最多相差 {max(ours, theirs):.0e}", f"off the formula by at most {max(ours, theirs):.0e}"),
+        measured=t(f"与公式最多相差 {max(ours, theirs):.1g}", f"off the formula by at most {max(ours, theirs):.1g}"),
         because=t(
             "这正是论文的式 1；两个实现算出的都是它。",
             "It is the paper's equation 1, and both implementations compute it.",

@@ -21,7 +21,7 @@ def _example(*shape: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 @claim(
     "S3-37",
-    says=t("Attention(Q, K, V) = softmax(QKᵀ/√d)·V", "Attention(Q, K, V) = softmax(QKᵀ/√d)·V"),
+    says=t("注意力是 softmax(QKᵀ/√d)·V", "Attention is softmax(QKᵀ/√d)·V"),
     where="4.5, L255/L267",
 )
 def _s3_37() -> Outcome:
@@ -30,7 +30,7 @@ def _s3_37() -> Outcome:
     off = off_by(ss.attention(q, k, v), output)
     return Outcome.of(
         {"softscope.attention": off < 1e-13},
-        measured=t(f"最多相差 {off:.0e}", f"off by at most {off:.0e}"),
+        measured=t(f"最多相差 {off:.1g}", f"off by at most {off:.1g}"),
         because=t("这是论文的式 1。", "It is the paper's equation 1."),
     )
 
@@ -48,9 +48,9 @@ def _s3_38() -> Outcome:
     return Outcome.of(
         {t("非负", "non-negative"): bool((weights >= 0.0).all()), t("每行和为 1", "every row sums to 1"): off < 1e-14},
         measured=t(
-            f"分数 {scores.min():.1f} 到 {scores.max():.1f}；权重 {weights.min():.4f} 到 {weights.max():.4f}，行和与 1 相差 {off:.0e}",
+            f"分数 {scores.min():.1f} 到 {scores.max():.1f}；权重 {weights.min():.4f} 到 {weights.max():.4f}，行和与 1 相差 {off:.1g}",
             f"scores {scores.min():.1f} to {scores.max():.1f}; weights {weights.min():.4f} to {weights.max():.4f}, "
-            f"row sums off 1 by {off:.0e}",
+            f"row sums off 1 by {off:.1g}",
         ),
         because=t(
             "指数使它为正，除以和使它归一。", "The exponential makes it positive and the division gives a sum of one."
@@ -96,9 +96,9 @@ def _s3_40() -> Outcome:
     return Outcome.of(
         {t("softmax 自己就做了除法", "softmax does the division itself"): off_by(plain, weights) < 1e-6},
         measured=t(
-            f"不先除以 √d 时，权重相差达 {off_by(plain, weights):.2f}；行和仍与 1 只差 {off_by(plain.sum(-1), 1.0):.0e}",
+            f"不先除以 √d 时，权重相差达 {off_by(plain, weights):.2f}；行和仍与 1 只差 {off_by(plain.sum(-1), 1.0):.1g}",
             f"without dividing by √d first, weights differ by up to {off_by(plain, weights):.2f}; rows still sum to 1 within "
-            f"{off_by(plain.sum(-1), 1.0):.0e}",
+            f"{off_by(plain.sum(-1), 1.0):.1g}",
         ),
         because=t(
             "除法在 softmax 之前单独进行，文中自己的代码也是这样。",
@@ -107,7 +107,7 @@ def _s3_40() -> Outcome:
     )
 
 
-@claim("S3-46", says=t("每行的和都打印为 1", "All row sums print as 1"), where="4.5, L315")
+@claim("S3-46", says=t("每行的和都打印为 1", "All row sums print as 1"), where="4.5 code, L315")
 def _s3_46() -> Outcome:
     _, weights, _ = code.attention(*_example())
     line = code.printed(weights.sum(-1), 6)
@@ -121,7 +121,7 @@ def _s3_46() -> Outcome:
 @claim(
     "S3-47",
     says=t("分数的形状是 (seq, seq)，输出是 (seq, dim)", "The scores have shape (seq, seq) and the output (seq, dim)"),
-    where="4.5, L305/L318",
+    where="4.5 code, L305/L318",
 )
 def _s3_47() -> Outcome:
     scores, weights, output = code.attention(*_example())
@@ -138,7 +138,7 @@ def _s3_47() -> Outcome:
 @claim(
     "S3-48",
     says=t("这是“完整的”单头注意力", "This is a “complete” single-head attention"),
-    where="4.5, L301",
+    where="4.5 code, L301",
     experiment="scores",
 )
 def _s3_48() -> Outcome:

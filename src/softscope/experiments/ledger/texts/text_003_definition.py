@@ -56,14 +56,14 @@ def _s3_02() -> Outcome:
     off = max(off_by(p.sum(-1), 1.0) for p in found.values())
     return Outcome.of(
         {n: bool((p >= 0.0).all() and (p <= 1.0).all() and off_by(p.sum(-1), 1.0) < 1e-14) for n, p in found.items()},
-        measured=t(f"和与 1 最多相差 {off:.0e}", f"sums are off 1 by at most {off:.0e}"),
+        measured=t(f"和与 1 最多相差 {off:.1g}", f"sums are off 1 by at most {off:.1g}"),
         because=t("每一项都是正数除以所有正数之和。", "Each is a positive number divided by the sum of them all."),
     )
 
 
 @claim(
     "S3-03",
-    says=t("softmax(x_i) = exp(x_i)/Σexp(x_j)", "softmax(x_i) = exp(x_i)/Σexp(x_j)"),
+    says=t("softmax 的公式是 exp(x_i)/Σexp(x_j)", "The formula of softmax is exp(x_i)/Σexp(x_j)"),
     where="4.1, L40/L50",
 )
 def _s3_03() -> Outcome:
@@ -71,7 +71,7 @@ def _s3_03() -> Outcome:
     off = off_by(ss.softmax(x), np.exp(x) / np.exp(x).sum(-1, keepdims=True))
     return Outcome.of(
         {t("500 行随机数", "500 random rows"): off < 1e-15},
-        measured=t(f"与公式最多相差 {off:.0e}", f"off the formula by at most {off:.0e}"),
+        measured=t(f"与公式最多相差 {off:.1g}", f"off the formula by at most {off:.1g}"),
         because=t("这是定义。", "It is the definition."),
     )
 
@@ -93,7 +93,7 @@ def _s3_04() -> Outcome:
 
 @claim(
     "S3-05",
-    says=t("softmax([1, 2, 3]) = [0.09, 0.24, 0.67]", "softmax([1, 2, 3]) = [0.09, 0.24, 0.67]"),
+    says=t("[1, 2, 3] 的 softmax 是 [0.09, 0.24, 0.67]", "softmax of [1, 2, 3] is [0.09, 0.24, 0.67]"),
     where="4.1, L55",
     experiment="extremes",
 )
@@ -124,7 +124,7 @@ def _s3_06() -> Outcome:
             t("差值", "differences"): off < 1e-12,
         },
         measured=t(
-            f"log(p_i/p_j) 与 x_i − x_j 最多相差 {off:.0e}", f"log(p_i/p_j) is off x_i − x_j by at most {off:.0e}"
+            f"log(p_i/p_j) 与 x_i − x_j 最多相差 {off:.1g}", f"log(p_i/p_j) is off x_i − x_j by at most {off:.1g}"
         ),
         because=t(
             "差值由权重之比原样得回；失去的只是共同的平移。",

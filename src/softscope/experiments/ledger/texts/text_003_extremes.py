@@ -54,7 +54,7 @@ def _s3_17() -> Outcome:
 
 @claim(
     "S3-18",
-    says=t("softmax([1000, 1, 1]) ≈ [1, 0, 0]", "softmax([1000, 1, 1]) ≈ [1, 0, 0]"),
+    says=t("[1000, 1, 1] 的 softmax 约为 [1, 0, 0]", "softmax of [1000, 1, 1] is about [1, 0, 0]"),
     where="4.3, L129/L140",
     experiment="extremes",
 )
@@ -102,7 +102,7 @@ def _line(name: str) -> str:
 @claim(
     "S3-20",
     says=t("均匀的一例打印 0.333333 三次", "The uniform case prints 0.333333 three times"),
-    where="4.3, L174-176",
+    where="4.3 output, L174-176",
     experiment="extremes",
 )
 def _s3_20() -> Outcome:
@@ -120,7 +120,7 @@ def _s3_20() -> Outcome:
 @claim(
     "S3-21",
     says=t("[1, 5, 10] 打印 [0.000123 0.006693 0.993184]", "[1, 5, 10] prints [0.000123 0.006693 0.993184]"),
-    where="4.3, L178-180",
+    where="4.3 output, L178-180",
     experiment="extremes",
 )
 def _s3_21() -> Outcome:
@@ -144,7 +144,7 @@ def _s3_21() -> Outcome:
         "[1, 500, 1000] 打印 [0.000000 0.000000 1.000000]，几乎 one-hot",
         "[1, 500, 1000] prints [0.000000 0.000000 1.000000], almost one-hot",
     ),
-    where="4.3, L182-184",
+    where="4.3 output, L182-184",
     experiment="extremes",
 )
 def _s3_22() -> Outcome:
@@ -165,7 +165,7 @@ def _s3_22() -> Outcome:
 @claim(
     "S3-23",
     says=t("输出示例就是代码打印的内容", "The output listing is what the code prints"),
-    where="4.3, L172-184",
+    where="4.3 output, L172-184",
     experiment="extremes",
 )
 def _s3_23() -> Outcome:

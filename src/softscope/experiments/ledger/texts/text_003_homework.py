@@ -39,8 +39,8 @@ def _s3_55() -> Outcome:
             t("只用运算符", "with operators alone"): off < 1e-13,
         },
         measured=t(
-            f"本章的 softmax_stable 调用 NumPy {calls} 次；只用运算符的写法误差 {off:.0e}（{len(rows)} 行）",
-            f"the chapter's softmax_stable calls NumPy {calls} times; a version with operators alone is off by {off:.0e} "
+            f"本章的 softmax_stable 调用 NumPy {calls} 次；只用运算符的写法误差 {off:.1g}（{len(rows)} 行）",
+            f"the chapter's softmax_stable calls NumPy {calls} times; a version with operators alone is off by {off:.1g} "
             f"({len(rows)} rows)",
         ),
         because=t(

@@ -51,7 +51,7 @@ def _distinct(temperature: float) -> Estimate:
 @claim(
     "S3-32",
     says=t("翻译和摘要用 T = 1.0", "Translation and summaries use T = 1.0"),
-    where="4.4, L237/L242",
+    where="4.4 table, L237/L242",
     experiment="temperature",
 )
 def _s3_32() -> Outcome:
@@ -68,7 +68,7 @@ def _s3_32() -> Outcome:
 @claim(
     "S3-33",
     says=t("创意写作用 T = 1.2–1.5，更多样", "Creative writing uses T = 1.2–1.5, for more diversity"),
-    where="4.4, L238/L243",
+    where="4.4 table, L238/L243",
     experiment="temperature",
 )
 def _s3_33() -> Outcome:
@@ -89,7 +89,7 @@ def _s3_33() -> Outcome:
 @claim(
     "S3-34",
     says=t("代码生成用 T = 0.2–0.5，更确定", "Code generation uses T = 0.2–0.5, to be more deterministic"),
-    where="4.4, L239/L244",
+    where="4.4 table, L239/L244",
     experiment="temperature",
 )
 def _s3_34() -> Outcome:
@@ -116,7 +116,7 @@ def _s3_34() -> Outcome:
 @claim(
     "S3-35",
     says=t("蒸馏用 T > 1，软化分布", "Distillation uses T > 1, which softens the distribution"),
-    where="4.4, L240/L245",
+    where="4.4 table, L240/L245",
     experiment="temperature",
 )
 def _s3_35() -> Outcome:
@@ -131,7 +131,7 @@ def _s3_35() -> Outcome:
     )
 
 
-@claim("S3-36", says=t("对齐用 T > 1", "Alignment uses T > 1"), where="4.4, L240/L245", experiment="temperature")
+@claim("S3-36", says=t("对齐用 T > 1", "Alignment uses T > 1"), where="4.4 table, L240/L245", experiment="temperature")
 def _s3_36() -> Outcome:
     return cited(
         source="Touvron et al. 2023 (Llama 2), arXiv 2307.09288, section 3.2.3 and figure 8",
@@ -159,8 +159,8 @@ def _s3_50() -> Outcome:
     return cited(
         source="PyTorch docs, torch.nn.CrossEntropyLoss: LogSoftmax followed by NLLLoss",
         measured=t(
-            f"PyTorch 的交叉熵与 log-softmax 的损失相差 {off:.0e}",
-            f"PyTorch's cross-entropy differs from the loss of a log-softmax by {off:.0e}",
+            f"PyTorch 的交叉熵与 log-softmax 的损失相差 {off:.1g}",
+            f"PyTorch's cross-entropy differs from the loss of a log-softmax by {off:.1g}",
         ),
         because=t(
             "“常用”是惯例；最常用的损失正是由它定义的。", "“often” is custom; the most common loss is defined by it."

@@ -170,7 +170,7 @@ def _s3_15() -> Outcome:
             t("推导，n = 3", "derivation, n = 3"): equal(shifted, s),
             t("200 次随机平移", "200 random shifts"): off < 1e-13,
         },
-        measured=t(f"平移后最多相差 {off:.0e}", f"off by at most {off:.0e} after the shift"),
+        measured=t(f"平移后最多相差 {off:.1g}", f"off by at most {off:.1g} after the shift"),
         because=t("e^C 在分子和分母中约去。", "e^C cancels between numerator and denominator."),
     )
 

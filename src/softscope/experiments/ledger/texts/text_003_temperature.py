@@ -44,8 +44,8 @@ def _s3_25() -> Outcome:
     off = off_by(ss.softmax(x, temperature=1.0), code.stable(x))
     return Outcome.of(
         {t("200 行随机数", "200 random rows"): off < 1e-15},
-        measured=t(f"最多相差 {off:.0e}", f"off by at most {off:.0e}"),
-        because=t("x/1 = x。", "x/1 = x."),
+        measured=t(f"最多相差 {off:.1g}", f"off by at most {off:.1g}"),
+        because=t("除以 1 不改变分数。", "Dividing by 1 leaves the scores as they are."),
     )
 
 
@@ -65,8 +65,8 @@ def _s3_26() -> Outcome:
             "T = 1e6": off[1e6] < 1e-5,
         },
         measured=t(
-            "[1, 2, 3, 4, 5] 与 0.2 的最大差：" + ", ".join(f"T = {T:g}: {d:.0e}" for T, d in off.items()),
-            "largest distance of [1, 2, 3, 4, 5] from 0.2: " + ", ".join(f"T = {T:g}: {d:.0e}" for T, d in off.items()),
+            "[1, 2, 3, 4, 5] 与 0.2 的最大差：" + ", ".join(f"T = {T:g}: {d:.1g}" for T, d in off.items()),
+            "largest distance of [1, 2, 3, 4, 5] from 0.2: " + ", ".join(f"T = {T:g}: {d:.1g}" for T, d in off.items()),
         ),
         because=t(
             "x/T 的差趋于 0，偏离像 1/T 那样缩小。",

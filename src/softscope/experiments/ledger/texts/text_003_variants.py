@@ -91,8 +91,8 @@ def _s3_52() -> Outcome:
     return Outcome.of(
         {t("与真正的投影不同", "it differs from the true projection"): off > 1e-12},
         measured=t(
-            f"2000 个向量：与投影最多相差 {off:.0e}（softscope.sparsemax 为 {ours:.0e}）",
-            f"2000 vectors: off the projection by at most {off:.0e} (softscope.sparsemax: {ours:.0e})",
+            f"2000 个向量：与投影最多相差 {off:.1g}（softscope.sparsemax 为 {ours:.1g}）",
+            f"2000 vectors: off the projection by at most {off:.1g} (softscope.sparsemax: {ours:.1g})",
         ),
         because=t(
             "它就是完整的排序算法，结果精确；简化之处只是一次一个向量。",
