@@ -45,7 +45,7 @@ def _s2_23() -> Outcome:
         },
         measured=_peaks(found),
         because=t(
-            f"分数的标准差为 8，第一名比第二名大 {found.median_lead:.1f}（中位数），权重就多 {math.exp(found.median_lead):.0f} 倍。",
+            f"分数的标准差为 8，第一名比第二名大 {found.median_lead:.1f}（中位数），权重是它的 {math.exp(found.median_lead):.0f} 倍。",
             f"With a standard deviation of 8 the first score leads the second by {found.median_lead:.1f} in the median, and "
             f"gets {math.exp(found.median_lead):.0f} times its weight.",
         ),
