@@ -70,11 +70,10 @@ CLAIMS: dict[str, tuple[str, str]] = {
     "claims.only_if": ("only if", "条件"),
     "claims.because": ("because", "原因"),
     "claims.source": ("source", "来源"),
-    "claims.where": ("where", "出处"),
     "claims.shown": ("shown by", "实验"),
     "claims.cases": ("cases", "情形"),
     "claims.none": ("No claim is left with these filters.", "按这些条件筛选后，没有论断剩下。"),
-    "claims.counted": ("{count} claims", "共 {count} 条论断"),
+    "claims.counted": ("claims: {count}", "论断 {count} 条"),
     "claims.contradictions": ("Where the texts disagree", "各篇互相矛盾之处"),
     "claims.winner.one": ("{one} stands, {other} does not hold as it is said.", "{one} 站得住，{other} 照原话不成立。"),
     "claims.winner.other": (

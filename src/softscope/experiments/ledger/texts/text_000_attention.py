@@ -44,8 +44,8 @@ def _s0_20() -> Outcome:
             paper.NAME: paper.EQUATION_1.startswith("softmax(QKᵀ/√d"),
         },
         measured=t(
-            f"与公式相差 {error:.0e}；论文公式 (1)：{paper.EQUATION_1}",
-            f"{error:.0e} from the formula; the paper's equation 1: {paper.EQUATION_1}",
+            f"与公式相差 {error:.1g}；论文公式 (1)：{paper.EQUATION_1}",
+            f"{error:.1g} from the formula; the paper's equation 1: {paper.EQUATION_1}",
         ),
         because=t("这就是论文的公式 (1)，只差乘以 V。", "It is the paper's equation 1, before it meets V."),
     )
@@ -277,8 +277,8 @@ def _s0_32() -> Outcome:
             t("整个块加残差", "the whole block with its residual"): left["input, residual"] < 1e-6,
         },
         measured=t(
-            f"块输入处剩下的梯度范数：经 q、k {left['input, scores']:.1e}，整个块 {left['input']:.2f}，含残差 {left['input, residual']:.2f}",
-            f"norm left at the block's input: through q, k {left['input, scores']:.1e}, whole {left['input']:.2f}, with residual {left['input, residual']:.2f}",
+            f"块输入处剩下的梯度范数：经 q、k {left['input, scores']:.2g}，整个块 {left['input']:.2f}，含残差 {left['input, residual']:.2f}",
+            f"norm left at the block's input: through q, k {left['input, scores']:.2g}, whole {left['input']:.2f}, with residual {left['input, residual']:.2f}",
         ),
         because=t(
             "梯度还可以经过 V 和残差连接到达上游。",

@@ -21,8 +21,8 @@ def _s0_11() -> Outcome:
     return Outcome.of(
         {t("自动微分与公式一致", "autograd agrees with the formula"): found.everywhere < TOLERANCE},
         measured=t(
-            f"最大误差 {found.everywhere:.0e}（{found.rows} 行，每行 2 到 {found.longest} 项）",
-            f"largest error {found.everywhere:.0e} ({found.rows} rows of 2 to {found.longest} entries)",
+            f"最大误差 {found.everywhere:.1g}（{found.rows} 行，每行 2 到 {found.longest} 项）",
+            f"largest error {found.everywhere:.1g} ({found.rows} rows of 2 to {found.longest} entries)",
         ),
         because=t(
             "自动微分在舍入误差内给出同样的矩阵。", "Automatic differentiation gives the same matrix up to rounding."
@@ -41,8 +41,8 @@ def _s0_12() -> Outcome:
     return Outcome.of(
         {t("对角线与公式一致", "the diagonal agrees with the formula"): found.diagonal < TOLERANCE},
         measured=t(
-            f"对角线最大误差 {found.diagonal:.0e}（{found.rows} 行）",
-            f"largest error on the diagonal {found.diagonal:.0e} ({found.rows} rows)",
+            f"对角线最大误差 {found.diagonal:.1g}（{found.rows} 行）",
+            f"largest error on the diagonal {found.diagonal:.1g} ({found.rows} rows)",
         ),
         because=t("这是上一条公式在 i = j 时的情形。", "It is the formula above with i = j."),
     )
@@ -228,8 +228,8 @@ def _s0_19() -> Outcome:
     return Outcome.of(
         {name: part < 1e-6 for name, part in left.items()},
         measured=t(
-            f"n = {N}、d = {D}，分数放大 10⁶ 倍后梯度范数剩下：W_Q {left['W_Q']:.1e}、W_K {left['W_K']:.1e}、W_V {left['W_V']:.2f}",
-            f"n = {N}, d = {D}, scores × 10⁶, norms left: W_Q {left['W_Q']:.1e}, W_K {left['W_K']:.1e}, W_V {left['W_V']:.2f}",
+            f"n = {N}、d = {D}，分数放大 10⁶ 倍后梯度范数剩下：W_Q {left['W_Q']:.2g}、W_K {left['W_K']:.2g}、W_V {left['W_V']:.2f}",
+            f"n = {N}, d = {D}, scores × 10⁶, norms left: W_Q {left['W_Q']:.2g}, W_K {left['W_K']:.2g}, W_V {left['W_V']:.2f}",
         ),
         because=t(
             "通往 V 的路不经过 softmax 的导数：输出是权重乘 V，权重不为零，V 就继续学习。",

@@ -144,8 +144,8 @@ def _s0_06() -> Outcome:
             f"largest weight: [2, 2.5] {plain.max():.4f}, [2, 52] {gap.max():.4f}, [200, 200.5] {whole.max():.4f}",
         ),
         because=t(
-            f"softmax 不受平移影响：整体变大而差距不变，权重只相差 {off_by(plain, whole):.0e}。",
-            f"Softmax ignores a shift: larger values with the same gap move the weights by {off_by(plain, whole):.0e}.",
+            f"softmax 不受平移影响：整体变大而差距不变，权重只相差 {off_by(plain, whole):.1g}。",
+            f"Softmax ignores a shift: larger values with the same gap move the weights by {off_by(plain, whole):.1g}.",
         ),
         only_if=t("差距变大", "the gap grows"),
     )
@@ -226,8 +226,8 @@ def _s0_09() -> Outcome:
         {"200 → 201": after - before < 1e-9},
         measured=t(f"{before:.2e} 变为 {after:.2e}", f"{before:.2e} becomes {after:.2e}"),
         because=t(
-            f"相对值乘了 {after / before:.2f}（即 e），绝对值只动了 {after - before:.0e}。",
-            f"It grows {after / before:.2f}-fold, by e, yet moves by only {after - before:.0e}.",
+            f"相对值乘了 {after / before:.2f}（即 e），绝对值只动了 {after - before:.1g}。",
+            f"It grows {after / before:.2f}-fold, by e, yet moves by only {after - before:.1g}.",
         ),
     )
 

@@ -48,7 +48,7 @@ def _s1_02() -> Outcome:
     error = off_by(ss.softmax(x), np.exp(x) / np.exp(x).sum(-1, keepdims=True))
     return Outcome.of(
         {t("先取指数再除以总和", "exp, then divided by the sum"): error < 1e-12},
-        measured=t(f"最大误差 {error:.0e}（n = {len(x)} 行）", f"largest error {error:.0e} (n = {len(x)} rows)"),
+        measured=t(f"最大误差 {error:.1g}（n = {len(x)} 行）", f"largest error {error:.1g} (n = {len(x)} rows)"),
         because=t("这就是定义。", "It is the definition."),
     )
 

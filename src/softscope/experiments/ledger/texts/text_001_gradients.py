@@ -105,8 +105,8 @@ def _s1_19() -> Outcome:
             t("分数的标准差为 8 时仍有一半以上的梯度", "at a spread of 8 half of the gradient is left"): keeps[1],
         },
         measured=t(
-            f"10 项，平均 ‖J‖，按分数的标准差：{'；'.join(shown)}；公式误差 {exact:.0e}",
-            f"10 entries, mean ‖J‖ by the scores' standard deviation: {'; '.join(shown)}; error of the formula {exact:.0e}",
+            f"10 项，平均 ‖J‖，按分数的标准差：{'；'.join(shown)}；公式误差 {exact:.1g}",
+            f"10 entries, mean ‖J‖ by the scores' standard deviation: {'; '.join(shown)}; error of the formula {exact:.1g}",
         ),
         because=t(
             "公式总是对的，但分数的标准差变大时梯度本身会消失。",

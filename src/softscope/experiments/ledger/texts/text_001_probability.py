@@ -33,8 +33,8 @@ def _s1_29() -> Outcome:
             t("训练时对权重做 dropout 0.1", "in training with dropout 0.1 on the weights"): off_dropped < 1e-9,
         },
         measured=t(
-            f"行和与 1 最多相差 {off:.0e}；dropout 之后 {off_dropped:.2f}（n = {len(p)} 行）",
-            f"row sums at most {off:.0e} from 1; after dropout {off_dropped:.2f} (n = {len(p)} rows)",
+            f"行和与 1 最多相差 {off:.1g}；dropout 之后 {off_dropped:.2f}（n = {len(p)} 行）",
+            f"row sums at most {off:.1g} from 1; after dropout {off_dropped:.2f} (n = {len(p)} rows)",
         ),
         because=t(
             "dropout 把一部分权重变成 0，其余放大，和就不再是 1。",

@@ -149,8 +149,8 @@ def _s1_26() -> Outcome:
     return Outcome.of(
         {t("分数乘 10，权重不变", "ten times the scores, the same weights"): linear < 1e-12 and bool(soft.max() > 0.5)},
         measured=t(
-            f"分数乘 10：除以总和变动 {linear:.0e}，softmax 变为 {listed(soft, '.3f')}",
-            f"scores × 10: over the sum moves by {linear:.0e}, softmax becomes {listed(soft, '.3f')}",
+            f"分数乘 10：除以总和变动 {linear:.1g}，softmax 变为 {listed(soft, '.3f')}",
+            f"scores × 10: over the sum moves by {linear:.1g}, softmax becomes {listed(soft, '.3f')}",
         ),
         because=t("公因子在除法里消去了。", "A common factor cancels in the division."),
     )

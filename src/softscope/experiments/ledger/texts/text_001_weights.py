@@ -125,8 +125,8 @@ def _s1_14() -> Outcome:
     return Outcome.of(
         {name: error < room for name, (error, room) in errors.items()},
         measured=t(
-            f"与 1 最多相差 {'、'.join(f'{error:.0e}（{name}）' for name, (error, _) in errors.items())}；{len(rows)} 行，每行 {rows.shape[1]} 项",
-            f"at most {', '.join(f'{error:.0e} ({name})' for name, (error, _) in errors.items())} from 1; {len(rows)} rows of {rows.shape[1]}",
+            f"与 1 最多相差 {'、'.join(f'{error:.1g}（{name}）' for name, (error, _) in errors.items())}；{len(rows)} 行，每行 {rows.shape[1]} 项",
+            f"at most {', '.join(f'{error:.1g} ({name})' for name, (error, _) in errors.items())} from 1; {len(rows)} rows of {rows.shape[1]}",
         ),
         because=t("精确地为 1，计算中只差舍入。", "Exactly 1; computed, up to rounding."),
     )

@@ -53,8 +53,8 @@ def _s4_11() -> Outcome:
     return Outcome.of(
         {"d = 4, 64, 1024": worst < 1e-10},
         measured=t(
-            f"log a′ 与 log a/√d 最多相差 {worst:.0e}（n = {len(x)} 行）",
-            f"log a′ is within {worst:.0e} of log a/√d (n = {len(x)} rows)",
+            f"log a′ 与 log a/√d 最多相差 {worst:.1g}（n = {len(x)} 行）",
+            f"log a′ is within {worst:.1g} of log a/√d (n = {len(x)} rows)",
         ),
         because=t(
             "缩放就是取幂，在比值的对数上是除法。", "A scale is a power, and in the logarithm of the ratio a division."

@@ -56,7 +56,7 @@ def _s4_02() -> Outcome:
     error = off_by(ss.softmax(x), np.exp(x) / np.exp(x).sum(-1, keepdims=True))
     return Outcome.of(
         {t("随机的数对", "random pairs"): error < 1e-12},
-        measured=t(f"最大误差 {error:.0e}（n = {len(x)} 对）", f"largest error {error:.0e} (n = {len(x)} pairs)"),
+        measured=t(f"最大误差 {error:.1g}（n = {len(x)} 对）", f"largest error {error:.1g} (n = {len(x)} pairs)"),
         because=t("这就是定义。", "It is the definition."),
     )
 
@@ -78,7 +78,7 @@ def _s4_03() -> Outcome:
             t("符号推导", "symbolically"): equal(sympy.exp(x1) / sympy.exp(x2), sympy.exp(x1 - x2)),
             t("权重之比也是 a", "the ratio of the weights is a too"): error < 1e-12,
         },
-        measured=t(f"符号推导；数值误差 {error:.0e}", f"derived symbolically; numerical error {error:.0e}"),
+        measured=t(f"符号推导；数值误差 {error:.1g}", f"derived symbolically; numerical error {error:.1g}"),
         because=t("指数相除就是指数的差。", "Exponentials divide by subtracting their exponents."),
     )
 
@@ -101,7 +101,7 @@ def _s4_04() -> Outcome:
             t("符号推导", "symbolically"): equal(sympy.exp(k * x1) / sympy.exp(k * x2), sympy.exp(x1 - x2) ** k),
             "k = 3": error < 1e-10,
         },
-        measured=t(f"符号推导；k = 3 时误差 {error:.0e}", f"derived symbolically; error at k = 3 {error:.0e}"),
+        measured=t(f"符号推导；k = 3 时误差 {error:.1g}", f"derived symbolically; error at k = 3 {error:.1g}"),
         because=t("k(x_1 − x_2) 的指数就是 a 的 k 次方。", "The exponential of k(x_1 − x_2) is a to the power k."),
     )
 
