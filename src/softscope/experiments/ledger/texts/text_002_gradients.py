@@ -23,6 +23,10 @@ def _median(d: int, scaled: bool) -> float:
     return float(np.median(grads.row_norms(d, _WIDTH, scaled)))
 
 
+def _powers(means: dict[int, Estimate]) -> list[float]:
+    return grads.local_slopes({d: x.mean for d, x in means.items()})
+
+
 @claim(
     "S2-49",
     says=t("未缩放时 ‖∂L/∂Q‖ ∝ 1/d_k", "Unscaled, ‖∂L/∂Q‖ is proportional to 1/d_k"),
@@ -31,27 +35,30 @@ def _median(d: int, scaled: bool) -> float:
 )
 def _s2_49() -> Outcome:
     means = {d: _mean(d, _WIDTH, False) for d in grads.DIMENSIONS}
+    wider = {d: _mean(d, d, False) for d in grads.DIMENSIONS}
     medians = {d: _median(d, False) for d in grads.DIMENSIONS}
     powers = {
-        "mean": grads.local_slopes({d: x.mean for d, x in means.items()}),
-        "median": grads.local_slopes(medians),
+        t(f"平均值，v 有 {_WIDTH} 维", f"mean, v with {_WIDTH} components"): _powers(means),
+        t("平均值，v 有 d 维", "mean, v with d components"): _powers(wider),
+        t("中位数", "median"): grads.local_slopes(medians),
     }
-    names = {"mean": t("平均值", "mean"), "median": t("中位数", "median")}
-    smallest, largest = min(means), max(means)
-    whole = grads.local_slopes({d: means[d].mean for d in (smallest, largest)})[0]
+    falling = grads.local_slopes(medians)
+    largest = max(means)
     norms = np.sort(grads.row_norms(largest, _WIDTH, False).ravel())
     top = float(norms[-len(norms) // 10 :].sum() / norms.sum())
     return Outcome.of(
-        {names[name]: all(abs(power + 1.0) < 0.3 for power in found) for name, found in powers.items()},
+        {name: all(abs(power + 1.0) < 0.3 for power in found) for name, found in powers.items()},
         measured=t(
-            f"每行 ‖∂L/∂q‖：平均 {by(means, '.2f')}；中位数 {by(medians, '.2g')}（{grads.MATRICES} 个矩阵，各 10 行）",
-            f"‖∂L/∂q‖ of a row: mean {by(means, '.2f')}; median {by(medians, '.2g')} ({grads.MATRICES} matrices of 10 rows)",
+            f"每行 ‖∂L/∂q‖，v 有 {_WIDTH} 维：平均 {by(means, '.2f')}；中位数 {by(medians, '.2g')}；"
+            f"v 有 d 维：平均 {by(wider, '.1f')}（{grads.MATRICES} 个矩阵，各 10 行）",
+            f"‖∂L/∂q‖ of a row, v with {_WIDTH} components: mean {by(means, '.2f')}; median {by(medians, '.2g')}; "
+            f"v with d components: mean {by(wider, '.1f')} ({grads.MATRICES} matrices of 10 rows)",
         ),
         because=t(
-            f"平均值像 d^{whole:.2f}，并不下降；中位数先慢后快地降（相邻两个 d 之间的幂次 {listed(powers['median'], '.1f')}）："
+            f"平均值不降反升，中位数先慢后快地降（相邻两个 d 之间的幂次 {listed(falling, '.1f')}）："
             f"d = {largest} 时最大的 10% 行占去全部的 {100 * top:.0f}%。",
-            f"The mean goes like d^{whole:.2f} and does not fall; the median falls ever faster (powers between neighbours "
-            f"{listed(powers['median'], '.1f')}): at d = {largest} the largest 10% of the rows hold {100 * top:.0f}% of it all.",
+            f"The mean grows, if anything, and the median falls ever faster (powers of d between neighbours "
+            f"{listed(falling, '.1f')}): at d = {largest} the largest 10% of the rows hold {100 * top:.0f}% of it all.",
         ),
     )
 
