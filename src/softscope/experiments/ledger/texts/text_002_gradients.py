@@ -85,9 +85,9 @@ def _s2_50() -> Outcome:
             f"v with {_WIDTH} components {by(same, '.2f')}; v with d components {by(wider, '.2f')}",
         ),
         because=t(
-            f"缩放使 softmax 的导数不随 d 变；若 v 也随 d 变宽，到达权重的梯度就像 d^{power:.2f} 那样增长。",
-            f"Scaling makes the softmax's derivative independent of d; if v widens with d too, the gradient that reaches "
-            f"the weights grows like d^{power:.2f}.",
+            f"缩放使 softmax 的导数不随 d 变；若 v 也随 d 变宽，到达权重的梯度变大，‖∂L/∂q‖ 像 d^{power:.2f} 那样增长。",
+            f"Scaling makes the softmax's derivative independent of d; if v widens with d too, more gradient reaches the "
+            f"weights, and ‖∂L/∂q‖ grows like d^{power:.2f}.",
         ),
         only_if=t("到达权重的梯度本身不随 d 变", "the gradient that reaches the weights does not itself change with d"),
     )
