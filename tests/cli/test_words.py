@@ -11,7 +11,8 @@ import softscope.cli
 from softscope.cli import words
 from softscope.cli.commands import COMMANDS
 from softscope.cli.tour.stops import STOPS
-from softscope.cli.words import WORDS, explain, program, sentences, tour
+from softscope.cli.words import WORDS, claims, explain, program, sentences, tour
+from softscope.experiments.ledger import VERDICTS
 
 ROOM = pathlib.Path(softscope.cli.__file__).parent
 CHINESE = re.compile(r"[\u4e00-\u9fff]")
@@ -35,10 +36,10 @@ def test_both_languages(key):
 
 def test_there_are_words_to_test():
     assert len(WORDS) > 100
-    tables = (program.PROGRAM, explain.EXPLAIN, sentences.SENTENCES, tour.TOUR)
+    tables = (program.PROGRAM, explain.EXPLAIN, sentences.SENTENCES, tour.TOUR, claims.CLAIMS)
     assert len(WORDS) == sum(map(len, tables)), "a key stands in two tables"
     assert set(pathlib.Path(words.__file__).parent.glob("*.py")) == {
-        pathlib.Path(module.__file__) for module in (words, explain, program, sentences, tour)
+        pathlib.Path(module.__file__) for module in (words, claims, explain, program, sentences, tour)
     }
 
 
@@ -74,5 +75,7 @@ def test_every_text_is_used():
         f"reading.{name}"
         for name in ("entropy", "effective_support", "peak", "sharpness", "jacobian_trace", "weight_sum")
     }
+    built |= {f"claims.text.{text}" for text in ("000", "001", "002", "003", "004")}
+    built |= {f"claims.verdict.{verdict}" for verdict in VERDICTS}
     used = built | {text for _, text in code_strings()}
     assert sorted(set(WORDS) - used) == []

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 COMMANDS = {
     "explain": "softscope.cli.explain",
     "tour": "softscope.cli.tour",
+    "claims": "softscope.cli.claims",
     "env": "softscope.cli.env",
 }
 

@@ -13,10 +13,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _NARROWEST, _WIDEST = 40, 100  # below it a table cannot stand, beyond it a paragraph cannot be read
-_STYLES = {"bold": "1", "dim": "2", "bar": "36", "negative": "31", "code": "32"}
+_STYLES = {"bold": "1", "dim": "2", "bar": "36", "negative": "31", "code": "32", "caution": "33"}
 # For streams that cannot bear the sign on the left (an ASCII locale, an old Windows code page).
 _PLAIN = str.maketrans(
-    {"−": "-", "–": "-", "→": "->", "·": "*", "×": "x", "√": "sqrt ", "Σ": "sum ", "≤": "<=", "…": "...", "²": "^2"}
+    {"−": "-", "–": "-", "→": "->", "·": "*", "×": "x", "√": "sqrt ", "Σ": "sum ", "≤": "<=", "…": "...", "²": "^2",
+     "±": "+/-", "≥": ">=", "≠": "!=", "′": "'", "‖": "||", "∂": "d", "∞": "inf", "“": '"', "”": '"'}
 )  # fmt: skip
 
 

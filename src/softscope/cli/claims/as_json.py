@@ -1,0 +1,66 @@
+"""The ledger as JSON: machine names, and every sentence in both languages."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import softscope
+from softscope.experiments.ledger import LANGS, Text, said
+
+if TYPE_CHECKING:
+    from softscope.cli.claims.checking import Checked
+    from softscope.cli.console import Console
+    from softscope.experiments.ledger import Entry
+
+VERSION = 1  # raised when a name goes or changes its meaning; new names may come without
+
+
+def show(checked: Checked, console: Console) -> None:
+    """Print the document."""
+    console.write(json.dumps(document(checked), indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def document(checked: Checked) -> dict[str, Any]:
+    """The document as Python objects."""
+    return {
+        "schema": "softscope.claims",
+        "schema_version": VERSION,
+        "softscope_version": softscope.__version__,
+        "counts": checked.counts,
+        "claims": [_entry(entry) for entry in checked.entries],
+        "contradictions": [
+            {
+                "one": found.contradiction.one,
+                "other": found.contradiction.other,
+                "about": _both(found.contradiction.about),
+                "verdicts": dict(found.verdicts),
+                "stands": found.winner,
+            }
+            for found in checked.settled
+        ],
+    }
+
+
+def _entry(entry: Entry) -> dict[str, Any]:
+    claim, outcome = entry.claim, entry.outcome
+    conditional = outcome.verdict == "only-if" and outcome.only_if is not None
+    return {
+        "id": claim.id,
+        "text": claim.text,
+        "where": claim.where,
+        "says": _both(claim.says),
+        "verdict": outcome.verdict,
+        "only_if": _both(outcome.only_if) if conditional and outcome.only_if else None,
+        "cases": [{"label": _both(label), "held": held} for label, held in outcome.cases.items()],
+        "measured": _both(outcome.measured),
+        "because": _both(outcome.because),
+        "source": outcome.source or None,
+        "experiment": claim.experiment or None,
+        "slow": claim.slow,
+        "seconds": round(entry.seconds, 3),
+    }
+
+
+def _both(text: Text | str) -> dict[str, str]:
+    return {lang: said(text, lang) for lang in LANGS}

@@ -1,0 +1,67 @@
+"""The ledger as text for a terminal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from softscope.cli.claims.parts import ends, parts
+from softscope.cli.layout import pad, width
+from softscope.experiments.ledger import place, said
+
+if TYPE_CHECKING:
+    from softscope.cli.claims.checking import Checked
+    from softscope.cli.console import Console
+    from softscope.experiments.ledger import Entry, Settled
+
+_STYLES = {"holds": "code", "only-if": "caution", "fails": "negative", "cited": "dim", "opinion": "dim"}
+
+
+def show(checked: Checked, console: Console) -> None:
+    """Every claim under the heading of its text, then the contradictions and the counts."""
+    for text in checked.texts:
+        console.write(console.paint(console.say(f"claims.text.{text}"), "bold"))
+        console.write()
+        for entry in checked.of(text):
+            _entry(entry, console)
+    if checked.settled:
+        console.write(console.paint(console.say("claims.contradictions"), "bold"))
+        console.write()
+        for settled in checked.settled:
+            _contradiction(settled, console)
+    _counts(checked, console)
+
+
+def _entry(entry: Entry, console: Console) -> None:
+    claim, outcome = entry.claim, entry.outcome
+    verdict = console.say(f"claims.verdict.{outcome.verdict}")
+    where = place(claim.where, console.lang)
+    where = where if width(where) <= console.width // 2 else ""
+    gap = console.width - width(claim.id) - 2 - width(verdict) - width(where)
+    head = console.paint(claim.id, "bold") + "  " + console.paint(verdict, _STYLES[outcome.verdict])
+    console.write(head + " " * max(2, gap) + console.paint(where, "dim") if where else head)
+    console.paragraph(claim.says.of(console.lang))
+    rows = parts(entry)
+    labels = [console.say(key) for key, _ in rows]
+    columns = max(map(width, labels)) + 2
+    for label, (_, text) in zip(labels, rows, strict=True):
+        console.paragraph(said(text, console.lang), "    " + pad(label, columns), " " * (columns + 4))
+    console.write()
+
+
+def _contradiction(settled: Settled, console: Console) -> None:
+    found = settled.contradiction
+    console.paragraph(found.about.of(console.lang))
+    for name in found.ids:
+        verdict = settled.verdicts[name]
+        console.write(f"    {name}  {console.paint(console.say(f'claims.verdict.{verdict}'), _STYLES[verdict])}")
+    console.paragraph(ends(settled).of(console.lang), "    ")
+    console.write()
+
+
+def _counts(checked: Checked, console: Console) -> None:
+    if not checked.entries:
+        console.write(console.say("claims.none"))
+        return
+    parts = [console.say("claims.counted", count=len(checked.entries))]
+    parts += [f"{console.say(f'claims.verdict.{verdict}')} {n}" for verdict, n in checked.counts.items()]
+    console.paragraph(" · ".join(parts), "")

@@ -1,0 +1,77 @@
+"""Choosing claims and checking them, with a bar on a terminal meanwhile."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from typing import TYPE_CHECKING
+
+from softscope.cli.layout import bar
+from softscope.cli.problems import UsageError, shown
+from softscope.experiments import ledger
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_CELLS = 30
+
+
+@dataclasses.dataclass(frozen=True)
+class Checked:
+    """The entries to show, and the contradictions that what was checked settles."""
+
+    entries: list[ledger.Entry]
+    settled: list[ledger.Settled]
+
+    @property
+    def texts(self) -> list[str]:
+        """The texts that occur, in their order."""
+        return sorted({entry.claim.text for entry in self.entries})
+
+    def of(self, text: str) -> list[ledger.Entry]:
+        """The entries of one text."""
+        return [entry for entry in self.entries if entry.claim.text == text]
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many entries have each verdict that occurs."""
+        found = [entry.outcome.verdict for entry in self.entries]
+        return {verdict: found.count(verdict) for verdict in ledger.VERDICTS if verdict in found}
+
+
+def check(ids: Sequence[str], text: str | None, verdict: str | None, fast: bool) -> Checked:
+    """Check the claims that are asked for. The verdict decides what is shown, and so comes last."""
+    known = {claim.id: claim for claim in ledger.claims()}
+    for name in ids:
+        if name.upper() not in known:
+            raise UsageError("claims.id.unknown", value=shown(name))
+    wanted = {name.upper() for name in ids} or known.keys()
+    chosen = [
+        claim
+        for claim in known.values()
+        if claim.id in wanted and text in (None, claim.text) and not (fast and claim.slow)
+    ]
+    progress = _Bar() if len(chosen) > 1 and sys.stderr is not None and sys.stderr.isatty() else None
+    try:
+        entries = ledger.check(chosen, progress)
+    except ModuleNotFoundError as error:
+        if error.name not in ("torch", "sympy"):
+            raise
+        raise UsageError("claims.package.missing", package=error.name) from error
+    finally:
+        if progress is not None:
+            progress.clear()
+    return Checked([e for e in entries if verdict in (None, e.outcome.verdict)], ledger.settled(entries))
+
+
+class _Bar:
+    """One line on stderr that is written over, and gone in the end."""
+
+    def __call__(self, done: int, total: int, claim: ledger.Claim) -> None:
+        drawn = bar(done / total, _CELLS).ljust(_CELLS)
+        sys.stderr.write(f"\r\x1b[K{drawn} {done}/{total} {claim.id}")
+        sys.stderr.flush()
+
+    def clear(self) -> None:
+        sys.stderr.write("\r\x1b[K")
+        sys.stderr.flush()

@@ -1,0 +1,69 @@
+"""A claim: where the texts make it, what it says in our words, and the function that checks it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from softscope.experiments.ledger.outcome import Outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from softscope.experiments.ledger.wording import Text
+
+# The modules of softscope.experiments, one for each question.
+EXPERIMENTS = (
+    "overflow", "extremes", "temperature", "saturation", "variance", "entropy", "gradients", "normalisers", "scores",
+    "learning", "initialisation", "cost",
+)  # fmt: skip
+_ID = re.compile(r"S[0-4]-\d\d")
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One claim of the texts.
+
+    Attributes:
+        id: as S1-03: the third claim of text 001.
+        says: the claim in our words.
+        where: chapter and lines of the text.
+        experiment: the module of `softscope.experiments` that shows it; empty where none does.
+        slow: left out of the fast tier.
+        check: measures, and returns the outcome.
+    """
+
+    id: str
+    says: Text
+    where: str
+    experiment: str
+    slow: bool
+    check: Callable[[], Outcome]
+
+    @property
+    def text(self) -> str:
+        """The number of the text, as 001."""
+        return f"00{self.id[1]}"
+
+
+def claim(
+    identity: str, *, says: Text, where: str, experiment: str = "", slow: bool = False
+) -> Callable[[Callable[[], Outcome]], Claim]:
+    """Make the function that follows the check of this claim."""
+    if not _ID.fullmatch(identity):
+        raise ValueError(f"identity must look like S1-03, but {identity!r} came; CLAIMS lists them")
+    if experiment and experiment not in EXPERIMENTS:
+        raise ValueError(f"experiment must be one of {', '.join(EXPERIMENTS)}, but {experiment!r} came")
+    return lambda check: Claim(identity, says, where, experiment, slow, check)
+
+
+def generator(name: str) -> np.random.Generator:
+    """The random numbers of one claim or one shared measurement: by name, so that order does not matter.
+
+    >>> float(generator("S1-03").random()) == float(generator("S1-03").random())
+    True
+    """
+    return np.random.default_rng(list(name.encode()))

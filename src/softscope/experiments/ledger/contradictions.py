@@ -1,0 +1,129 @@
+"""Where the texts disagree with each other, decided by the verdicts of the claims on both sides."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from softscope.experiments.ledger.wording import Text, t
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from softscope.experiments.ledger.outcome import Verdict
+    from softscope.experiments.ledger.running import Entry
+
+Winner = Literal["one", "other", "both", "neither", "each in its own case"]
+
+
+@dataclass(frozen=True)
+class Contradiction:
+    """Two sides that cannot both be true of the same thing; `about` says what they disagree on."""
+
+    one: tuple[str, ...]
+    other: tuple[str, ...]
+    about: Text
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """Every claim on either side."""
+        return self.one + self.other
+
+
+@dataclass(frozen=True)
+class Settled:
+    """A contradiction and the verdicts that settle it."""
+
+    contradiction: Contradiction
+    verdicts: Mapping[str, Verdict]
+
+    @property
+    def winner(self) -> Winner:
+        """Which side stands. A side stands fully when all its claims hold, partly when none fails outright."""
+        one, other = (self._standing(side) for side in (self.contradiction.one, self.contradiction.other))
+        if one == other:
+            return {"full": "both", "part": "each in its own case", "none": "neither"}[one]  # type: ignore[return-value]
+        order = ("none", "part", "full")
+        return "one" if order.index(one) > order.index(other) else "other"
+
+    def _standing(self, side: tuple[str, ...]) -> str:
+        verdicts = {self.verdicts[name] for name in side}
+        if "fails" in verdicts:
+            return "none"
+        return "full" if verdicts == {"holds"} else "part"
+
+
+CONTRADICTIONS = (
+    Contradiction(
+        ("S4-01",),
+        ("S2-47", "S3-44"),
+        t(
+            "不缩放时，d 变小让注意力更接近 one-hot（004 的标题），还是 d 变大才会（002、003）",
+            "whether attention gets closer to one-hot as d falls (title of 004) or, unscaled, as d grows (002, 003)",
+        ),
+    ),
+    Contradiction(
+        ("S4-01",),
+        ("S2-48", "S2-56"),
+        t(
+            "缩放之后，注意力的尖锐程度随 d 变化（004），还是与 d 无关（002）",
+            "whether scaled attention sharpens as d falls (004) or stays as it is at every d (002)",
+        ),
+    ),
+    Contradiction(
+        ("S0-06", "S0-31"),
+        ("S3-14", "S3-15"),
+        t(
+            "数值整体变大会使 softmax 变尖锐（000），还是平移不改变结果（003）",
+            "whether larger values as such make softmax sharp (000) or a common shift changes nothing (003)",
+        ),
+    ),
+    Contradiction(
+        ("S4-10",),
+        ("S2-54", "S3-47"),
+        t(
+            "送入 softmax 的一行有 d 项（004），还是每个键一项（002、003）",
+            "whether a row of attention's softmax has d entries (004) or one for each key (002, 003)",
+        ),
+    ),
+    Contradiction(
+        ("S0-01",),
+        ("S1-18",),
+        t(
+            "尖锐的 softmax 不再可微（000），还是 softmax 处处可微（001）",
+            "whether a sharp softmax is no longer differentiable (000) or softmax is so everywhere (001)",
+        ),
+    ),
+    Contradiction(
+        ("S1-19", "S1-28"),
+        ("S0-16", "S2-13", "S4-14"),
+        t(
+            "softmax 的梯度稳定而友好（001），还是在接近 one-hot 时消失（000、002、004）",
+            "whether softmax's gradient is stable and friendly (001) or vanishes near one-hot (000, 002, 004)",
+        ),
+    ),
+    Contradiction(
+        ("S1-32",),
+        ("S3-51",),
+        t(
+            "不用 softmax 就没有概率意义（001），还是 sparsemax 也给出概率分布（003）",
+            "whether nothing but softmax means a probability (001) or sparsemax gives distributions too (003)",
+        ),
+    ),
+    Contradiction(
+        ("S3-40",),
+        ("S0-20",),
+        t(
+            "除以 √d 是 softmax 的作用（003），还是在 softmax 之前做的（000）",
+            "whether dividing by √d is something softmax does (003) or something done before it (000)",
+        ),
+    ),
+)
+
+
+def settled(entries: Iterable[Entry]) -> list[Settled]:
+    """The contradictions whose claims were all checked."""
+    verdicts = {entry.claim.id: entry.outcome.verdict for entry in entries}
+    return [
+        Settled(c, {name: verdicts[name] for name in c.ids}) for c in CONTRADICTIONS if set(c.ids) <= verdicts.keys()
+    ]

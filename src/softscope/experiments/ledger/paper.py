@@ -1,0 +1,22 @@
+"""What "Attention Is All You Need" says, for the claims that cite it; read in its source, not measured."""
+
+NAME = "Vaswani et al. 2017, arXiv 1706.03762"
+
+# Table 3, rows (B) and base: d_k → (perplexity, BLEU), newstest2013. Every row of the table is scaled by 1/√d_k.
+TABLE_3_ROWS_B = {64: (4.92, 25.8), 32: (5.01, 25.4), 16: (5.16, 25.1)}
+TABLE_3_UNSCALED_ROWS = 0
+
+# The footnote on the variance of a dot product.
+FOOTNOTE_NUMBER, FOOTNOTE_PAGE = 4, 4
+FOOTNOTE = (
+    "To illustrate why the dot products get large, assume that the components of q and k are independent random "
+    "variables with mean 0 and variance 1. Then their dot product, q·k = Σ q_i k_i, has mean 0 and variance d_k."
+)
+FOOTNOTE_QUOTED_VERBATIM = True
+
+EQUATION_1 = "softmax(QKᵀ/√d_k)V"
+
+# Section 3.2.1: similar at small d_k, additive better at larger d_k than dot product without scaling; not the paper's
+# own experiment but a reference.
+SAYS_ADDITIVE_WINS_AT_LARGE_D = True
+ADDITIVE_SOURCE = "Britz et al. 2017, arXiv 1703.03906"

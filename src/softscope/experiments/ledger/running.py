@@ -1,0 +1,54 @@
+"""Finding the claims and checking them."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import pkgutil
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from softscope.experiments.ledger import texts
+from softscope.experiments.ledger.claim import Claim
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from softscope.experiments.ledger.outcome import Outcome
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A claim and what came of it; seconds are those of this run."""
+
+    claim: Claim
+    outcome: Outcome
+    seconds: float
+
+
+@functools.cache
+def claims() -> tuple[Claim, ...]:
+    """Every claim, in the order of the texts."""
+    found: dict[str, Claim] = {}
+    for module in pkgutil.iter_modules(texts.__path__):
+        if not module.name.startswith("text_"):
+            continue
+        for value in vars(importlib.import_module(f"{texts.__name__}.{module.name}")).values():
+            if isinstance(value, Claim):
+                if value.id in found:
+                    raise ValueError(f"{value.id} is there twice, once in {module.name}; give one another id")
+                found[value.id] = value
+    return tuple(found[name] for name in sorted(found))
+
+
+def check(chosen: Iterable[Claim], progress: Callable[[int, int, Claim], None] | None = None) -> list[Entry]:
+    """Check the claims one after the other; `progress` gets how many are done, of how many, and the next one."""
+    todo = list(chosen)
+    entries = []
+    for i, claim in enumerate(todo):
+        if progress is not None:
+            progress(i, len(todo), claim)
+        start = time.perf_counter()
+        entries.append(Entry(claim, claim.check(), time.perf_counter() - start))
+    return entries

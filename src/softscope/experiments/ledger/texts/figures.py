@@ -1,0 +1,17 @@
+"""Numbers beside what they belong to, as the measurements print them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+def by(numbers: Mapping[Any, Any], spec: str = ".2f", name: str = "d") -> str:
+    """One number or estimate for each d, or for what else `name` says.
+
+    >>> by({16: 0.75, 64: 0.35})
+    'd = 16: 0.75, d = 64: 0.35'
+    """
+    return ", ".join(f"{name} = {key}: {format(x, spec)}" for key, x in numbers.items())

@@ -1,0 +1,42 @@
+"""The Jacobian of softmax, measured: autograd of ours against the formula."""
+
+from __future__ import annotations
+
+import functools
+from typing import NamedTuple
+
+import numpy as np
+
+import softscope as ss
+from softscope.experiments.ledger.claim import generator
+
+TOLERANCE = 1e-12  # float64 with weights of at most 1 and rows of at most 50
+
+
+class Errors(NamedTuple):
+    """The largest absolute errors over all the rows."""
+
+    rows: int
+    longest: int
+    diagonal: float
+    everywhere: float
+
+
+@functools.cache
+def autograd_against_formula() -> Errors:
+    """∂s_i/∂x_j by automatic differentiation, minus s_i(δ_ij − s_j), for 245 random rows of 2 to 50 entries."""
+    import torch
+
+    rng = generator("jacobian")
+    diagonal, everywhere, rows = 0.0, 0.0, 0
+    for n in range(2, 51):
+        for _ in range(5):
+            x = torch.from_numpy(3.0 * rng.standard_normal(n))
+            measured = torch.autograd.functional.jacobian(ss.softmax, x).numpy()  # type: ignore[no-untyped-call]
+            # The plain formula, from exp itself: ours must not vouch for ours.
+            e = np.exp(x.numpy())
+            s = e / e.sum()
+            error = np.abs(measured - (np.diag(s) - np.outer(s, s)))
+            diagonal, everywhere = max(diagonal, float(np.diag(error).max())), max(everywhere, float(error.max()))
+            rows += 1
+    return Errors(rows, 50, diagonal, everywhere)

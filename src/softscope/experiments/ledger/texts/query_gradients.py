@@ -1,0 +1,43 @@
+"""How large ∂L/∂Q is for random q, k and v and a random gradient at the output, with and without 1/√d."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+
+from softscope.experiments.ledger import generator
+
+DIMENSIONS = (16, 64, 256, 1024)
+MATRICES, KEYS = 400, 10
+
+
+@functools.cache
+def row_norms(d: int, value_width: int, scaled: bool) -> Any:
+    """‖∂L/∂q‖ of every row, (matrices, keys): ten queries, ten keys, L = Σ G ⊙ softmax(s·QKᵀ)V with G normal.
+
+    The same draws with and without scaling. `value_width` is the number of components of v and of G: the gradient
+    that reaches a weight is a dot product of that many terms, so it too grows with its width.
+    """
+    import torch
+
+    rng = generator(f"query gradients {d} {value_width}")
+    widths = (d, d, value_width, value_width)
+    q, k, v, g = (torch.from_numpy(rng.standard_normal((MATRICES, KEYS, width))) for width in widths)
+    q.requires_grad_()
+    weights = torch.softmax(q @ k.mT * (1.0 / math.sqrt(d) if scaled else 1.0), dim=-1)
+    (grad,) = torch.autograd.grad((g * (weights @ v)).sum(), q)
+    return np.asarray(grad.norm(dim=-1))
+
+
+def local_slopes(numbers: dict[int, float]) -> list[float]:
+    """The power of d between neighbours: −1 everywhere for 1/d.
+
+    >>> local_slopes({1: 8.0, 2: 4.0, 4: 1.0})
+    [-1.0, -2.0]
+    """
+    points = sorted(numbers.items())
+    return [math.log(b / a) / math.log(e / d) for (d, a), (e, b) in itertools.pairwise(points)]

@@ -1,0 +1,51 @@
+"""Random scores q·k, and the softmax of random rows, measured once for the claims that need them."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import softscope as ss
+from softscope.experiments.ledger.claim import generator
+from softscope.experiments.ledger.estimate import Estimate, estimate
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+@functools.cache
+def dot_products(d: int, n: int = 80_000) -> NDArray[np.float64]:
+    """n independent dot products of standard normal vectors of d components."""
+    rng = generator(f"dot products {d}")
+    parts = []
+    for start in range(0, n, 8_000):  # a bounded amount of memory
+        q, k = rng.standard_normal((2, min(8_000, n - start), d), dtype=np.float32)
+        parts.append(np.einsum("nd,nd->n", q, k, dtype=np.float64))
+    return np.concatenate(parts)
+
+
+@functools.cache
+def entropies(d: int, scale: float | None = None, keys: int = 10, std: float = 1.0, n: int = 4_000) -> Estimate:
+    """Mean entropy in nats of attention over random keys; one query each, so that the rows are independent.
+
+    `scale` None is 1/√d; `std` is the standard deviation of the components of q and k.
+    """
+    rng = generator(f"entropies {d} {scale} {keys} {std}")
+    q = std * rng.standard_normal((n, 1, d))
+    k = std * rng.standard_normal((n, keys, d))
+    return estimate(ss.attention_partition(q, k, scale=scale).entropy)
+
+
+@functools.cache
+def jacobian_norms(std: float, keys: int = 10, n: int = 20_000) -> Estimate:
+    """Mean Frobenius norm of softmax's Jacobian over rows of independent normal logits with this deviation."""
+    rows = std * generator(f"jacobian norms {std} {keys}").standard_normal((n, keys))
+    return estimate(frobenius(ss.softmax(rows)))
+
+
+def frobenius(p: Any) -> Any:
+    """‖diag(p) − p pᵀ‖ of each row: Σp² − 2Σp³ + (Σp²)² under the root."""
+    square = (p**2).sum(-1)
+    return np.sqrt(np.maximum(square - 2.0 * (p**3).sum(-1) + square**2, 0.0))

@@ -1,0 +1,178 @@
+"""Text 001, part 4, second half: the table of ReLU, sigmoid and sum-normalisation."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import softscope as ss
+from softscope.experiments.ledger import Outcome, claim, estimate, generator, listed, off_by, share, t
+from softscope.experiments.ledger.texts.recall import accuracy
+from softscope.experiments.ledger.texts.rivals import MAPS
+from softscope.experiments.ledger.texts.text_001_amplify import LEARNED, TASK
+
+RELU, SIGMOID, LINEAR = MAPS["ReLU"], MAPS["sigmoid"], MAPS["x/Σx"]
+
+
+@claim(
+    "S1-21",
+    says=t("ReLU 在 0 处不可微", "ReLU is not differentiable at 0"),
+    where="Part 4 table, L131",
+    experiment="normalisers",
+)
+def _s1_21() -> Outcome:
+    step = 1e-6
+    left, right = float((RELU(0.0) - RELU(-step)) / step), float((RELU(step) - RELU(0.0)) / step)
+    return Outcome.of(
+        {t("0 处左右斜率不同", "at 0 the slopes of the two sides differ"): abs(left - right) > 0.5},
+        measured=t(f"左斜率 {left:g}，右斜率 {right:g}", f"slope on the left {left:g}, on the right {right:g}"),
+        because=t(
+            "不可微只在这一个点上；训练时框架在那里取其中一个斜率。",
+            "Only at this one point; frameworks take one of the two slopes there and train on.",
+        ),
+    )
+
+
+@claim(
+    "S1-22",
+    says=t("ReLU 产生稀疏，但会丢失信息", "ReLU gives sparse weights but loses information"),
+    where="Part 4 table, L131",
+    experiment="normalisers",
+)
+def _s1_22() -> Outcome:
+    zero = share(RELU(generator("S1-22").standard_normal(50_000)) == 0.0)
+    same = off_by(RELU(np.array([1.0, -1.0])), RELU(np.array([1.0, -5.0]))) == 0.0
+    return Outcome.of(
+        {
+            t("有精确的零", "there are exact zeros"): zero.above(0.1),
+            t("不同的分数得到相同的权重", "different scores get the same weights"): same,
+        },
+        measured=t(
+            f"N(0, 1) 的分数有 {zero:.3f} 变成 0（n = {zero.n}）；[1, −1] 与 [1, −5] 得到一样的结果",
+            f"of scores from N(0, 1) {zero:.3f} become 0 (n = {zero.n}); [1, −1] and [1, −5] give the same",
+        ),
+        because=t("负分数之间的差别全部丢失。", "All differences between negative scores are lost."),
+    )
+
+
+@claim(
+    "S1-23",
+    says=t("ReLU 不能得到概率", "ReLU cannot give probabilities"),
+    where="Part 4 table, L131",
+    experiment="normalisers",
+)
+def _s1_23() -> Outcome:
+    rows = generator("S1-23").standard_normal((2_000, 10))
+    plain = RELU(rows)
+    tau = (rows - ss.sparsemax(rows)).max(-1, where=ss.sparsemax(rows) > 0, initial=-np.inf, keepdims=True)
+    shifted = RELU(rows - tau)
+    some = plain.max(-1) > 0.0  # where none is, ReLU(x)/Σ is 0/0
+
+    def distribution(p: np.ndarray) -> bool:
+        return bool((p >= 0.0).all()) and off_by(p.sum(-1), np.ones(len(p))) < 1e-9
+
+    return Outcome.of(
+        {
+            "ReLU(x)": not distribution(plain),
+            t("ReLU(x)/Σ，有正的分数", "ReLU(x)/Σ, some score is positive"): not distribution(
+                plain[some] / plain[some].sum(-1, keepdims=True)
+            ),
+            "ReLU(x − τ)": not distribution(shifted),
+        },
+        measured=t(
+            f"平均总和：ReLU(x) {plain.sum(-1).mean():.2f}，ReLU(x − τ) {shifted.sum(-1).mean():.6f}；{int((~some).sum())} 行没有正的分数（n = {len(rows)} 行）",
+            f"mean sum: ReLU(x) {plain.sum(-1).mean():.2f}, ReLU(x − τ) {shifted.sum(-1).mean():.6f}; {int((~some).sum())} rows have no positive score (n = {len(rows)} rows)",
+        ),
+        because=t(
+            "sparsemax 就是减去阈值 τ 之后的 ReLU，总是概率分布。",
+            "Sparsemax is ReLU after a threshold τ is taken off, and always a distribution.",
+        ),
+        only_if=t("既不再归一化，也不减去阈值", "nothing divides by the sum and no threshold is taken off"),
+    )
+
+
+@claim(
+    "S1-24",
+    says=t("sigmoid 的权重加起来不等于 1", "Sigmoid weights do not sum to 1"),
+    where="Part 4 table, L132",
+    experiment="normalisers",
+)
+def _s1_24() -> Outcome:
+    sums = SIGMOID(generator("S1-24").standard_normal((20_000, 10))).sum(-1)
+    near_one = float((np.abs(sums - 1.0) < 0.01).mean())
+    mean = estimate(sums)
+    return Outcome.of(
+        {t("不到千分之一的行和为 1", "fewer than one row in a thousand sums to 1"): near_one < 0.001},
+        measured=t(
+            f"10 项之和平均 {mean:.2f}，从 {sums.min():.2f} 到 {sums.max():.2f}（n = {mean.n}）",
+            f"sum of 10 weights: mean {mean:.2f}, from {sums.min():.2f} to {sums.max():.2f} (n = {mean.n})",
+        ),
+        because=t(
+            "每一项各算各的，没有什么让它们相加为 1。",
+            "Each entry is computed for itself, and nothing makes them sum to 1.",
+        ),
+    )
+
+
+@claim(
+    "S1-25",
+    says=t("sigmoid 不适合注意力", "Sigmoid is unsuitable for attention"),
+    where="Part 4 table, L132",
+    experiment="normalisers",
+    slow=True,
+)
+def _s1_25() -> Outcome:
+    found = {name: accuracy(name) for name in ("softmax", "sigmoid", "sigmoid − ln n")}
+    shown = ", ".join(f"{name} {a:.2f}" for name, a in found.items())
+    return Outcome.of(
+        {
+            t(f"{name} 学不会", f"{name} does not learn"): found[name] < LEARNED
+            for name in ("sigmoid", "sigmoid − ln n")
+        },
+        measured=t(f"{TASK.zh}：{shown}", f"{TASK.en}: {shown}"),
+        because=t(
+            "在这个小任务上它和 softmax 一样好；Ramapuram 等（2024）用它训练了大模型。",
+            "On this small task it does as well as softmax; Ramapuram et al. (2024) train large models with it.",
+        ),
+    )
+
+
+@claim(
+    "S1-26",
+    says=t("除以总和没有指数放大的能力", "Sum-normalisation has no exponential amplification"),
+    where="Part 4 table, L133",
+    experiment="normalisers",
+)
+def _s1_26() -> Outcome:
+    x = np.array([2.0, 2.1, 2.2])
+    linear = off_by(LINEAR(10 * x), LINEAR(x))
+    soft = ss.softmax(10 * x)
+    return Outcome.of(
+        {t("分数乘 10，权重不变", "ten times the scores, the same weights"): linear < 1e-12 and bool(soft.max() > 0.5)},
+        measured=t(
+            f"分数乘 10：除以总和变动 {linear:.1g}，softmax 变为 {listed(soft, '.3f')}",
+            f"scores × 10: over the sum moves by {linear:.1g}, softmax becomes {listed(soft, '.3f')}",
+        ),
+        because=t("公因子在除法里消去了。", "A common factor cancels in the division."),
+    )
+
+
+@claim(
+    "S1-27",
+    says=t("除以总和不能突出重要的信息", "Sum-normalisation cannot make the important stand out"),
+    where="Part 4 table, L133",
+    experiment="normalisers",
+)
+def _s1_27() -> Outcome:
+    close, far = LINEAR(np.array([2.0, 2.1, 2.2])), LINEAR(np.array([0.01, 0.01, 10.0]))
+    return Outcome.of(
+        {"[2.0, 2.1, 2.2]": bool(close.max() < 0.9), "[0.01, 0.01, 10]": bool(far.max() < 0.9)},
+        measured=t(
+            f"最大权重 {close.max():.3f}；[0.01, 0.01, 10] 得 {far.max():.3f}",
+            f"largest weight {close.max():.3f}; [0.01, 0.01, 10] gets {far.max():.3f}",
+        ),
+        because=t(
+            "它照搬分数的比例：比例悬殊时同样突出。",
+            "It keeps the proportions of the scores: where these are large, it stands out as well.",
+        ),
+        only_if=t("分数之间的比例接近 1", "the ratios of the scores are near 1"),
+    )

@@ -1,0 +1,262 @@
+"""Text 002, part VI: additive, plain and scaled dot-product scores."""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any
+
+import numpy as np
+
+import softscope as ss
+from softscope.experiments.ledger import Estimate, Outcome, claim, estimate, generator, listed, off_by, paper, t, times
+from softscope.experiments.ledger.texts import random_attention as drawn
+from softscope.experiments.ledger.texts import recall_runs as recall
+from softscope.experiments.ledger.texts.figures import by
+
+
+def _additive(seed: str, n: int, d: int, hidden: int, v_sd: float) -> dict[str, Any]:
+    """Random arguments of additive attention: W keeps the variance 1, v_a has the standard deviation asked for."""
+    rng = generator(seed)
+    return {
+        "q": rng.standard_normal((1, n, d)),
+        "k": rng.standard_normal((1, n, d)),
+        "w_q": rng.standard_normal((d, hidden)) / math.sqrt(2 * d),
+        "w_k": rng.standard_normal((d, hidden)) / math.sqrt(2 * d),
+        "v_a": v_sd * rng.standard_normal(hidden),
+    }
+
+
+def _scores(a: dict[str, Any]) -> Any:
+    """vᵀtanh(W₁q + W₂k) for every query and key, written out."""
+    hidden = (a["q"] @ a["w_q"])[..., :, None, :] + (a["k"] @ a["w_k"])[..., None, :, :]
+    return np.tanh(hidden) @ a["v_a"]
+
+
+@claim(
+    "S2-32",
+    says=t("加性注意力的分数是 vᵀtanh(W₁q + W₂k)", "The additive score is vᵀtanh(W₁q + W₂k)"),
+    where="VI, L148",
+    experiment="scores",
+)
+def _s2_32() -> Outcome:
+    a = _additive("S2-32", 10, 16, 24, 1.0)
+    v = generator("S2-32 v").standard_normal((1, 10, 3))
+    off = off_by(ss.additive_attention(v=v, **a), ss.softmax(_scores(a)) @ v)
+    return Outcome.of(
+        {"softscope.additive_attention": off < 1e-12},
+        measured=t(f"与公式最多相差 {off:.1g}", f"off the formula by at most {off:.1g}"),
+        because=t("这就是 Bahdanau 等人（2015）的形式。", "It is the form of Bahdanau et al. (2015)."),
+    )
+
+
+@claim(
+    "S2-33",
+    says=t("加性注意力用前馈网络计算相似度", "Additive attention scores with a feed-forward network"),
+    where="VI, L150",
+    experiment="scores",
+)
+def _s2_33() -> Outcome:
+    import torch
+
+    a = _additive("S2-33", 10, 16, 24, 1.0)
+    network = torch.nn.Sequential(
+        torch.nn.Linear(32, 24, bias=False), torch.nn.Tanh(), torch.nn.Linear(24, 1, bias=False)
+    ).double()
+    network[0].weight.data = torch.from_numpy(np.concatenate([a["w_q"], a["w_k"]]).T.copy())
+    network[2].weight.data = torch.from_numpy(a["v_a"][None])
+    q, k = a["q"][0], a["k"][0]
+    pairs = np.concatenate([np.repeat(q, 10, axis=0), np.tile(k, (10, 1))], axis=-1)
+    with torch.no_grad():
+        off = off_by(network(torch.from_numpy(pairs)).reshape(10, 10), _scores(a)[0])
+    return Outcome.of(
+        {t("一个隐藏层的网络，输入 [q; k]", "a network with one hidden layer, fed [q; k]"): off < 1e-12},
+        measured=t(f"与 Linear–Tanh–Linear 最多相差 {off:.1g}", f"off Linear–Tanh–Linear by at most {off:.1g}"),
+        because=t("W₁q + W₂k 就是作用在 [q; k] 上的一个线性层。", "W₁q + W₂k is one linear layer on [q; k]."),
+    )
+
+
+@claim(
+    "S2-34",
+    says=t("tanh 自带饱和，输出在 [−1, 1]", "Tanh saturates by itself, with outputs in [−1, 1]"),
+    where="VI, L151",
+    experiment="scores",
+)
+def _s2_34() -> Outcome:
+    x = np.linspace(-50.0, 50.0, 100_001)
+    y = np.tanh(x)
+    slope = float(1.0 - np.tanh(10.0) ** 2)
+    scores = np.abs(_scores(_additive("S2-34", 200, 64, 256, 1.0))).max()
+    return Outcome.of(
+        {t("范围", "range"): bool((np.abs(y) <= 1.0).all()), t("饱和", "saturation"): slope < 1e-7},
+        measured=t(
+            f"|tanh| ≤ {np.abs(y).max():g}，在 10 处的斜率 {slope:.1g}；隐藏层宽 256、v ~ N(0, 1) 时分数达 {scores:.0f}",
+            f"|tanh| ≤ {np.abs(y).max():g}, slope at 10 {slope:.1g}; with 256 hidden units and v ~ N(0, 1) scores reach {scores:.0f}",
+        ),
+        because=t(
+            "这说的是 tanh；分数 vᵀtanh(…) 只以 Σ|v_i| 为界。",
+            "This is about tanh; the score vᵀtanh(…) is bounded by Σ|v_i| only.",
+        ),
+    )
+
+
+@functools.cache
+def _additive_entropy(hidden: int, v_sd: float) -> Estimate:
+    """Mean entropy over random networks, 10 queries and 10 keys each."""
+    found = []
+    for trial in range(300):
+        a = _additive(f"additive {hidden} {trial}", drawn.KEYS, 64, hidden, v_sd)
+        found.append(float(ss.partition(_scores(a)).entropy.mean()))
+    return estimate(found)
+
+
+@claim(
+    "S2-35",
+    says=t("加性注意力不需要缩放", "Additive attention needs no scaling"),
+    where="VI, L152",
+    experiment="scores",
+)
+def _s2_35() -> Outcome:
+    widths = (16, 64, 256)
+    small = {h: _additive_entropy(h, 1.0 / math.sqrt(h)) for h in widths}
+    large = {h: _additive_entropy(h, 1.0) for h in widths}
+    return Outcome.of(
+        {
+            "v ~ N(0, 1/h)": all(x.agrees(small[64].mean, 0.1) for x in small.values()),
+            "v ~ N(0, 1)": all(x.agrees(large[64].mean, 0.1) for x in large.values()),
+        },
+        measured=t(
+            f"10 个键的熵（nat），v ~ N(0, 1/h)：{by(small, '.2f', 'h')}；v ~ N(0, 1)：{by(large, '.2f', 'h')}（h 为隐藏层宽度）",
+            f"entropy over 10 keys in nats, v ~ N(0, 1/h): {by(small, '.2f', 'h')}; v ~ N(0, 1): {by(large, '.2f', 'h')} "
+            f"(h hidden units)",
+        ),
+        because=t(
+            "tanh 限制每一项，不限制项数：v 的每个分量方差为 1 时，分数的标准差像 √h 那样增长。",
+            "Tanh bounds each term and not their number: with components of variance 1 in v, the scores grow like √h.",
+        ),
+        only_if=t("v 的长度有界，例如方差为 1/h 的初始化", "v is bounded in length, as by an initial variance of 1/h"),
+    )
+
+
+@claim(
+    "S2-36",
+    says=t("无缩放的点积简单，但数值不稳定", "The plain dot product is simple but numerically unstable"),
+    where="VI, L157",
+    experiment="scores",
+)
+def _s2_36() -> Outcome:
+    entropies = {d: drawn.plain(d).entropy for d in drawn.DIMENSIONS}
+    scores = generator("S2-36").standard_normal((100, 10)) * math.sqrt(256.0)
+    off = drawn.error_of_weights(scores)
+    return Outcome.of(
+        {
+            t("权重随 d 塌缩", "the weights collapse as d grows"): entropies[256].below(0.5 * entropies[16].mean),
+            t("算出的权重有误差", "the weights are computed inaccurately"): off > 1e-12,
+        },
+        measured=t(
+            f"熵（nat）{by(entropies)}；d = 256 时权重的误差 {off:.1g}",
+            f"entropy in nats {by(entropies)}; error of the weights at d = 256 {off:.1g}",
+        ),
+        because=t(
+            "算得出、算得准，只是饱和：不稳定的是学习，不是数值。",
+            "They are computed, and accurately, only saturated: it is learning that suffers and not the arithmetic.",
+        ),
+        only_if=t("“不稳定”指的是权重饱和", "“unstable” means that the weights saturate"),
+    )
+
+
+@functools.cache
+def _speed(d: int, n: int = 256) -> float:
+    """How many times as long additive scores take as scaled dot products: n queries, n keys, one thread."""
+    import torch
+
+    a = {name: torch.from_numpy(x).float() for name, x in _additive(f"speed {d}", n, d, d, 1.0).items()}
+
+    def additive() -> Any:
+        hidden = (a["q"] @ a["w_q"])[..., :, None, :] + (a["k"] @ a["w_k"])[..., None, :, :]
+        return torch.tanh(hidden) @ a["v_a"]
+
+    def dot() -> Any:
+        return a["q"] @ a["k"].mT / math.sqrt(d)
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        return times(additive, dot)
+    finally:
+        torch.set_num_threads(threads)
+
+
+@claim(
+    "S2-60",
+    says=t("缩放点积比加性注意力快", "Scaled dot-product attention is faster than additive attention"),
+    where="Summary 4, L257; L272",
+    experiment="cost",
+)
+def _s2_60() -> Outcome:
+    found = {d: _speed(d) for d in (16, 64, 128)}
+    return Outcome.of(
+        {f"d = {d}": x > 2.0 for d, x in found.items()},
+        measured=t(
+            f"加性分数所需的时间是点积的倍数：{by(found, '.0f')}（256×256 个分数，单线程，7 次取最好）",
+            f"time of additive scores in times that of dot products: {by(found, '.0f')} (256×256 scores, one thread, best of 7)",
+        ),
+        because=t(
+            "每一对都要算隐藏层的 tanh，而点积是一次矩阵乘法。",
+            "Every pair needs a hidden layer of tanh, and dot products are one matrix product.",
+        ),
+    )
+
+
+@claim(
+    "S2-38",
+    says=t("缩放点积兼有效率和稳定", "Scaled dot product joins efficiency and stability"),
+    where="VI, L163",
+    experiment="scores",
+)
+def _s2_38() -> Outcome:
+    faster = _speed(64)
+    entropies = {d: drawn.scaled(d).entropy for d in drawn.DIMENSIONS}
+    return Outcome.of(
+        {t("效率", "efficiency"): faster > 2.0}
+        | {
+            t(f"稳定，d = {d}", f"stability, d = {d}"): x.agrees(entropies[64].mean, 0.03) for d, x in entropies.items()
+        },
+        measured=t(
+            f"d = 64 时比加性快 {faster:.0f} 倍；熵（nat）{by(entropies, '.3f')}",
+            f"{faster:.0f} times as fast as additive at d = 64; entropy in nats {by(entropies, '.3f')}",
+        ),
+        because=t(
+            "一次除法不花时间，却使权重不随 d 变。",
+            "One division costs nothing and keeps the weights the same at every d.",
+        ),
+    )
+
+
+@claim(
+    "S2-39",
+    says=t("缩放点积在所有 d_k 下都表现良好", "Scaled dot product works well at every d_k"),
+    where="VI, L164",
+    experiment="learning",
+    slow=True,
+)
+def _s2_39() -> Outcome:
+    found = {4: recall.accuracies(4, True, "adam"), 16: recall.accuracies(16, True, "adam")}
+    found[64] = recall.accuracies(64, True, "adam")
+    plain = recall.accuracies(4, False, "adam")
+    shown = ", ".join(f"d = {d}: {listed(x, '.2f')}" for d, x in found.items())
+    bleu = {d: b for d, (_, b) in paper.TABLE_3_ROWS_B.items()}
+    return Outcome.of(
+        {f"d = {d}": min(x) > 0.95 for d, x in found.items()}
+        | {t("论文表 3：d_k = 16 与 64 一样好", "the paper's Table 3: d_k = 16 as good as 64"): bleu[16] >= bleu[64]},
+        measured=t(
+            f"16 个键的检索，{recall.STEPS} 步后的正确率：{shown}；论文的 BLEU {by(bleu, '.1f', 'd_k')}",
+            f"recall of 16 keys, accuracy after {recall.STEPS} steps: {shown}; BLEU in the paper {by(bleu, '.1f', 'd_k')}",
+        ),
+        because=t(
+            f"缩放防止饱和，不能代替维度：d = 4 时不缩放也差不多（{listed(plain, '.2f')}）。",
+            f"Scaling prevents saturation and does not replace dimensions: at d = 4 it is much the same unscaled "
+            f"({listed(plain, '.2f')}).",
+        ),
+        only_if=t("d_k 对任务来说够大", "d_k is large enough for the task"),
+    )

@@ -1,0 +1,167 @@
+"""Text 003, chapter 4.5: softmax in attention, and the chapter's own attention."""
+
+from __future__ import annotations
+
+import functools
+import math
+
+import numpy as np
+
+import softscope as ss
+from softscope.experiments.ledger import Outcome, claim, generator, off_by, t
+from softscope.experiments.ledger.texts import chapter_code as code
+
+
+@functools.cache
+def _example(*shape: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Random Q, K and V of the chapter's test, or of another shape."""
+    q, k, v = generator(f"chapter 4.5 {shape}").standard_normal((3, *(shape or (3, 4))))
+    return q, k, v
+
+
+@claim(
+    "S3-37",
+    says=t("注意力是 softmax(QKᵀ/√d)·V", "Attention is softmax(QKᵀ/√d)·V"),
+    where="4.5, L255/L267",
+)
+def _s3_37() -> Outcome:
+    q, k, v = _example(10, 64)
+    _, _, output = code.attention(q, k, v)
+    off = off_by(ss.attention(q, k, v), output)
+    return Outcome.of(
+        {"softscope.attention": off < 1e-13},
+        measured=t(f"最多相差 {off:.1g}", f"off by at most {off:.1g}"),
+        because=t("这是论文的式 1。", "It is the paper's equation 1."),
+    )
+
+
+@claim(
+    "S3-38",
+    says=t("softmax 把分数变成概率分布", "Softmax turns the scores into a probability distribution"),
+    where="4.5, L259/L271",
+    experiment="normalisers",
+)
+def _s3_38() -> Outcome:
+    q, k, v = _example(10, 64)
+    scores, weights, _ = code.attention(q, k, v)
+    off = off_by(weights.sum(-1), 1.0)
+    return Outcome.of(
+        {t("非负", "non-negative"): bool((weights >= 0.0).all()), t("每行和为 1", "every row sums to 1"): off < 1e-14},
+        measured=t(
+            f"分数 {scores.min():.1f} 到 {scores.max():.1f}；权重 {weights.min():.4f} 到 {weights.max():.4f}，行和与 1 相差 {off:.1g}",
+            f"scores {scores.min():.1f} to {scores.max():.1f}; weights {weights.min():.4f} to {weights.max():.4f}, "
+            f"row sums off 1 by {off:.1g}",
+        ),
+        because=t(
+            "指数使它为正，除以和使它归一。", "The exponential makes it positive and the division gives a sum of one."
+        ),
+    )
+
+
+@claim(
+    "S3-39",
+    says=t("所有 token 的注意力权重之和为 1", "The attention weights of all tokens sum to 1"),
+    where="4.5, L260/L272",
+    experiment="normalisers",
+)
+def _s3_39() -> Outcome:
+    q, k, v = _example(10, 64)
+    _, weights, _ = code.attention(q, k, v)
+    columns = weights.sum(0)
+    return Outcome.of(
+        {
+            t("一个查询对所有键", "one query, over all keys"): off_by(weights.sum(-1), 1.0) < 1e-14,
+            t("一个键从所有查询", "one key, from all queries"): off_by(columns, 1.0) < 1e-3,
+            t("整个矩阵", "the whole matrix"): abs(float(weights.sum()) - 1.0) < 1e-3,
+        },
+        measured=t(
+            f"10×10：行和 1，列和 {columns.min():.2f} 到 {columns.max():.2f}，总和 {weights.sum():.0f}",
+            f"10×10: row sums 1, column sums {columns.min():.2f} to {columns.max():.2f}, all together {weights.sum():.0f}",
+        ),
+        because=t("归一化按行进行，即对每个查询。", "The normalisation goes row by row, that is query by query."),
+        only_if=t("说的是一个查询分给所有键的权重", "it is about the weights that one query gives to all keys"),
+    )
+
+
+@claim(
+    "S3-40",
+    says=t("softmax 的作用之一是除以 √d，防止极端", "One of softmax's roles is the division by √d, against extremes"),
+    where="4.5, L261/L273",
+    experiment="scores",
+)
+def _s3_40() -> Outcome:
+    q, k, v = _example(10, 64)
+    scores, weights, _ = code.attention(q, k, v)
+    plain = code.stable(scores)
+    return Outcome.of(
+        {t("softmax 自己就做了除法", "softmax does the division itself"): off_by(plain, weights) < 1e-6},
+        measured=t(
+            f"不先除以 √d 时，权重相差达 {off_by(plain, weights):.2f}；行和仍与 1 只差 {off_by(plain.sum(-1), 1.0):.1g}",
+            f"without dividing by √d first, weights differ by up to {off_by(plain, weights):.2f}; rows still sum to 1 within "
+            f"{off_by(plain.sum(-1), 1.0):.1g}",
+        ),
+        because=t(
+            "除法在 softmax 之前单独进行，文中自己的代码也是这样。",
+            "The division is a step of its own before softmax, in the text's own code too.",
+        ),
+    )
+
+
+@claim("S3-46", says=t("每行的和都打印为 1", "All row sums print as 1"), where="4.5 code, L315")
+def _s3_46() -> Outcome:
+    _, weights, _ = code.attention(*_example())
+    line = code.printed(weights.sum(-1), 6)
+    return Outcome.of(
+        {"3×4": line == "[1. 1. 1.]"},
+        measured=line,
+        because=t("每行都归一化。", "Every row is normalised."),
+    )
+
+
+@claim(
+    "S3-47",
+    says=t("分数的形状是 (seq, seq)，输出是 (seq, dim)", "The scores have shape (seq, seq) and the output (seq, dim)"),
+    where="4.5 code, L305/L318",
+)
+def _s3_47() -> Outcome:
+    scores, weights, output = code.attention(*_example())
+    return Outcome.of(
+        {
+            "Q @ K.T": scores.shape == (3, 3) and weights.shape == (3, 3),
+            "weights @ V": output.shape == (3, 4),
+        },
+        measured=f"(3, 4) → {scores.shape} → {output.shape}",
+        because=t("3 个查询与 3 个键，V 有 4 维。", "3 queries meet 3 keys, and V has 4 components."),
+    )
+
+
+@claim(
+    "S3-48",
+    says=t("这是“完整的”单头注意力", "This is a “complete” single-head attention"),
+    where="4.5 code, L301",
+    experiment="scores",
+)
+def _s3_48() -> Outcome:
+    cases, seen = {}, []
+    for shape in ((3, 4), (2, 3, 4), (3, 3, 3)):
+        q, k, v = _example(*shape)
+        try:
+            with np.errstate(all="ignore"):
+                off = off_by(code.attention(q, k, v)[2], ss.attention(q[None], k[None], v[None])[0])
+        except ValueError:
+            off = math.inf
+        cases[f"{shape}"] = off < 1e-13
+        seen.append("ValueError" if math.isinf(off) else f"{off:.1g}")
+    return Outcome.of(
+        cases,
+        measured=t(
+            f"与真值相差：{', '.join(f'{s} {x}' for s, x in zip(cases, seen, strict=True))}",
+            f"off by: {', '.join(f'{s} {x}' for s, x in zip(cases, seen, strict=True))}",
+        ),
+        because=t(
+            "K.T 颠倒所有的轴：成批的输入会出错，三个轴等长时甚至不声不响地算错；也没有掩码。",
+            "K.T reverses all axes: a batch raises, or where all three axes are equally long is silently wrong; and there "
+            "is no mask.",
+        ),
+        only_if=t("输入是矩阵，没有批次，也不需要掩码", "the inputs are matrices, without a batch and without a mask"),
+    )

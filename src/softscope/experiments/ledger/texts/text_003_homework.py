@@ -1,0 +1,136 @@
+"""Text 003, homework: what its four exercises find."""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+import math
+
+import numpy as np
+
+import softscope as ss
+from softscope.experiments.ledger import Outcome, claim, generator, listed, off_by, share, t
+from softscope.experiments.ledger.texts import chapter_code as code
+
+
+def _by_operators(x: np.ndarray) -> np.ndarray:
+    """Softmax of a NumPy vector with operators and Python's max and sum alone: no library function is called."""
+    powers = 2.718281828459045 ** (x - max(x))
+    return np.asarray(powers / sum(powers))
+
+
+@claim(
+    "S3-55",
+    says=t(
+        "不调用任何库函数，用 NumPy 写出稳定的 softmax",
+        "Write a stable softmax with NumPy and without any library call",
+    ),
+    where="Homework 1, L395",
+    experiment="overflow",
+)
+def _s3_55() -> Outcome:
+    calls = inspect.getsource(code.stable).count("np.")
+    rng = generator("S3-55")
+    rows = [scale * rng.standard_normal(20) for scale in (1.0, 30.0, 1000.0) for _ in range(100)]
+    off = max(off_by(_by_operators(x), ss.softmax(x)) for x in rows)
+    return Outcome.of(
+        {
+            t("本章自己的写法", "the chapter's own version"): calls == 0,
+            t("只用运算符", "with operators alone"): off < 1e-13,
+        },
+        measured=t(
+            f"本章的 softmax_stable 调用 NumPy {calls} 次；只用运算符的写法误差 {off:.1g}（{len(rows)} 行）",
+            f"the chapter's softmax_stable calls NumPy {calls} times; a version with operators alone is off by {off:.1g} "
+            f"({len(rows)} rows)",
+        ),
+        because=t(
+            "题目照字面与本章的代码矛盾；但 e ** (x − max(x)) 确实够用。",
+            "Taken literally it contradicts the chapter's code; but e ** (x − max(x)) does the job.",
+        ),
+        only_if=t(
+            "以 e ** x 代替 np.exp，并用 Python 的 max 和 sum", "e ** x replaces np.exp, and max and sum are Python's"
+        ),
+    )
+
+
+@claim(
+    "S3-56",
+    says=t(
+        "用 T = 0.01、0.1、1、10、100 观察 [1, 2, 3, 4, 5]：从 one-hot 到均匀",
+        "T = 0.01, 0.1, 1, 10, 100 on [1, 2, 3, 4, 5]: from one-hot to uniform",
+    ),
+    where="Homework 2, L396",
+    experiment="temperature",
+)
+def _s3_56() -> Outcome:
+    x = np.arange(1.0, 6.0)
+    found = {T: ss.partition(x, temperature=T) for T in (0.01, 0.1, 1.0, 10.0, 100.0)}
+    entropies = [float(p.entropy) for p in found.values()]
+    return Outcome.of(
+        {
+            t("T = 0.01：one-hot", "T = 0.01: one-hot"): bool(found[0.01].peak > 0.999999),
+            t("T = 100：均匀", "T = 100: uniform"): entropies[-1] > 0.999 * math.log(5.0),
+            t("熵一路上升", "entropy rises all the way"): all(a < b for a, b in itertools.pairwise(entropies)),
+        },
+        measured=t(
+            f"最大权重 {listed([float(p.peak) for p in found.values()], '.4f')}；熵 {listed(entropies, '.3f')} nat",
+            f"largest weight {listed([float(p.peak) for p in found.values()], '.4f')}; entropy {listed(entropies, '.3f')} nats",
+        ),
+        because=t(
+            f"log 5 = {math.log(5.0):.3f} nat 是均匀分布的熵。",
+            f"log 5 = {math.log(5.0):.3f} nats is the entropy of a uniform distribution.",
+        ),
+    )
+
+
+@claim(
+    "S3-57",
+    says=t("d = 64 时比较 Q@K.T 与 Q@K.T/√64 的数值范围", "At d = 64, Q@K.T and Q@K.T/√64 differ in their range"),
+    where="Homework 3, L397",
+    experiment="variance",
+)
+def _s3_57() -> Outcome:
+    q, k = generator("S3-57").standard_normal((2, 64, 64))
+    plain, scaled = q @ k.T, q @ k.T / math.sqrt(64.0)
+    ratio = float(np.ptp(plain) / np.ptp(scaled))
+    return Outcome.of(
+        {
+            t("范围小 8 倍", "the range is 8 times smaller"): abs(ratio - 8.0) < 1e-12,
+            t("标准差约为 8 与 1", "standard deviations of about 8 and 1"): abs(plain.std() - 8.0) < 1.0
+            and abs(scaled.std() - 1.0) < 0.125,
+        },
+        measured=t(
+            f"64×64 个分数：{plain.min():.1f} 到 {plain.max():.1f}，缩放后 {scaled.min():.2f} 到 {scaled.max():.2f}；标准差 {plain.std():.2f} 与 {scaled.std():.2f}",
+            f"64×64 scores: {plain.min():.1f} to {plain.max():.1f}, scaled {scaled.min():.2f} to {scaled.max():.2f}; standard "
+            f"deviations {plain.std():.2f} and {scaled.std():.2f}",
+        ),
+        because=t(
+            f"每个分数都除以 8；{plain.size} 个分数里最大的超过 3σ。",
+            f"Every score is divided by 8; the largest of {plain.size} scores lies beyond 3σ.",
+        ),
+    )
+
+
+@claim(
+    "S3-58",
+    says=t("scores/sum(scores) 遇到负数会有问题", "scores/sum(scores) has a problem with negative numbers"),
+    where="Homework 4, L398",
+    experiment="normalisers",
+)
+def _s3_58() -> Outcome:
+    x = generator("S3-58").standard_normal((20_000, 10))
+    p = x / x.sum(-1, keepdims=True)
+    negative, flipped = share((p < 0.0).any(-1)), share(p.argmax(-1) != x.argmax(-1))
+    return Outcome.of(
+        {
+            t("出现负的权重", "weights become negative"): negative.above(0.9),
+            t("次序颠倒", "the order is turned round"): flipped.above(0.1),
+        },
+        measured=t(
+            f"10 个 N(0, 1) 的分数：{100 * negative.mean:.1f}% 的行有负权重，{100 * flipped.mean:.1f}% 的行里最大的不再是最大的；"
+            f"最大的 |权重| {np.abs(p).max():.0f}（{negative.n} 行）",
+            f"10 scores of N(0, 1): {100 * negative.mean:.1f}% of the rows have a negative weight, in {100 * flipped.mean:.1f}% the "
+            f"largest is no longer the largest; largest |weight| {np.abs(p).max():.0f} ({negative.n} rows)",
+        ),
+        because=t("和可以为负，也可以接近 0。", "The sum may be negative, and it may be close to 0."),
+    )

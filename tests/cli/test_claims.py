@@ -1,0 +1,145 @@
+"""`softscope claims`: filters, formats, both languages, and a bar that only a terminal sees."""
+
+import html.parser
+import json
+import re
+import sys
+
+import pytest
+
+from cli.commands import LANGS, columns, program
+from softscope.cli.claims import _VERDICTS, COMMAND
+from softscope.experiments import ledger
+
+CHINESE = re.compile(r"[\u3400-\u9fff]")
+QUICK = ("S0-02", "S1-03", "S1-20", "S1-09", "S4-05", "S0-01", "S1-18")  # each verdict once, and a contradiction
+FORMATS = ("text", "json", "markdown", "html")
+
+
+def test_one_claim(run):
+    text = run.text("claims", "S1-03")
+    assert "does not hold" in text
+    assert "[0.3175, 0.3333, 0.3492]" in text
+    assert "softscope experiment normalisers" in text
+    assert text.endswith("claims: 1 · does not hold 1\n")
+    assert run.text("claims", "s1-03") == text
+
+
+@pytest.mark.parametrize("lang", LANGS)
+@pytest.mark.parametrize("width", [60, 80])
+def test_fits_the_terminal(run, monkeypatch, lang, width):
+    monkeypatch.setenv("COLUMNS", str(width))
+    lines = run.text("claims", *QUICK, "--lang", lang).splitlines()
+    assert max(map(columns, lines)) <= width
+    assert max(map(columns, lines)) > width - 8
+    if lang == "en":
+        assert not CHINESE.search("".join(lines))
+
+
+def test_filters(run):
+    def ids(*words):
+        return [claim["id"] for claim in run.json("claims", *words)["claims"]]
+
+    assert ids(*QUICK) == sorted(QUICK)
+    assert ids(*QUICK, "--text", "004") == ["S4-05"]
+    assert ids(*QUICK, "--text", "4") == ["S4-05"]
+    assert ids(*QUICK, "--verdict", "fails") == ["S1-03"]
+    assert ids(*QUICK, "--verdict", "cited") == ["S1-20"]
+    assert ids("S1-01", "S1-02", "--fast") == ["S1-02"]
+    assert ids("S1-03", "--verdict", "holds") == []
+    assert "No claim is left" in run.text("claims", "S1-03", "--verdict", "holds")
+
+
+def test_the_choices_are_those_of_the_ledger(run):
+    assert ledger.VERDICTS == _VERDICTS
+    text = run.text("claims", "--help")
+    for option in COMMAND.options:
+        assert f"  {option.flags[0]}" in text
+
+
+def test_json(run):
+    document = run.json("claims", *QUICK)
+    assert (document["schema"], document["schema_version"]) == ("softscope.claims", 1)
+    assert document["counts"] == {"holds": 2, "only-if": 2, "fails": 1, "cited": 1, "opinion": 1}
+    claims = {claim["id"]: claim for claim in document["claims"]}
+    assert claims["S4-05"]["only_if"]["en"] == "a > 1, that is x1 > x2"
+    assert claims["S4-05"]["cases"][0] == {"label": {"en": "a = 0.5", "zh": "a = 0.5"}, "held": False}
+    assert claims["S1-03"]["only_if"] is None
+    assert claims["S1-20"]["source"].startswith("Goodfellow")
+    assert all(CHINESE.search(claim["because"]["zh"]) for claim in claims.values())
+    (found,) = document["contradictions"]
+    assert (found["one"], found["other"], found["stands"]) == (["S0-01"], ["S1-18"], "other")
+    same = run.json("claims", *QUICK, "--lang", "zh")
+    for claim in (*document["claims"], *same["claims"]):
+        claim.pop("seconds")
+    assert document == same, "the document depends on the language"
+
+
+@pytest.mark.parametrize("lang", LANGS)
+def test_markdown(run, lang):
+    text = run.text("claims", *QUICK, "--format", "markdown", "--lang", lang)
+    rows = [line for line in text.splitlines() if line.startswith("|")]
+    assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} == {6}
+    assert sum(row.startswith("| S") for row in rows) == len(QUICK)
+    assert bool(CHINESE.search(text)) == (lang == "zh")
+
+
+class Page(html.parser.HTMLParser):
+    """Counts tags, and follows what is open."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.articles, self.outside = [], [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        attrs = dict(attrs)
+        self.outside += [
+            value for name, value in attrs.items() if name in ("src", "href") and not value.startswith("#")
+        ]
+        if tag == "article" and "id" in attrs:
+            self.articles.append(attrs["id"])
+        if tag not in ("meta", "input"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+@pytest.mark.parametrize("lang", LANGS)
+def test_page(run, lang):
+    text = run.text("claims", *QUICK, "--format", "html", "--lang", lang)
+    page = Page(text)
+    assert page.articles == sorted(QUICK)
+    assert page.open == []
+    assert page.outside == []
+    assert "http" not in re.sub(r"arXiv \d+", "", text)
+    assert f'<html lang="{lang}" data-lang="{lang}">' in text
+    assert "prefers-color-scheme: dark" in text
+    assert text.count('class="zh"') == text.count('class="en"') > 50
+
+
+@pytest.mark.parametrize("format_", FORMATS)
+def test_nothing_but_the_ledger_is_written(format_):
+    result = program("claims", "S1-03", "S1-05", "--format", format_)
+    assert (result.returncode, result.stderr) == (0, "")
+    assert "S1-05" in result.stdout
+    if format_ == "json":
+        json.loads(result.stdout)
+
+
+def test_a_bar_on_a_terminal(run, monkeypatch):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    code, out, err = run("claims", "S1-03", "S1-05")
+    assert (code, "\r" in out) == (0, False)
+    assert "1/2 S1-05" in err
+    assert err.endswith("\r\x1b[K"), "the bar stays"
+    assert run("claims", "S1-03")[2] == "", "one claim needs no bar"
+
+
+def test_where_torch_is_missing(run, monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    code, out, err = run("claims", "S0-10")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "need torch" in err
+    assert run("claims", "S1-03")[0] == 0

@@ -1,0 +1,88 @@
+"""The figures behind text 003's verdicts, against derivations that share nothing with the code that measured them."""
+
+import math
+
+import mpmath
+import numpy as np
+import pytest
+import scipy.optimize
+
+from softscope.experiments.ledger.texts import chapter_code as code
+from softscope.experiments.ledger.texts import text_003_practice as practice
+from softscope.experiments.ledger.texts import text_003_variants as variants
+
+
+def in_many_digits(x: list[float], temperature: float = 1.0) -> list[mpmath.mpf]:
+    with mpmath.workdps(50):
+        e = [mpmath.exp(mpmath.mpf(v) / temperature) for v in x]
+        return [v / sum(e) for v in e]
+
+
+@pytest.mark.parametrize("x", [[1.0, 2.0, 3.0], [1.0, 5.0, 10.0], [1.0, 50.0, 100.0], [1000.0, 1001.0, 1002.0]])
+def test_the_chapter_s_softmax(x):
+    np.testing.assert_allclose(code.stable(np.array(x)), [float(v) for v in in_many_digits(x)], rtol=1e-14)
+
+
+def test_the_listing_s_wrong_digits():
+    """0.006693 and 0.993184 in the text: each is one off in its last place."""
+    assert [mpmath.nstr(v, 6) for v in in_many_digits([1.0, 5.0, 10.0])[1:]] == ["0.00669203", "0.993185"]
+
+
+@pytest.mark.parametrize(
+    ("x", "decimals", "line"),
+    [
+        ([0.09003057, 0.24472847, 0.66524096], 4, "[0.09   0.2447 0.6652]"),
+        ([0.0, 0.0, 1.0], 6, "[0. 0. 1.]"),
+        ([1 / 3, 1 / 3, 1 / 3], 6, "[0.333333 0.333333 0.333333]"),
+    ],
+)
+def test_printing_does_not_depend_on_the_options_set(x, decimals, line):
+    with np.printoptions(precision=2, suppress=True):
+        assert code.printed(np.array(x), decimals) == line
+
+
+def test_a_warning_is_reported_and_not_raised():
+    result, seen, raised = code.reported(code.naive, np.array([1000.0, 1001.0, 1002.0]))
+    assert np.isnan(result).all()
+    assert raised == ""
+    assert any("overflow" in message for message in seen)
+
+
+def test_an_exception_is_reported():
+    def refuse(_):
+        raise OverflowError
+
+    assert code.reported(refuse, np.zeros(2)) == (None, [], "OverflowError")
+
+
+def test_the_chapter_s_sparsemax_is_the_nearest_point():
+    """By a general solver: the point of the simplex at the least distance."""
+    rng = np.random.default_rng(7)
+    for _ in range(5):
+        x = rng.standard_normal(4)
+        found = scipy.optimize.minimize(
+            lambda p, x=x: ((p - x) ** 2).sum(),
+            np.full(4, 0.25),
+            bounds=[(0.0, 1.0)] * 4,
+            constraints={"type": "eq", "fun": lambda p: p.sum() - 1.0},
+            options={"ftol": 1e-14},
+        )
+        np.testing.assert_allclose(code.sparse(x), found.x, atol=1e-6)
+        np.testing.assert_allclose(variants._projected(x[None])[0], found.x, atol=1e-6)
+
+
+@pytest.mark.parametrize(("temperature", "k"), [(0.5, 1), (1.0, 10)])
+def test_pass_at_k_by_playing(temperature, k):
+    """Draw the right answer and k guesses, and count."""
+    rng = np.random.default_rng(11)
+    logits = practice._problems()
+
+    def draw(z):
+        return (z + rng.gumbel(size=z.shape)).argmax(-1)
+
+    right = draw(logits)
+    passed = np.zeros(len(right), dtype=bool)
+    for _ in range(k):
+        passed |= draw(logits / temperature) == right
+    wanted = practice._passes(temperature, k)
+    assert abs(passed.mean() - wanted.mean) < 5 * math.sqrt(0.25 / len(right))

@@ -1,0 +1,134 @@
+"""A verdict follows from the cases, a comparison within the noise raises, and nothing is typed in."""
+
+import math
+
+import numpy as np
+import pytest
+
+from softscope.experiments import ledger
+from softscope.experiments.ledger import (
+    Estimate,
+    NoiseError,
+    Outcome,
+    cited,
+    claim,
+    cut,
+    equal,
+    near,
+    opinion,
+    t,
+    within,
+)
+
+WHY = t("因为。", "Because.")
+
+
+@pytest.mark.parametrize(
+    ("cases", "verdict"),
+    [
+        ({"a": True}, "holds"),
+        ({"a": True, "b": True}, "holds"),
+        ({"a": False}, "fails"),
+        ({"a": False, "b": False}, "fails"),
+        ({"a": True, "b": False}, "only-if"),
+        ({"a": np.True_, "b": np.False_}, "only-if"),
+    ],
+)
+def test_the_verdict_follows_from_the_cases(cases, verdict):
+    outcome = Outcome.of(cases, measured="1", because=WHY, only_if=t("条件", "so"))
+    assert outcome.verdict == verdict
+    assert all(type(held) is bool for held in outcome.cases.values())
+
+
+def test_a_condition_is_needed_where_the_cases_differ():
+    with pytest.raises(ValueError, match="only_if must say when"):
+        Outcome.of({"a": True, "b": False}, measured="1", because=WHY)
+    with pytest.raises(ValueError, match="at least one case"):
+        Outcome.of({}, measured="1", because=WHY)
+
+
+def test_labels_for_what_cannot_be_measured():
+    assert cited(source="X 2020", because=WHY).verdict == "cited"
+    assert opinion(WHY).verdict == "opinion"
+    with pytest.raises(ValueError, match="source must name"):
+        cited(source="", because=WHY)
+
+
+def test_within_the_noise_nothing_is_decided():
+    x = Estimate(1.0, 0.01, 100)
+    assert x.above(0.9)
+    assert not x.above(1.1)
+    assert x.below(1.1)
+    assert not x.below(0.9)
+    assert x.agrees(1.0, 0.1)
+    assert not x.agrees(2.0, 0.1)
+    for question in (lambda: x.above(0.97), lambda: x.below(1.03), lambda: x.agrees(1.08, 0.1)):
+        with pytest.raises(NoiseError, match="4 standard errors"):
+            question()
+    with pytest.raises(NoiseError):
+        Estimate(math.nan, math.nan, 1).above(0.0)
+
+
+def test_estimates_are_right():
+    samples = np.random.default_rng(0).standard_normal((400, 1000)) * 2.0 + 3.0
+    means = [ledger.estimate(row) for row in samples]
+    assert abs(np.std([x.mean for x in means]) / np.mean([x.error for x in means]) - 1.0) < 0.1
+    variances = [ledger.variance_of(row) for row in samples]
+    assert abs(np.mean([x.mean for x in variances]) - 4.0) < 0.05
+    assert abs(np.std([x.mean for x in variances]) / np.mean([x.error for x in variances]) - 1.0) < 0.1
+    assert f"{Estimate(1.0, 1e-5, 9):.2f}" == "1.00 ± 1e-05", "a rounded error would read as certainty"
+
+
+def test_printed_digits_decide():
+    assert near(0.3849, "0.38")
+    assert not near(0.3851, "0.38")
+    assert near(0.125, "0.13")
+    assert near(0.125, "0.12")
+    assert near(-1.326, "-1.3")
+    assert not near(math.nan, "0.0")
+    assert not near([1.0, 2.0], ["1", "3"])
+    with pytest.raises(ValueError, match="zip"):
+        near([1.0], ["1", "2"])
+    assert cut(22.9, "22")
+    assert not cut(21.9, "22")
+    assert within(1.0, 1.0, 2.0)
+
+
+def test_symbols_decide():
+    z, s = ledger.symbols(3)
+    assert equal(s.jacobian(z), s.jacobian(z).T)
+    assert not equal(s.jacobian(z), 2 * s.jacobian(z))
+    assert equal(sum(s), 1)
+    assert not equal(s[0], s[1])
+
+
+@pytest.mark.parametrize(("name", "experiment"), [("S9-01", ""), ("S1-3", ""), ("s1-03", ""), ("S1-03", "nonsense")])
+def test_a_claim_is_named_rightly(name, experiment):
+    with pytest.raises(ValueError, match="must"):
+        claim(name, says=WHY, where="L1", experiment=experiment)
+
+
+def test_who_stands_in_a_contradiction():
+    one, other = ledger.Contradiction(("S0-01",), ("S1-01", "S1-02"), WHY), ("S1-01", "S1-02")
+    table = {
+        ("holds", "fails", "holds"): "one",
+        ("only-if", "holds", "holds"): "other",
+        ("only-if", "holds", "only-if"): "each in its own case",
+        ("holds", "holds", "holds"): "both",
+        ("fails", "fails", "holds"): "neither",
+        ("fails", "only-if", "cited"): "other",
+    }
+    for (first, *rest), winner in table.items():
+        verdicts = {"S0-01": first, **dict(zip(other, rest, strict=True))}
+        assert ledger.Settled(one, verdicts).winner == winner, verdicts
+
+
+def test_contradictions_name_claims_that_there_are():
+    known = {claim.id for claim in ledger.claims()}
+    assert len(ledger.CONTRADICTIONS) > 5
+    for found in ledger.CONTRADICTIONS:
+        assert set(found.ids) <= known, found
+        assert {name[1] for name in found.one}.isdisjoint(name[1] for name in found.other), "one text alone"
+    entries = ledger.check([claim for claim in ledger.claims() if claim.id in {"S0-01", "S1-18"}])
+    assert [found.winner for found in ledger.settled(entries)] == ["other"]
+    assert ledger.settled(entries[:1]) == []
