@@ -1,0 +1,14 @@
+"""The questions of the texts as experiments: each measures, returns tables with their uncertainty, and draws them.
+
+>>> from softscope import experiments
+>>> result = experiments.run("extremes")
+>>> result["cases"].row(case="slight")["peak"].round(4)
+np.float64(0.6652)
+"""
+
+from softscope.experiments.catalogue import NAMES, Entry, entry, run
+from softscope.experiments.result import Result
+from softscope.experiments.table import Column, Measured, Table
+from softscope.experiments.text import LANGS, Lang, Text
+
+__all__ = ["LANGS", "NAMES", "Column", "Entry", "Lang", "Measured", "Result", "Table", "Text", "entry", "run"]
