@@ -87,7 +87,7 @@ def curves(
     drawn = [row for row in rows if row[y.key] is not None]
     base = alt.Chart(alt.Data(values=drawn))
     # Where there are points the legend shows colour and shape, else colour and dash.
-    legend = alt.Legend(title=name or None, symbolSize=80, symbolType="circle" if points else "stroke")
+    legend = alt.Legend(title=name or None, symbolSize=80, **({"symbolStrokeWidth": 0} if points else {"symbolType": "stroke"}))
     colour = alt.Color(f"{key}:N", sort=names, legend=legend, scale=alt.Scale(domain=names, range=COLOURS[: len(names)]))
     across = alt.X(f"{x.key}:Q", **x.options(drawn))
     up = alt.Y(f"{y.key}:Q", **y.options(drawn))
