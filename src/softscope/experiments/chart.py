@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import html
 import math
 import textwrap
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ SUFFIXES = (".html", ".svg", ".png")
 WIDTH, HEIGHT = 300, 220
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class Axis:
     """One axis: the key of its numbers, its title, and how it is scaled."""
 
@@ -86,9 +86,11 @@ def curves(
     names = list(dict.fromkeys(str(row[key]) for row in rows))
     drawn = [row for row in rows if row[y.key] is not None]
     base = alt.Chart(alt.Data(values=drawn))
-    # Where there are points the legend shows colour and shape, else colour and dash.
-    legend = alt.Legend(title=name or None, symbolSize=80, **({"symbolStrokeWidth": 0} if points else {"symbolType": "stroke"}))
-    colour = alt.Color(f"{key}:N", sort=names, legend=legend, scale=alt.Scale(domain=names, range=COLOURS[: len(names)]))
+    # Where there are points the legend shows colour and shape, else colour and dash; one line needs none.
+    look: dict[str, Any] = {"symbolStrokeWidth": 0, "symbolSize": 80} if points else {"symbolType": "stroke", "symbolSize": 300}
+    legend = alt.Legend(title=name or None, **look) if len(names) > 1 else None
+    colours = alt.Scale(domain=names, range=COLOURS[: len(names)])
+    colour = alt.Color(f"{key}:N", sort=names, legend=legend, scale=colours)
     across = alt.X(f"{x.key}:Q", **x.options(drawn))
     up = alt.Y(f"{y.key}:Q", **y.options(drawn))
     dash = alt.StrokeDash(
@@ -127,6 +129,8 @@ def bars(
     names = list(dict.fromkeys(str(row[key]) for row in rows))
     base = alt.Chart(alt.Data(values=[row for row in rows if row[value.key] is not None]))
     up = alt.Y(f"{key}:N", sort=names, title=name, axis=alt.Axis(labelLimit=260))
+    if value.domain is None and not value.log:  # room for the numbers behind the bars
+        value = dataclasses.replace(value, domain=(0.0, 1.2 * max(row[error[1] if error else value.key] for row in rows)))
     across = alt.X(f"{value.key}:Q", **value.options(rows))
     layers = [
         base.mark_bar(color=COLOURS[4], height={"band": 0.65}).encode(x=across, y=up),

@@ -10,7 +10,7 @@ import numpy as np
 import softscope
 from softscope.experiments import chart
 from softscope.experiments.derivation import derived
-from softscope.experiments.table import Cell, Column, Table, label
+from softscope.experiments.table import Cell, Column, Table, label, shown
 from softscope.experiments.text import Lang, Text, same
 
 if TYPE_CHECKING:
@@ -194,14 +194,14 @@ def _maps(result: Result, lang: Lang) -> Any:
 
     maps = []
     for gain in GAINS:
-        rows = [r for r in result["jacobian"].records() if r["gain"] == gain]
+        rows = [{**r, "text": shown(r["value"], lang, 2)} for r in result["jacobian"].records() if r["gain"] == gain]
         base = alt.Chart(alt.Data(values=rows)).encode(
             x=alt.X("j:O", title="j", axis=alt.Axis(labelAngle=0)), y=alt.Y("i:O", title="i")
         )
         # One scale for all three, white at 0, so that the fading is seen.
         shade = alt.Color("value:Q", title="∂s_i/∂z_j", scale=alt.Scale(scheme="blueorange", domain=[-0.25, 0.25]))
         cells = base.mark_rect(stroke="#ccc").encode(color=shade)
-        figures = base.mark_text(fontSize=11).encode(text=alt.Text("value:Q", format=".3f"))
+        figures = base.mark_text(fontSize=11).encode(text="text:N")
         name = Text("Jacobian at softmax({k}·[0, 1, 2, 3])", "softmax({k}·[0, 1, 2, 3]) 处的雅可比")(lang)
         maps.append(alt.layer(cells, figures).properties(width=200, height=170, title=name.format(k=f"{gain:g}")))
     return alt.hconcat(*maps, spacing=30)
