@@ -151,7 +151,7 @@ def _number(x: float, digits: int) -> str:
         return f"{x}"
     if x == round(x) and abs(x) < 1e6:
         return f"{round(x)}"
-    if 0.0 < 1.0 - x < 0.5 * 10.0**-digits:
+    if 0.0 < 1.0 - x < min(5e-4, 0.5 * 10.0**-digits):
         return f"1−{1.0 - x:.0e}"
     if abs(x) < 1e-4 or abs(x) >= 1e6:
         return f"{x:.{min(digits, 2) - 1}e}"
