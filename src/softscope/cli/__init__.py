@@ -1,4 +1,4 @@
-"""The command line: `softscope explain`, `softscope tour`, `softscope env`."""
+"""The command line: `softscope explain`, `softscope experiment`, `softscope tour`, `softscope env`."""
 
 from softscope.cli.program import main
 

@@ -1,13 +1,15 @@
 """The experiments by name, and running one.
 
 Each is a module of this package with `QUESTION` (both languages), `SECONDS` (about how long it takes with its
-defaults on two cores), `measure(progress, *, seed, …)` and `draw(result, lang)`.
+defaults on two cores), `measure(progress, *, seed, …)` and `draw(result, lang)`; `NEEDS` names what it imports
+beyond NumPy.
 """
 
 from __future__ import annotations
 
 import difflib
 import importlib
+import importlib.util
 import inspect
 import time
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -41,6 +43,7 @@ class Entry(NamedTuple):
     name: str
     question: Text
     seconds: float
+    needs: tuple[str, ...]
 
 
 def entry(name: str) -> Entry:
@@ -50,7 +53,23 @@ def entry(name: str) -> Entry:
     'overflow'
     """
     module = _module(name)
-    return Entry(name, module.QUESTION, module.SECONDS)
+    return Entry(name, module.QUESTION, module.SECONDS, getattr(module, "NEEDS", ()))
+
+
+def missing(packages: tuple[str, ...]) -> list[str]:
+    """Those of the packages that are not installed.
+
+    >>> missing(("numpy", "no_such_package"))
+    ['no_such_package']
+    """
+    return [package for package in packages if not _installed(package)]
+
+
+def _installed(package: str) -> bool:
+    try:
+        return importlib.util.find_spec(package) is not None
+    except (ImportError, ValueError):  # a package that was made unavailable on purpose
+        return False
 
 
 def run(name: str, *, lang: Lang = "en", seed: int = 0, **options: Any) -> Result:
@@ -68,6 +87,9 @@ def run(name: str, *, lang: Lang = "en", seed: int = 0, **options: Any) -> Resul
     if lang not in LANGS:
         raise ValueError(f"lang must be one of {', '.join(LANGS)}, but {lang!r} came; pass one of these")
     module = _module(name)
+    # Asked before it runs: minutes of work must not end in an ImportError.
+    for package in missing(entry(name).needs):
+        raise ImportError(f"experiment {name} needs {package}: pip install 'softscope[experiments]'")
     known = list(inspect.signature(module.measure).parameters)[1:]
     for option in options:
         if option not in known:

@@ -53,6 +53,7 @@ def measure(
         if n == 10:
             top = [Measured.of(part.peak.max(axis=(1, 2))) for part in state.values()]
             example.append((d, *top, some))
+    rows.sort(key=lambda row: (row[1], str(row[0])))  # by keys, then by scale; d follows
     table = Table(
         "sharpness",
         Text("Mean over rows, random q and k", "各行的均值，q、k 随机"),

@@ -50,6 +50,8 @@ def measure(
             share = Measured.of(readings.blocked.mean(axis=(1, 2)))
             median = float(np.median(readings.transmission))
             blocked.append((SCALES[name], d, share, median, Measured.of(trace.mean(axis=(1, 2))), readings.blocked.size))
+    order = list(PLACES.values())
+    rows.sort(key=lambda row: (order.index(row[0]), str(row[1])))  # type: ignore[arg-type]
     norms_table = Table(
         "norms",
         Text("Norm of the gradient of one token", "单个词元的梯度范数"),
@@ -65,6 +67,7 @@ def measure(
         ),
         rows,
     )
+    blocked.sort(key=lambda row: str(row[0]))
     readings_table = Table(
         "blocked",
         Text("Rows that hardly anything passes", "几乎传不过去的行"),

@@ -21,6 +21,7 @@ QUESTION = Text(
     "缩放与不缩放时，模型能否学会“查找”？卡住的模型用什么办法能救？",
 )
 SECONDS = 12.0
+NEEDS = ("torch",)
 
 DIMENSIONS = (16, 64, 256)
 LARGE = 1024

@@ -26,6 +26,7 @@ QUESTION = Text(
     "为什么用 softmax？其他把打分变成权重的办法破坏了什么，能不能训练？",
 )
 SECONDS = 8.0
+NEEDS = ("torch",)
 
 NAMES = {
     "linear": Text("linear x/Σx", "线性 x/Σx"),
