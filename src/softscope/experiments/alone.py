@@ -9,9 +9,7 @@ import sys
 from typing import Any
 
 # BLAS libraries read these when they are loaded, so only a new process can set them.
-ONE_THREAD = dict.fromkeys(
-    ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "SOFTSCOPE_NUM_THREADS"), "1"
-)
+ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "SOFTSCOPE_NUM_THREADS"), "1")
 
 # What the measured code may call. Time is that of the processor: waiting for other processes does not count.
 PRELUDE = """

@@ -67,6 +67,13 @@ def powers(low: float, high: float) -> tuple[float, ...]:
     return tuple(10.0**e for e in range(first + -first % step, last + 1, step))
 
 
+def data(rows: Sequence[dict[str, Any]]) -> Any:
+    """Rows as Altair takes them, without pandas."""
+    import altair as alt
+
+    return alt.Data(values=list(rows))  # type: ignore[no-untyped-call]
+
+
 def curves(
     rows: Sequence[dict[str, Any]],
     x: Axis,
@@ -85,9 +92,11 @@ def curves(
     key, name = series
     names = list(dict.fromkeys(str(row[key]) for row in rows))
     drawn = [row for row in rows if row[y.key] is not None]
-    base = alt.Chart(alt.Data(values=drawn))
+    base = alt.Chart(data(drawn))
     # Where there are points the legend shows colour and shape, else colour and dash; one line needs none.
-    look: dict[str, Any] = {"symbolStrokeWidth": 0, "symbolSize": 80} if points else {"symbolType": "stroke", "symbolSize": 300}
+    look: dict[str, Any] = (
+        {"symbolStrokeWidth": 0, "symbolSize": 80} if points else {"symbolType": "stroke", "symbolSize": 300}
+    )
     legend = alt.Legend(title=name or None, **look) if len(names) > 1 else None
     colours = alt.Scale(domain=names, range=COLOURS[: len(names)])
     colour = alt.Color(f"{key}:N", sort=names, legend=legend, scale=colours)
@@ -127,10 +136,12 @@ def bars(
 
     key, name = category
     names = list(dict.fromkeys(str(row[key]) for row in rows))
-    base = alt.Chart(alt.Data(values=[row for row in rows if row[value.key] is not None]))
+    base = alt.Chart(data([row for row in rows if row[value.key] is not None]))
     up = alt.Y(f"{key}:N", sort=names, title=name, axis=alt.Axis(labelLimit=260))
     if value.domain is None and not value.log:  # room for the numbers behind the bars
-        value = dataclasses.replace(value, domain=(0.0, 1.2 * max(row[error[1] if error else value.key] for row in rows)))
+        value = dataclasses.replace(
+            value, domain=(0.0, 1.2 * max(row[error[1] if error else value.key] for row in rows))
+        )
     across = alt.X(f"{value.key}:Q", **value.options(rows))
     layers = [
         base.mark_bar(color=COLOURS[4], height={"band": 0.65}).encode(x=across, y=up),
@@ -151,24 +162,6 @@ def beside(*charts: Any, columns: int = 2) -> Any:
     return alt.concat(*charts, columns=columns, spacing=36).resolve_scale(
         x="independent", y="independent", color="independent", shape="independent", strokeDash="independent"
     )
-
-
-def rule(at: float, *, vertical: bool = False, text: str = "", dash: Sequence[int] = (4, 4)) -> Any:
-    """A reference line with its name; goes into a layer."""
-    import altair as alt
-
-    base = alt.Chart(alt.Data(values=[{"at": at, "name": text}]))
-    where = {"x" if vertical else "y": "at:Q"}
-    line = base.mark_rule(strokeDash=list(dash), color="#444").encode(**where)
-    if not text:
-        return line
-    if vertical:
-        words = base.mark_text(align="left", baseline="top", dx=4, fontSize=11).encode(text="name:N", y=alt.value(2), x="at:Q")
-    else:
-        words = base.mark_text(align="left", baseline="bottom", dy=-3, fontSize=11).encode(
-            text="name:N", x=alt.value(4), y="at:Q"
-        )
-    return alt.layer(line, words)
 
 
 def dressed(drawing: Any, title: str) -> Any:
@@ -226,7 +219,7 @@ def page(result: Result, drawing: Any, lang: Lang) -> str:
         )
         parts.append(f"<h2>{html.escape(table.title(lang))}</h2><div><table><tr>{heads}</tr>{lines}</table></div>")
     code = "zh-CN" if lang == "zh" else "en"
-    head = f'<title>{html.escape(result.question(lang))}</title><style>{STYLE}</style></head>'
+    head = f"<title>{html.escape(result.question(lang))}</title><style>{STYLE}</style></head>"
     return (
         whole.replace("<html>", f'<html lang="{code}">', 1)
         .replace("</head>", head, 1)

@@ -92,7 +92,15 @@ def measure(
         found = alone(CODE, method, n, d, seed)
         table = 4 * n * n / 2**20
         rows.append(
-            (METHODS[method], n, 1e3 * found["seconds"], found["bytes"] / 2**20, table, found["error"], found["repeats"])
+            (
+                METHODS[method],
+                n,
+                1e3 * found["seconds"],
+                found["bytes"] / 2**20,
+                table,
+                found["error"],
+                found["repeats"],
+            )
         )
     costs = Table(
         "cost",
@@ -117,7 +125,10 @@ def measure(
             Column("memory", Text("memory", "内存"), digits=2),
             Column("sizes", Text("sizes fitted", "拟合的规模数")),
         ),
-        [(METHODS[m], fit(costs, METHODS[m], "ms"), fit(costs, METHODS[m], "memory"), min(len(sizes), FITTED)) for m in methods],
+        [
+            (METHODS[m], fit(costs, METHODS[m], "ms"), fit(costs, METHODS[m], "memory"), min(len(sizes), FITTED))
+            for m in methods
+        ],
     )
     return [costs, fits], _notes(costs, fits, max(sizes))
 
@@ -159,7 +170,12 @@ def _notes(costs: Table, fits: Table, n: int) -> list[Text]:
 def draw(result: Result, lang: Lang) -> Any:
     """Time and memory against n."""
     rows = [
-        {"n": r["n"], "name": r["method"](lang).partition(":")[0].partition("：")[0], "ms": r["ms"], "memory": max(r["memory"], 0.1)}
+        {
+            "n": r["n"],
+            "name": r["method"](lang).partition(":")[0].partition("：")[0],
+            "ms": r["ms"],
+            "memory": max(r["memory"], 0.1),
+        }
         for r in result["cost"].records()
     ]
     across = chart.Axis("n", Text("tokens n", "词元数 n")(lang), log=True, values=(256, 512, 1024, 2048, 4096))

@@ -53,12 +53,12 @@ def _steps() -> Iterator[tuple[Text, Text, list[Any]]]:
     yield (
         Text("sum", "总和"),
         same("∂/∂z_j Σ exp(z_l) = exp(z_j)"),
-        differences(lambda i, j: d(total, j), lambda i, j: e[j]),
+        differences(lambda _, j: d(total, j), lambda _, j: e[j]),
     )
     yield (
         Text("log-sum-exp", "对数和指数"),
         same("∂/∂z_j ln Σ exp(z_l) = s_j"),
-        differences(lambda i, j: d(sympy.log(total), j), lambda i, j: s[j]),
+        differences(lambda _, j: d(sympy.log(total), j), lambda _, j: s[j]),
     )
     yield (
         Text("log", "取对数"),

@@ -45,7 +45,8 @@ def measure(
         q = rng.standard_normal((some, 1, 10, d))
         k = rng.standard_normal((some, 1, n, d))
         state = {
-            name: softscope.attention_partition(q, k, scale=scale) for name, scale in (("unscaled", 1.0), ("scaled", None))
+            name: softscope.attention_partition(q, k, scale=scale)
+            for name, scale in (("unscaled", 1.0), ("scaled", None))
         }
         for name, part in state.items():
             by_run = [Measured.of(x.mean(axis=(1, 2))) for x in (part.entropy, part.peak, part.jacobian_trace)]
@@ -106,7 +107,8 @@ def _notes(table: Table, largest: Table) -> list[Text]:
         Text(
             f"The largest weight of a 10×10 table at d = {last['d']} is {shown(last['unscaled'].value)} unscaled and "
             f"{last['scaled'].value:.2f} scaled.",
-            f"d = {last['d']} 时，10×10 权重表中的最大值：不缩放 {shown(last['unscaled'].value)}，缩放 {last['scaled'].value:.2f}。",
+            f"d = {last['d']} 时，10×10 权重表中的最大值：不缩放 {shown(last['unscaled'].value)}，缩放 "
+            f"{last['scaled'].value:.2f}。",
         ),
     ]
 

@@ -61,7 +61,8 @@ def measure(progress: Progress, *, seed: int = 0, rows: int = 2000) -> tuple[lis
             f"Dividing by √d: for fixed logits a smaller d is sharper (largest weight {fixed[0]:.2f} at d = {first}, "
             f"{fixed[-1]:.2f} at {last}); for random q and k it is {random[0]:.2f} and {random[-1]:.2f}: the logits "
             f"grow with √d too, and the two cancel.",
-            f"除以 √d：打分固定时，d 越小越尖锐（最大权重在 d = {first} 时 {fixed[0]:.2f}，d = {last} 时 {fixed[-1]:.2f}）；"
+            f"除以 √d：打分固定时，d 越小越尖锐（最大权重在 d = {first} 时 {fixed[0]:.2f}，d = {last} 时 "
+            f"{fixed[-1]:.2f}）；"
             f"q、k 随机时分别为 {random[0]:.2f} 和 {random[-1]:.2f}：打分也随 √d 增大，两者相消。",
         ),
     ]

@@ -49,7 +49,9 @@ def measure(
             trace = softscope.attention_partition(q, k, scale=scale).jacobian_trace
             share = Measured.of(readings.blocked.mean(axis=(1, 2)))
             median = float(np.median(readings.transmission))
-            blocked.append((SCALES[name], d, share, median, Measured.of(trace.mean(axis=(1, 2))), readings.blocked.size))
+            blocked.append(
+                (SCALES[name], d, share, median, Measured.of(trace.mean(axis=(1, 2))), readings.blocked.size)
+            )
     order = list(PLACES.values())
     rows.sort(key=lambda row: (order.index(row[0]), str(row[1])))  # type: ignore[arg-type]
     norms_table = Table(
@@ -106,8 +108,8 @@ def _slopes(norms: Table) -> Table:
             some = [r for r in norms.records() if r["place"] == place and r["scale"] == scale]
             x = np.log([r["d"] for r in some])
             fits = []
-            for pick in (lambda r: r["mean"].value, lambda r: r["median"]):
-                y = np.log([max(pick(r), 1e-300) for r in some])
+            for norm in ([r["mean"].value for r in some], [r["median"] for r in some]):
+                y = np.log(np.maximum(norm, 1e-300))
                 fits.append(float(np.polyfit(x, y, 1)[0]) if len(some) > 1 else math.nan)
             rows.append((place, scale, *fits))
     return Table(
@@ -137,20 +139,24 @@ def _notes(norms: Table, blocked: Table, slopes: Table) -> list[Text]:
     return [
         Text(
             f"Without 1/√d the mean ‖∂L/∂Q‖ does not fall like 1/d: it grows like d^{exponent:.2f}, from "
-            f"{at('Q', 'unscaled', first)['mean'].value:.1f} at d = {first} to {q_plain['mean'].value:.1f} at {d}; with it, like "
+            f"{at('Q', 'unscaled', first)['mean'].value:.1f} at d = {first} to {q_plain['mean'].value:.1f} at {d}; "
+            f"with it, like "
             f"d^{tame:.2f}, as the norm of a random gradient at the output does.",
             f"不缩放时，‖∂L/∂Q‖ 的均值并不按 1/d 下降，而是按 d^{exponent:.2f} 增长：从 d = {first} 的 "
-            f"{at('Q', 'unscaled', first)['mean'].value:.1f} 到 d = {d} 的 {q_plain['mean'].value:.1f}；缩放后按 d^{tame:.2f} 增长，"
+            f"{at('Q', 'unscaled', first)['mean'].value:.1f} 到 d = {d} 的 {q_plain['mean'].value:.1f}；缩放后按 "
+            f"d^{tame:.2f} 增长，"
             f"与输出处随机梯度的范数一样。",
         ),
         Text(
-            f"A few rows take it all: at d = {d} the median is {q_plain['median']:.2g} against {q_scaled['median']:.1f} "
+            f"A few rows take it all: at d = {d} the median is {q_plain['median']:.2g} against "
+            f"{q_scaled['median']:.1f} "
             f"scaled, and {stuck['unscaled']:.0%} of the rows are blocked against {stuck['scaled']:.0%}.",
             f"少数行拿走了全部：d = {d} 时中位数为 {q_plain['median']:.2g}，缩放后为 {q_scaled['median']:.1f}；"
             f"被阻断的行占 {stuck['unscaled']:.0%}，缩放后占 {stuck['scaled']:.0%}。",
         ),
         Text(
-            f"V still learns: its path does not pass the softmax's derivative (mean ‖∂L/∂V‖ {v_plain['mean'].value:.1f} "
+            f"V still learns: its path does not pass the softmax's derivative (mean ‖∂L/∂V‖ "
+            f"{v_plain['mean'].value:.1f} "
             f"unscaled, {v_scaled['mean'].value:.1f} scaled, at d = {d}).",
             f"V 仍能学习：它的通路不经过 softmax 的导数（d = {d} 时 ‖∂L/∂V‖ 均值：不缩放 {v_plain['mean'].value:.1f}，"
             f"缩放 {v_scaled['mean'].value:.1f}）。",

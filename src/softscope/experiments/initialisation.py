@@ -167,15 +167,19 @@ def _notes(spreads: Table, batch: Table) -> list[Text]:
             f"{at('xavier', 'wide', True):.2f}。",
         ),
         Text(
-            f"The analogy with batch norm holds while the assumptions do: with components of variance 9, /√d leaves a spread of "
-            f"{wide['root'].value:.1f}, (x−μ)/σ always {wide['standard'].value:.0f}. One is a constant, the other measures.",
+            f"The analogy with batch norm holds while the assumptions do: with components of variance 9, /√d leaves "
+            f"a spread of "
+            f"{wide['root'].value:.1f}, (x−μ)/σ always {wide['standard'].value:.0f}. One is a constant, the other "
+            f"measures.",
             f"与批归一化的类比只在假设成立时有效：分量方差为 9 时，除以 √d 后分散程度为 {wide['root'].value:.1f}，"
             f"(x−μ)/σ 则总是 {wide['standard'].value:.0f}。前者是常数，后者要测量。",
         ),
         Text(
-            f"The formula d·Var(W)·E x² is met within {max(abs(1 - r) for r in ratios):.0%} (a row of {TOKENS} has a sample "
+            f"The formula d·Var(W)·E x² is met within {max(abs(1 - r) for r in ratios):.0%} (a row of {TOKENS} has "
+            f"a sample "
             f"spread a little below it).",
-            f"公式 d·Var(W)·E x² 与实测相差不超过 {max(abs(1 - r) for r in ratios):.0%}（{TOKENS} 个数的样本标准差略小）。",
+            f"公式 d·Var(W)·E x² 与实测相差不超过 {max(abs(1 - r) for r in ratios):.0%}（{TOKENS} "
+            f"个数的样本标准差略小）。",
         ),
     ]
 
@@ -184,7 +188,10 @@ def draw(result: Result, lang: Lang) -> Any:
     """Spread at the largest width, without LayerNorm and with it."""
     d = max(result["spread"].column("d"))
     panels = []
-    for norm, title in ((False, Text("Without LayerNorm", "无 LayerNorm")), (True, Text("Behind a LayerNorm", "有 LayerNorm"))):
+    for norm, title in (
+        (False, Text("Without LayerNorm", "无 LayerNorm")),
+        (True, Text("Behind a LayerNorm", "有 LayerNorm")),
+    ):
         rows = [
             {
                 "name": f"{r['init'](lang)}, {r['inputs'](lang)}",
@@ -195,7 +202,11 @@ def draw(result: Result, lang: Lang) -> Any:
             for r in result["spread"].records()
             if r["d"] == d and r["layernorm"] == norm
         ]
-        value = chart.Axis("spread", Text("sd of q·k/√d (±2 SE)", "q·k/√d 的标准差（±2 标准误）")(lang), domain=(0.0, 24.0) if not norm else (0.0, 3.0))
+        value = chart.Axis(
+            "spread",
+            Text("sd of q·k/√d (±2 SE)", "q·k/√d 的标准差（±2 标准误）")(lang),
+            domain=(0.0, 24.0) if not norm else (0.0, 3.0),
+        )
         panels.append(
             chart.bars(rows, ("name", ""), value, error=("low", "high"), title=f"{title(lang)}, d = {d}", width=240)
         )

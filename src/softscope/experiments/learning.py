@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from softscope.experiments import chart
 from softscope.experiments.recall import PAIRS, Outcome, learn, one_thread
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
     from softscope.experiments.progress import Progress
     from softscope.experiments.result import Result
+    from softscope.tasks import RecallModel
 
 QUESTION = Text(
     "Does a model learn to look things up, with 1/√d and without, and what helps one that is stuck?",
@@ -45,6 +47,15 @@ REMEDIES = {
 }
 
 
+class Job(NamedTuple):
+    """One training run: where it is reported, as what, at which width, and its model."""
+
+    table: str
+    name: Text
+    d: int
+    make: Callable[[], RecallModel]
+
+
 def measure(
     progress: Progress,
     *,
@@ -54,52 +65,68 @@ def measure(
     remedies: tuple[str, ...] = tuple(REMEDIES),
     large: bool = False,
 ) -> tuple[list[Table], list[Text]]:
-    """One run for each; `large` adds d = 1024, which takes minutes. Remedies are tried at d = 256, or the largest below."""
+    """One run for each; `large` adds d = 1024, which takes a minute. Remedies are tried at the largest d up to 256."""
     from softscope.experiments.layers import Additive, recall_model
     from softscope.tasks import RecallModel
 
     sizes = (*dimensions, LARGE) if large else dimensions
     patient = max((d for d in sizes if d <= 256), default=max(sizes))
-    jobs: list[tuple[str, Text, int, Callable[[], RecallModel]]] = []
+    plain = partial(RecallModel, vocabulary=PAIRS, seed=seed)
+    jobs: list[Job] = []
     for d in sizes:
-        for name, text in SCORES.items():
-            if name == "additive":
-                jobs.append(("scores", text, d, lambda d=d: recall_model(d, Additive(d, seed), vocabulary=PAIRS, seed=seed)))
-            else:
-                options = _options("none" if name == "dot" else "scaled", d)
-                jobs.append(("scores", text, d, lambda d=d, o=options: RecallModel(d, vocabulary=PAIRS, options=o, seed=seed)))
-    for name in remedies:
-        if name != "none":  # that is the plain dot product above
-            options = _options(name, patient)
-            jobs.append(
-                ("remedies", REMEDIES[name], patient, lambda o=options: RecallModel(patient, vocabulary=PAIRS, options=o, seed=seed))
-            )
-    # A step costs about as much as d² at large d: the bar follows that, not the number of runs.
-    costs = [200.0**2 + d**2 for _, _, d, _ in jobs]
-    results: list[Outcome] = []
-    with one_thread():
-        for i, (_, _, d, make) in enumerate(jobs):
-            done, share = sum(costs[:i]), costs[i]
-            results.append(
-                learn(make(), d=d, steps=steps, seed=seed,
-                      progress=lambda at, of, done=done, share=share: progress((done + share * at / of) / sum(costs)))
-            )  # fmt: skip
+        additive = partial(recall_model, d, Additive(d, seed), vocabulary=PAIRS, seed=seed)
+        jobs += [
+            Job("scores", SCORES["scaled"], d, partial(plain, d, options=_options("scaled", d))),
+            Job("scores", SCORES["dot"], d, partial(plain, d, options=_options("none", d))),
+            Job("scores", SCORES["additive"], d, additive),
+        ]
+    jobs += [
+        Job("remedies", REMEDIES[name], patient, partial(plain, patient, options=_options(name, patient)))
+        for name in remedies
+        if name != "none"  # that is the plain dot product above
+    ]
+    results = _run(progress, jobs, steps, seed)
     runs = list(zip(jobs, results, strict=True))
-    scores = _table("scores", Text("By score function and width", "按打分函数和宽度"), [x for x in runs if x[0][0] == "scores"])
-    plain = [(("", REMEDIES["none"], d, make), o) for (_, text, d, make), o in runs if text == SCORES["dot"] and d == patient]
+    scores = _table(
+        "scores", Text("By score function and width", "按打分函数和宽度"), [x for x in runs if x[0].table == "scores"]
+    )
+    untreated = [
+        (job._replace(name=REMEDIES["none"]), o) for job, o in runs if job.name == SCORES["dot"] and job.d == patient
+    ]
     tried = _table(
         "remedies",
         Text(f"Remedies for the plain dot product, d = {patient}", f"对未缩放点积的补救，d = {patient}"),
-        plain + [x for x in runs if x[0][0] == "remedies"],
+        untreated + [x for x in runs if x[0].table == "remedies"],
     )
     course = Table(
         "course",
         Text("Loss at each step", "每一步的损失"),
-        (label("score", "run", "运行"), label("d", "d"), label("step", "step", "步"), Column("loss", Text("loss", "损失"), NATS)),
-        [(text, d, step, loss) for (_, text, d, _), o in runs for step, loss in enumerate(o.losses)],
+        (
+            label("score", "run", "运行"),
+            label("d", "d"),
+            label("step", "step", "步"),
+            Column("loss", Text("loss", "损失"), NATS),
+        ),
+        [(job.name, job.d, step, loss) for job, o in runs for step, loss in enumerate(o.losses)],
         dense=True,
     )
     return [scores, tried, course], _notes(scores, tried, patient)
+
+
+def _run(progress: Progress, jobs: list[Job], steps: int, seed: int) -> list[Outcome]:
+    """Every job in turn. A step costs about as much as d² at large d: the bar follows that, not the number of runs."""
+    costs = [200.0**2 + job.d**2 for job in jobs]
+    done = 0.0
+    results: list[Outcome] = []
+
+    def step(at: int, of: int) -> None:
+        progress((done + costs[len(results)] * at / of) / sum(costs))
+
+    with one_thread():
+        for job, cost in zip(jobs, costs, strict=True):
+            results.append(learn(job.make(), d=job.d, steps=steps, seed=seed, progress=step))
+            done += cost
+    return results
 
 
 def _options(name: str, d: int) -> Any:
@@ -138,11 +165,11 @@ def verdict(accuracy: float) -> Text:
     return Text("stuck", "卡住") if accuracy < LEARNED / 2 else Text("partly", "部分学会")
 
 
-def _table(key: str, title: Text, runs: list[tuple[Any, Outcome]]) -> Table:
+def _table(key: str, title: Text, runs: list[tuple[Job, Outcome]]) -> Table:
     head = label("score", "score", "打分函数") if key == "scores" else label("remedy", "remedy", "补救办法")
     rows: list[tuple[Cell, ...]] = [
-        (text, d, verdict(o.accuracy.value), o.loss, o.accuracy, o.transmission, o.advantage, o.blocked)
-        for (_, text, d, _), o in runs
+        (job.name, job.d, verdict(o.accuracy.value), o.loss, o.accuracy, o.transmission, o.advantage, o.blocked)
+        for job, o in runs
     ]
     return Table(
         key,
@@ -185,7 +212,8 @@ def _notes(scores: Table, tried: Table, patient: int) -> list[Text]:
             f"加性：{listed('additive')}。",
         ),
         Text(
-            f"Blocked alone does not mean stuck: at d = {patient} {right['blocked'].value:.0%} of the learned model's rows "
+            f"Blocked alone does not mean stuck: at d = {patient} {right['blocked'].value:.0%} of the learned "
+            f"model's rows "
             f"are blocked and {stuck['blocked'].value:.0%} of the stuck one's; the advantage tells them apart, "
             f"{right['advantage'].value:.1f} ± {right['advantage'].error:.1f} against {stuck['advantage'].value:.1f} ± "
             f"{stuck['advantage'].error:.1f}.",
@@ -200,7 +228,8 @@ def _notes(scores: Table, tried: Table, patient: int) -> list[Text]:
         Text(
             f"Stuck for good needs a vocabulary no larger than what is shown ({PAIRS} keys of {PAIRS}): with more, the "
             f"wrong key is now and then absent, and an adaptive optimizer uses that.",
-            f"要真正卡死，词表不能大于所展示的键（{PAIRS} 个中的 {PAIRS} 个）：词表更大时，错误的键偶尔缺席，自适应优化器会利用这些机会。",
+            f"要真正卡死，词表不能大于所展示的键（{PAIRS} 个中的 {PAIRS} 个）：词表更大时，错误的键偶尔缺席，"
+            f"自适应优化器会利用这些机会。",
         ),
     ]
 
@@ -243,7 +272,9 @@ def draw(result: Result, lang: Lang) -> Any:
             ("name", ""),
             chart.Axis("accuracy", Text("accuracy on new sequences", "新序列上的正确率")(lang), domain=(0.0, 1.2)),
             error=("low", "high"),
-            title=Text("Remedies for q·k without a scale, d = {d}", "对未缩放 q·k 的补救，d = {d}")(lang).format(d=patient),
+            title=Text("Remedies for q·k without a scale, d = {d}", "对未缩放 q·k 的补救，d = {d}")(lang).format(
+                d=patient
+            ),
             width=240,
         )
     )

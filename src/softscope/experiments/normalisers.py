@@ -70,7 +70,8 @@ def maps() -> dict[str, Callable[[Any], Any]]:
 def measure(
     progress: Progress, *, seed: int = 0, d: int = 32, steps: int = 100, repeats: int = 2
 ) -> tuple[list[Table], list[Text]]:
-    """The contract battery over every map, then recall with each in place of softmax; initial weights differ by repeat."""
+    """The contract battery over every map, then recall with each in place of softmax; initial weights differ by "
+    "repeat."""
     from softscope.experiments.layers import Weighted, recall_model
 
     functions = maps()
@@ -102,10 +103,15 @@ def measure(
                 ]
                 loss, accuracy = ([getattr(o, part).value for o in runs] for part in ("loss", "accuracy"))
                 stopped = sum(o.stopped_at is not None for o in runs)
-                rows.append((NAMES[name], tokens, kept, Measured.of(loss), min(accuracy), max(accuracy), stopped, repeats))
+                rows.append(
+                    (NAMES[name], tokens, kept, Measured.of(loss), min(accuracy), max(accuracy), stopped, repeats)
+                )
     trained = Table(
         "trained",
-        Text(f"Trained on recall: d = {d}, {steps} steps, {PAIRS} keys shown", f"在联想回忆上训练：d = {d}，{steps} 步，展示 {PAIRS} 个键"),
+        Text(
+            f"Trained on recall: d = {d}, {steps} steps, {PAIRS} keys shown",
+            f"在联想回忆上训练：d = {d}，{steps} 步，展示 {PAIRS} 个键",
+        ),
         (
             label("map", "map", "映射"),
             label("vocabulary", "keys in all", "键的总数"),
@@ -170,21 +176,26 @@ def _notes(reports: dict[str, Any], trained: Table, zeros: list[Text]) -> list[T
             f"五项要求全部满足的有 {names([NAMES[n] for n in every], 'zh')}：softmax 并非唯一。",
         ),
         Text(
-            f"Sparsemax breaks {broken['sparsemax']} properties that count, and has kinks; linear breaks {broken['linear']}, "
+            f"Sparsemax breaks {broken['sparsemax']} properties that count, and has kinks; linear breaks "
+            f"{broken['linear']}, "
             f"ReLU {broken['relu']}, sigmoid {broken['sigmoid']}, hardmax {broken['hardmax']}.",
             f"sparsemax 违反 {broken['sparsemax']} 条计入的性质，但有折点；线性违反 {broken['linear']} 条，ReLU "
             f"{broken['relu']} 条，sigmoid {broken['sigmoid']} 条，hardmax {broken['hardmax']} 条。",
         ),
         Text(
-            f"With {closed} keys in all, {PAIRS} of them shown, recall is learned in every run by {names(learned[closed], 'en')}; "
+            f"With {closed} keys in all, {PAIRS} of them shown, recall is learned in every run by "
+            f"{names(learned[closed], 'en')}; "
             f"with {opened}, by {names(learned[opened], 'en')}. What breaks a property may still train.",
-            f"键共 {closed} 个（每次展示 {PAIRS} 个）时，每次都学会的有 {names(learned[closed], 'zh')}；共 {opened} 个时有 "
+            f"键共 {closed} 个（每次展示 {PAIRS} 个）时，每次都学会的有 {names(learned[closed], 'zh')}；共 {opened} "
+            f"个时有 "
             f"{names(learned[opened], 'zh')}。违反性质的也可能训练成功。",
         ),
         Text(
-            f"Exact zeros pass no gradient: where a query always meets the same keys ({closed} of {closed}), a key that starts "
+            f"Exact zeros pass no gradient: where a query always meets the same keys ({closed} of {closed}), a key "
+            f"that starts "
             f"with weight 0 stays there, and {names(not_learned[closed], 'en')} fall short.",
-            f"恰好为 0 的权重不传梯度：查询总是遇到同样的键时（{closed} 个中的 {closed} 个），一开始权重为 0 的键就一直为 0，"
+            f"恰好为 0 的权重不传梯度：查询总是遇到同样的键时（{closed} 个中的 {closed} 个），一开始权重为 0 "
+            f"的键就一直为 0，"
             f"{names(not_learned[closed], 'zh')} 因此学得不全。",
         ),
     ]
@@ -201,7 +212,7 @@ def draw(result: Result, lang: Lang) -> Any:
         for column in table.columns[1:]
     ]
     order = [r["property"](lang) for r in table.records()]
-    base = alt.Chart(alt.Data(values=cells)).encode(
+    base = alt.Chart(chart.data(cells)).encode(
         x=alt.X(
             "map:N",
             sort=[column.title(lang) for column in table.columns[1:]],

@@ -71,9 +71,11 @@ def measure(progress: Progress, *, seed: int = 0) -> tuple[list[Table], list[Tex
             f"不会抛出异常：NumPy 发出 {len(caught)} 次警告并返回 NaN，`except` 永远捕获不到。",
         ),
         Text(
-            f"With the shift the weights of [1, 2, 3] + c are those of [1, 2, 3] for every c tried; the largest error is "
+            f"With the shift the weights of [1, 2, 3] + c are those of [1, 2, 3] for every c tried; the largest "
+            f"error is "
             f"{stable:.1g} in float64.",
-            f"减去最大值后，对试过的每个 c，[1, 2, 3] + c 的权重都与 [1, 2, 3] 相同；float64 中的最大误差为 {stable:.1g}。",
+            f"减去最大值后，对试过的每个 c，[1, 2, 3] + c 的权重都与 [1, 2, 3] 相同；float64 中的最大误差为 "
+            f"{stable:.1g}。",
         ),
         Text(
             f"log(softmax([0, −1000])) is {_log_after(naive):.0f} where log_softmax gives "
@@ -107,7 +109,9 @@ def _limits(dtype: np.dtype[Any]) -> tuple[Cell, ...]:
         largest = _border(lambda x: bool(np.isinf(np.exp(np.array(x).astype(dtype)))), 0.0, 1000.0)
         up, down = _border(broken, 0.0, 1000.0), -_border(lambda x: broken(-x), 0.0, 1000.0)
     log_max = math.log(float(_info(dtype).max))
-    safe = all(np.isfinite(softscope.softmax(row(x)).astype(np.float64)).all() for x in (up, down, 8.0 * up, 8.0 * down))
+    safe = all(
+        np.isfinite(softscope.softmax(row(x)).astype(np.float64)).all() for x in (up, down, 8.0 * up, 8.0 * down)
+    )
     return str(dtype), largest, log_max, up, down, Text("finite", "有限") if safe else Text("broken", "失效")
 
 
@@ -115,7 +119,7 @@ def _info(dtype: np.dtype[Any]) -> Any:
     if dtype.name == "bfloat16":
         import ml_dtypes
 
-        return ml_dtypes.finfo(dtype)
+        return ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]
     return np.finfo(dtype)
 
 
@@ -181,7 +185,7 @@ def draw(result: Result, lang: Lang) -> Any:
         {"dtype": record["dtype"], "low": record["naive_down"], "high": record["naive_up"]}
         for record in result["limits"].records()
     ]
-    base = alt.Chart(alt.Data(values=reach))
+    base = alt.Chart(chart.data(reach))
     up = alt.Y("dtype:N", title=Text("dtype", "数据类型")(lang), sort=[r["dtype"] for r in reach])
     span = base.mark_bar(color=chart.COLOURS[4], height=18).encode(
         x=alt.X(
@@ -193,13 +197,15 @@ def draw(result: Result, lang: Lang) -> Any:
         y=up,
     )
     ends = [
-        base.mark_text(align=align, dx=dx, fontSize=11).encode(x=f"{end}:Q", y=up, text=alt.Text(f"{end}:Q", format=".1f"))
-        for end, align, dx in (("low", "right", -4), ("high", "left", 4))
+        base.mark_text(align="right", dx=-4, fontSize=11).encode(x="low:Q", y=up, text=alt.Text("low:Q", format=".1f")),
+        base.mark_text(align="left", dx=4, fontSize=11).encode(x="high:Q", y=up, text=alt.Text("high:Q", format=".1f")),
     ]
     left = alt.layer(span, *ends).properties(
         width=chart.WIDTH + 80,
         height=130,
-        title=Text("The logits that a softmax without the shift can take", "不减最大值的 softmax 能承受的打分范围")(lang),
+        title=Text("The logits that a softmax without the shift can take", "不减最大值的 softmax 能承受的打分范围")(
+            lang
+        ),
     )
     lost = [
         # 1e-17 stands for an error of 0, which a logarithmic axis cannot show, and 1 for NaN.
@@ -210,7 +216,9 @@ def draw(result: Result, lang: Lang) -> Any:
     right = chart.curves(
         lost,
         chart.Axis("c", Text("c of [1, 2, 3] + c", "[1, 2, 3] + c 中的 c")(lang), domain=(-1050, 1050)),
-        chart.Axis("error", Text("error of a weight (1: NaN)", "权重的误差（1 表示 NaN）")(lang), log=True, domain=(3e-18, 3.0)),
+        chart.Axis(
+            "error", Text("error of a weight (1: NaN)", "权重的误差（1 表示 NaN）")(lang), log=True, domain=(3e-18, 3.0)
+        ),
         ("f", Text("maximum subtracted", "减去最大值")(lang)),
         title=Text("float64: right, then a little wrong, then NaN", "float64：先对，后有误差，再成 NaN")(lang),
     )

@@ -85,9 +85,7 @@ class Result:
                 {
                     "key": table.key,
                     "title": plain(table.title),
-                    "columns": [
-                        {"key": c.key, "title": plain(c.title), "unit": plain(c.unit)} for c in table.columns
-                    ],
+                    "columns": [{"key": c.key, "title": plain(c.title), "unit": plain(c.unit)} for c in table.columns],
                     "rows": plain(table.records()),
                 }
                 for table in self.tables

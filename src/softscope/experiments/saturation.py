@@ -40,13 +40,15 @@ def measure(progress: Progress, *, seed: int = 0) -> tuple[list[Table], list[Tex
     held = sum(proof.column("holds"))
     notes = [
         Text(
-            f"s(1−s) is at most 0.25, at s = 1/2; over n = 4 keys ‖J‖ falls from {norms.rows[0][4]:.3f} at a gap of 0 to "
+            f"s(1−s) is at most 0.25, at s = 1/2; over n = 4 keys ‖J‖ falls from {norms.rows[0][4]:.3f} at a gap of "
+            f"0 to "
             f"{sharp['norm']:.1e} at a gap of 20, like {sharp['norm'] / sharp['rest']:.2f} times the weight left over.",
             f"s(1−s) 最大为 0.25，在 s = 1/2 处；n = 4 时 ‖J‖ 从差距 0 的 {norms.rows[0][4]:.3f} 降到差距 20 的 "
             f"{sharp['norm']:.1e}，约为剩余权重的 {sharp['norm'] / sharp['rest']:.2f} 倍。",
         ),
         Text(
-            f"It goes to 0 but is not 0: at [200, 250] the exact slope is {nudge.row(logits='[200, 250]')['slope']:.1e}.",
+            f"It goes to 0 but is not 0: at [200, 250] the exact slope is "
+            f"{nudge.row(logits='[200, 250]')['slope']:.1e}.",
             f"它趋于 0，但不是 0：在 [200, 250] 处，精确斜率为 {nudge.row(logits='[200, 250]')['slope']:.1e}。",
         ),
         Text(
@@ -55,10 +57,12 @@ def measure(progress: Progress, *, seed: int = 0) -> tuple[list[Table], list[Tex
         ),
         Text(
             f"Before a cross-entropy saturation does no harm: wrong and confident (margin −20) the gradient is "
-            f"{wrong['cross_entropy']:.3f}, its largest, while s(1−s) is {wrong['slope']:.0e}; right and confident it is "
+            f"{wrong['cross_entropy']:.3f}, its largest, while s(1−s) is {wrong['slope']:.0e}; right and confident "
+            f"it is "
             f"{right['cross_entropy']:.0e}. A squared error of the weights would be blind at both ends "
             f"({wrong['squared']:.0e}).",
-            f"后面接交叉熵时饱和无害：错得很自信时（间隔 −20）梯度为 {wrong['cross_entropy']:.3f}，正是最大值，而 s(1−s) 只有 "
+            f"后面接交叉熵时饱和无害：错得很自信时（间隔 −20）梯度为 {wrong['cross_entropy']:.3f}，正是最大值，而 "
+            f"s(1−s) 只有 "
             f"{wrong['slope']:.0e}；对得很自信时梯度为 {right['cross_entropy']:.0e}。"
             f"若用权重的平方误差，两端都看不见（{wrong['squared']:.0e}）。",
         ),
@@ -73,7 +77,9 @@ def _nudge() -> Table:
         weights = softscope.softmax(np.array(x))
         moved = softscope.softmax(np.array([x[0] + 0.1, x[1]]))
         slope = float(softscope.jacobian(weights)[0, 0])
-        rows.append((f"[{x[0]:g}, {x[1]:g}]", float(weights[0]), float(weights[1]), float(moved[0] - weights[0]), slope))
+        rows.append(
+            (f"[{x[0]:g}, {x[1]:g}]", float(weights[0]), float(weights[1]), float(moved[0] - weights[0]), slope)
+        )
     return Table(
         "nudge",
         Text("Smooth and sharp: what +0.1 on the first logit does", "平滑与尖锐：第一个打分加 0.1 会怎样"),
@@ -182,7 +188,9 @@ def draw(result: Result, lang: Lang) -> Any:
     ]
     losses = chart.curves(
         margins,
-        chart.Axis("margin", Text("margin of the target (left: wrong and confident)", "目标的间隔（左端：错得很自信）")(lang)),
+        chart.Axis(
+            "margin", Text("margin of the target (left: wrong and confident)", "目标的间隔（左端：错得很自信）")(lang)
+        ),
         chart.Axis("value", Text("gradient norm at the logits", "打分处的梯度范数")(lang)),
         ("name", ""),
         title=Text("Before a cross-entropy saturation does no harm", "后面接交叉熵时，饱和无害")(lang),
@@ -196,7 +204,7 @@ def _maps(result: Result, lang: Lang) -> Any:
     maps = []
     for gain in GAINS:
         rows = [{**r, "text": shown(r["value"], lang, 2)} for r in result["jacobian"].records() if r["gain"] == gain]
-        base = alt.Chart(alt.Data(values=rows)).encode(
+        base = alt.Chart(chart.data(rows)).encode(
             x=alt.X("j:O", title="j", axis=alt.Axis(labelAngle=0)), y=alt.Y("i:O", title="i")
         )
         # One scale for all three, white at 0, so that the fading is seen.

@@ -46,7 +46,8 @@ def logits(q: Array, k: Array, rng: np.random.Generator) -> dict[str, Array]:
 def measure(
     progress: Progress, *, seed: int = 0, runs: int = 40, dimensions: tuple[int, ...] = DIMENSIONS, tokens: int = 64
 ) -> tuple[list[Table], list[Text]]:
-    """Random q and k of unit variance; runs with weights of their own, so errors count runs. Then the time of n×n scores."""
+    """Random q and k of unit variance; runs with weights of their own, so errors count runs. Then the time of n×n "
+    "scores."""
     rng = np.random.default_rng(seed)
     rows: list[tuple[Cell, ...]] = []
     for d in progress.through(dimensions, 0.0, 0.4):
@@ -58,7 +59,9 @@ def measure(
                 state = softscope.partition(row)
                 readings = (row.std(axis=-1), state.entropy, state.peak, state.jacobian_trace)
                 kept[kind].append([float(reading.mean()) for reading in readings])
-        rows += [(name, d, *(Measured.of(x) for x in zip(*kept[kind], strict=True)), few) for kind, name in KINDS.items()]
+        rows += [
+            (name, d, *(Measured.of(x) for x in zip(*kept[kind], strict=True)), few) for kind, name in KINDS.items()
+        ]
     spreads = Table(
         "spread",
         Text(f"Scores over {KEYS} keys, unit-variance q and k", f"{KEYS} 个键的打分，q、k 方差为 1"),
@@ -132,21 +135,26 @@ def _notes(spreads: Table, cost: Table, fits: dict[str, float]) -> list[Text]:
     return [
         Text(
             f"At d = {d} the logits of one row spread by {at('dot')['spread'].value:.1f} (dot), "
-            f"{at('scaled')['spread'].value:.2f} (scaled), {at('additive')['spread'].value:.2f} (additive, v ~ N(0, 1/h)) "
+            f"{at('scaled')['spread'].value:.2f} (scaled), {at('additive')['spread'].value:.2f} (additive, v ~ N(0, "
+            f"1/h)) "
             f"and {at('additive_unit')['spread'].value:.1f} (additive, v ~ N(0, 1)).",
-            f"d = {d} 时，一行打分的标准差：点积 {at('dot')['spread'].value:.1f}，缩放 {at('scaled')['spread'].value:.2f}，"
+            f"d = {d} 时，一行打分的标准差：点积 {at('dot')['spread'].value:.1f}，缩放 "
+            f"{at('scaled')['spread'].value:.2f}，"
             f"加性（v ~ N(0, 1/h)）{at('additive')['spread'].value:.2f}，加性（v ~ N(0, 1)）"
             f"{at('additive_unit')['spread'].value:.1f}。",
         ),
         Text(
-            f"tanh bounds each term, not the sum: additive scores need no scale only if v shrinks like 1/√h; with v ~ N(0, 1) "
-            f"the entropy is {at('additive_unit')['entropy'].value:.2f} nats against {at('additive')['entropy'].value:.2f}.",
+            f"tanh bounds each term, not the sum: additive scores need no scale only if v shrinks like 1/√h; with v "
+            f"~ N(0, 1) "
+            f"the entropy is {at('additive_unit')['entropy'].value:.2f} nats against "
+            f"{at('additive')['entropy'].value:.2f}.",
             f"tanh 限制的是每一项，不是总和：只有 v 按 1/√h 缩小时，加性打分才不需要缩放；v ~ N(0, 1) 时熵为 "
             f"{at('additive_unit')['entropy'].value:.2f} 奈特，否则为 {at('additive')['entropy'].value:.2f}。",
         ),
         Text(
             f"Additive scores take {last['ratio']:.0f} times the time of dot products at d = {d}, and "
-            f"{last['additive_memory']:.0f} MiB instead of {last['dot_memory']:.2g}; time grows like d^{fits['additive']:.1f} "
+            f"{last['additive_memory']:.0f} MiB instead of {last['dot_memory']:.2g}; time grows like "
+            f"d^{fits['additive']:.1f} "
             f"(dot: d^{fits['dot']:.1f}).",
             f"d = {d} 时，加性打分耗时是点积的 {last['ratio']:.0f} 倍，占内存 {last['additive_memory']:.0f} MiB（点积 "
             f"{last['dot_memory']:.2g}）；耗时按 d^{fits['additive']:.1f} 增长（点积 d^{fits['dot']:.1f}）。",

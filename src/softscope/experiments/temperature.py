@@ -67,8 +67,10 @@ def measure(progress: Progress, *, seed: int = 0, problems: int = 4000) -> tuple
             f"不乘 T² 时，软目标的梯度按 1/T² 缩小：T = 1 时 {unscaled[1.0]:.3f}，T = 8 时 {unscaled[8.0]:.4f}。",
         ),
         Text(
-            f"A student of {STUDENT_ROWS} rows comes within {warm['kl'].value:.3f} nats of its teacher on new rows with "
-            f"soft targets at T = {warm['T']:g}, and within {hard.value:.2f} with the teacher's hard labels (both are linear, so "
+            f"A student of {STUDENT_ROWS} rows comes within {warm['kl'].value:.3f} nats of its teacher on new rows "
+            f"with "
+            f"soft targets at T = {warm['T']:g}, and within {hard.value:.2f} with the teacher's hard labels (both "
+            f"are linear, so "
             f"a hot T amounts to a regression on the teacher's logits).",
             f"学生只看 {STUDENT_ROWS} 行：用 T = {warm['T']:g} 的软目标时，在新数据上与老师相差 {warm['kl'].value:.3f} "
             f"奈特；只用老师的硬标签则相差 {hard.value:.2f}"
@@ -134,7 +136,10 @@ def _sampler(progress: Progress, rng: np.random.Generator, problems: int) -> tup
         rows.append((t, *solved, float(softscope.partition(logits, temperature=t).entropy.mean()), problems))
     table = Table(
         "sampler",
-        Text(f"A toy sampler with {CANDIDATES} candidates: share of problems solved", f"{CANDIDATES} 个候选的玩具采样器：解出的比例"),
+        Text(
+            f"A toy sampler with {CANDIDATES} candidates: share of problems solved",
+            f"{CANDIDATES} 个候选的玩具采样器：解出的比例",
+        ),
         (
             label("T", "T"),
             *(Column(f"pass_{k}", same(f"pass@{k}")) for k in ATTEMPTS),
@@ -184,9 +189,9 @@ def _students(progress: Progress, rng: np.random.Generator) -> Table:
             loss = softscope.distillation_loss(unseen @ w, unseen @ teacher, temperature=1.0)
             kl[t].append(float(loss))
             agree[t].append(float(np.mean((unseen @ w).argmax(-1) == (unseen @ teacher).argmax(-1))))
-    names = {None: Text("labels only", "只用标签")}
+    labels, soft = Text("labels only", "只用标签"), Text("soft targets", "软目标")
     rows: list[tuple[Cell, ...]] = [
-        (names.get(t, Text("soft targets", "软目标")), t, Measured.of(kl[t]), Measured.of(agree[t]), REPEATS) for t in kl
+        (labels if t is None else soft, t, Measured.of(kl[t]), Measured.of(agree[t]), REPEATS) for t in kl
     ]
     return Table(
         "students",

@@ -20,6 +20,7 @@ class Text(NamedTuple):
     zh: str
 
     def __call__(self, lang: Lang) -> str:
+        """The text in one language."""
         return self[LANGS.index(lang)]
 
 

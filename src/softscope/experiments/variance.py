@@ -63,7 +63,9 @@ def measure(
         variance, low, high = interval(products)
         law_rows.append((name, d, float(products.mean()), variance, low, high, low <= d <= high, samples))
         scaled = products / math.sqrt(d)
-        shape_rows.append((name, d, _distance(scaled), _kurtosis(scaled), (fourth**2 - 3.0) / d, _beyond(scaled), samples))
+        shape_rows.append(
+            (name, d, _distance(scaled), _kurtosis(scaled), (fourth**2 - 3.0) / d, _beyond(scaled), samples)
+        )
         if kind == "normal" and d in (1, 16, 1024):
             counts, edges = np.histogram(scaled, bins=60, range=(-4.5, 4.5), density=True)
             middles = 0.5 * (edges[1:] + edges[:-1])
@@ -71,7 +73,9 @@ def measure(
     breaks = _breaks(rng, progress, samples)
     law = Table(
         "law",
-        Text("Var(q·k) for independent components with mean 0 and variance 1", "分量独立、均值 0、方差 1 时的 Var(q·k)"),
+        Text(
+            "Var(q·k) for independent components with mean 0 and variance 1", "分量独立、均值 0、方差 1 时的 Var(q·k)"
+        ),
         (
             label("components", "components", "分量"),
             label("d", "d"),
@@ -130,9 +134,11 @@ def _notes(law: Table, breaks: Table, shape: Table) -> list[Text]:
         ),
         Text(
             f"q·k/√d nears N(0, 1) as d grows: at d = {normal[0]['d']} its distribution function is "
-            f"{normal[0]['distance']:.3f} away, at d = {large} {normal[-1]['distance']:.3f} (sampling alone gives about "
+            f"{normal[0]['distance']:.3f} away, at d = {large} {normal[-1]['distance']:.3f} (sampling alone gives "
+            f"about "
             f"{0.87 / math.sqrt(normal[-1]['samples']):.3f}).",
-            f"d 增大时 q·k/√d 趋近 N(0, 1)：d = {normal[0]['d']} 时分布函数相差 {normal[0]['distance']:.3f}，d = {large} 时 "
+            f"d 增大时 q·k/√d 趋近 N(0, 1)：d = {normal[0]['d']} 时分布函数相差 {normal[0]['distance']:.3f}，d = "
+            f"{large} 时 "
             f"{normal[-1]['distance']:.3f}（仅抽样误差就约有 {0.87 / math.sqrt(normal[-1]['samples']):.3f}）。",
         ),
     ]
@@ -199,9 +205,24 @@ def _breaks(rng: np.random.Generator, progress: Progress, samples: int, d: int =
     q, k = alike(rng, (samples, d))
     cases: list[tuple[Text, Array, float, float]] = [
         (Text("none: as assumed", "无：假设成立"), _products(rng, samples, d, _normal, _normal), 0.0, d),
-        (Text("sd 2: components of variance 4", "标准差 2：分量方差为 4"), _products(rng, samples, d, wide, wide), 0.0, 16.0 * d),
-        (Text("mean 1: shifted components", "均值 1：分量有平移"), _products(rng, samples, d, shifted, shifted), d, 3.0 * d),
-        (Text("q like k: correlation 0.5", "q 与 k 相关：0.5"), np.einsum("nd,nd->n", q, k, dtype=np.float64), 0.5 * d, 1.25 * d),
+        (
+            Text("sd 2: components of variance 4", "标准差 2：分量方差为 4"),
+            _products(rng, samples, d, wide, wide),
+            0.0,
+            16.0 * d,
+        ),
+        (
+            Text("mean 1: shifted components", "均值 1：分量有平移"),
+            _products(rng, samples, d, shifted, shifted),
+            d,
+            3.0 * d,
+        ),
+        (
+            Text("q like k: correlation 0.5", "q 与 k 相关：0.5"),
+            np.einsum("nd,nd->n", q, k, dtype=np.float64),
+            0.5 * d,
+            1.25 * d,
+        ),
         (
             Text("shared factor: correlation 0.5 within q and within k", "共同因子：q 内、k 内相关 0.5"),
             _products(rng, samples, d, shared, shared),
@@ -246,7 +267,10 @@ def draw(result: Result, lang: Lang) -> Any:
         error=("low", "high"),
         title=Text("Var(q·k)/d with 95% intervals", "Var(q·k)/d 及 95% 区间")(lang),
     )
-    bell = [{"x": x, "density": math.exp(-x * x / 2.0) / math.sqrt(2.0 * math.pi), "name": "N(0, 1)"} for x in np.linspace(-4.5, 4.5, 61).tolist()]
+    bell = [
+        {"x": x, "density": math.exp(-x * x / 2.0) / math.sqrt(2.0 * math.pi), "name": "N(0, 1)"}
+        for x in np.linspace(-4.5, 4.5, 61).tolist()
+    ]
     seen = [{"x": r["x"], "density": r["density"], "name": f"d = {r['d']}"} for r in result["density"].records()]
     shape = chart.curves(
         bell + seen,
@@ -256,9 +280,7 @@ def draw(result: Result, lang: Lang) -> Any:
         points=False,
         title=Text("Normal components: nearly N(0, 1) from d = 16 on", "正态分量：d ≥ 16 时已接近 N(0, 1)")(lang),
     )
-    broken = [
-        {"name": r["case"](lang), "ratio": r["ratio"]} for r in result["breaks"].records()
-    ]
+    broken = [{"name": r["case"](lang), "ratio": r["ratio"]} for r in result["breaks"].records()]
     bars = chart.bars(
         broken,
         ("name", ""),

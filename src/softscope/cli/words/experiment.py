@@ -11,7 +11,8 @@ EXPERIMENT: dict[str, tuple[str, str]] = {
     "experiment.description": (
         "Runs one experiment: prints what was found and the tables behind it, with units, sample sizes and standard "
         "errors (± is one standard error), and draws the chart if asked. Seeds are fixed: a run can be repeated.",
-        "运行一个实验：给出结论和背后的数据表，含单位、样本量和标准误（± 为一个标准误），需要时画图。种子固定，可以重复。",
+        "运行一个实验：给出结论和背后的数据表，含单位、样本量和标准误（± 为一个标准误），需要时画图。"
+        "种子固定，可以重复。",
     ),
     "experiment.argument.name": ("Which one; see --list.", "实验的名字，见 --list。"),
     "experiment.option.list": ("All experiments: name, time, question.", "列出所有实验：名字、耗时、问题。"),
