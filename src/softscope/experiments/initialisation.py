@@ -27,7 +27,7 @@ Array = np.ndarray[Any, Any]
 INITS: dict[str, tuple[Text, float]] = {
     "xavier": (same("Xavier: 2/(in+out)"), 1.0),
     "kaiming": (same("Kaiming: 2/in"), 2.0),
-    "torch": (Text("nn.Linear default: 1/(3·in)", "nn.Linear 默认：1/(3·in)"), 1.0 / 3.0),
+    "torch": (same("nn.Linear: 1/(3·in)"), 1.0 / 3.0),
     "gpt": (same("N(0, 0.02²)"), math.nan),  # depends on the width
 }
 INPUTS: dict[str, tuple[Text, float, float]] = {

@@ -40,7 +40,7 @@ NAMES = {
 }
 LEARNED = 0.9  # of the answers right
 VOCABULARIES = (PAIRS, 2 * PAIRS)
-# The five requirements of the texts, as the battery has them; that weights can be read as shares follows from two of them.
+# The five requirements of the texts, as the battery has them; that weights are shares follows from two of them.
 FIVE = ("sharpens", "non_negative", "sums_to_one", "continuity", "smooth")
 
 
@@ -70,8 +70,7 @@ def maps() -> dict[str, Callable[[Any], Any]]:
 def measure(
     progress: Progress, *, seed: int = 0, d: int = 32, steps: int = 100, repeats: int = 2
 ) -> tuple[list[Table], list[Text]]:
-    """The contract battery over every map, then recall with each in place of softmax; initial weights differ by "
-    "repeat."""
+    """The contract battery over every map, then recall with each in softmax's place; repeats start differently."""
     from softscope.experiments.layers import Weighted, recall_model
 
     functions = maps()

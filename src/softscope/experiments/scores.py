@@ -46,8 +46,7 @@ def logits(q: Array, k: Array, rng: np.random.Generator) -> dict[str, Array]:
 def measure(
     progress: Progress, *, seed: int = 0, runs: int = 40, dimensions: tuple[int, ...] = DIMENSIONS, tokens: int = 64
 ) -> tuple[list[Table], list[Text]]:
-    """Random q and k of unit variance; runs with weights of their own, so errors count runs. Then the time of n×n "
-    "scores."""
+    """Random q and k of unit variance; errors count runs, which have their own weights. Then the time of n×n scores."""
     rng = np.random.default_rng(seed)
     rows: list[tuple[Cell, ...]] = []
     for d in progress.through(dimensions, 0.0, 0.4):

@@ -256,9 +256,10 @@ def _breaks(rng: np.random.Generator, progress: Progress, samples: int, d: int =
 def draw(result: Result, lang: Lang) -> Any:
     """Variance over d with its interval, and the shape beside N(0, 1)."""
     law = [
-        {"d": r["d"], "name": r["components"](lang), "ratio": r["variance"] / r["d"], "low": r["low"] / r["d"], "high": r["high"] / r["d"]}
+        {"d": r["d"], "name": r["components"](lang)}
+        | {name: r[key] / r["d"] for name, key in (("ratio", "variance"), ("low", "low"), ("high", "high"))}
         for r in result["law"].records()
-    ]  # fmt: skip
+    ]
     ratio = chart.curves(
         law,
         chart.Axis("d", "d", log=True, values=DIMENSIONS),

@@ -53,7 +53,7 @@ COMMAND = Command(
     examples=(
         ("softscope experiment --list", "experiment.example.list"),
         ("softscope experiment entropy", "experiment.example.entropy"),
-        ("softscope experiment learning --plot learning.html --lang zh", "experiment.example.plot"),
+        ("softscope experiment learning --plot a.html --lang zh", "experiment.example.plot"),
         ("softscope experiment overflow --format markdown", "experiment.example.markdown"),
     ),
 )
