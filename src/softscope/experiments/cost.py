@@ -178,7 +178,7 @@ def draw(result: Result, lang: Lang) -> Any:
         }
         for r in result["cost"].records()
     ]
-    across = chart.Axis("n", Text("tokens n", "词元数 n")(lang), log=True, values=(256, 512, 1024, 2048, 4096))
+    across = chart.Axis("n", Text("tokens n", "token 数 n")(lang), log=True, values=(256, 512, 1024, 2048, 4096))
     time = chart.curves(
         rows,
         across,

@@ -56,7 +56,7 @@ def measure(
     rows.sort(key=lambda row: (order.index(row[0]), str(row[1])))  # type: ignore[arg-type]
     norms_table = Table(
         "norms",
-        Text("Norm of the gradient of one token", "单个词元的梯度范数"),
+        Text("Norm of the gradient of one token", "单个 token 的梯度范数"),
         (
             label("place", "at", "位置"),
             label("scale", "scale", "缩放"),

@@ -79,7 +79,7 @@ def measure(
     ]
     spreads = Table(
         "spread",
-        Text(f"Spread of q·k/√d within a row, {TOKENS} tokens", f"q·k/√d 的行内分散程度，{TOKENS} 个词元"),
+        Text(f"Spread of q·k/√d within a row, {TOKENS} tokens", f"q·k/√d 的行内分散程度，{TOKENS} 个 token"),
         (
             label("init", "variance of W", "W 的方差"),
             label("d", "d"),

@@ -103,7 +103,7 @@ def _cost(progress: Progress, seed: int, dimensions: tuple[int, ...], tokens: in
         "cost",
         Text(
             f"Scores of {tokens}×{tokens} tokens in NumPy, float32, one thread",
-            f"{tokens}×{tokens} 词元的打分，NumPy，float32，单线程",
+            f"{tokens}×{tokens} token 的打分，NumPy，float32，单线程",
         ),
         (
             label("d", "d"),
