@@ -114,11 +114,14 @@ def test_a_folder_is_no_file_and_what_cannot_be_written_is_said(run, tmp_path):
     ],
 )
 def test_a_missing_package_is_named_before_the_work(tmp_path, words, package):
-    code = f"import sys; sys.modules[{package!r}] = None; from softscope.cli import main; sys.exit(main({['experiment', *words]!r}))"
+    code = (
+        f"import sys; sys.modules[{package!r}] = None; from softscope.cli import main; "
+        f"sys.exit(main({['experiment', *words]!r}))"
+    )
     done = program("-c", code, command=(sys.executable,), cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
-    wanted = f"softscope: this needs {package.replace('_', '-')}, which is not installed; pip install 'softscope[experiments]'"
-    assert done.stderr.startswith(wanted)
+    wanted = f"this needs {package.replace('_', '-')}, which is not installed; pip install 'softscope[experiments]'"
+    assert done.stderr.startswith(f"softscope: {wanted}")
     assert list(tmp_path.iterdir()) == []
 
 

@@ -214,7 +214,10 @@ def test_interrupt(run, monkeypatch):
     assert run("tour") == (130, "", "")
 
 
-@pytest.mark.parametrize("words", [["--help"], ["explain", "1", "2"], ["tour"], ["env"], ["experiment", "--list"], ["experiment", "overflow"]])
+@pytest.mark.parametrize(
+    "words",
+    [["--help"], ["explain", "1", "2"], ["tour"], ["env"], ["experiment", "--list"], ["experiment", "overflow"]],
+)
 def test_torch_stays_unimported(words):
     code = f"import sys; from softscope.cli import main; main({words!r}); sys.exit('torch' in sys.modules)"
     assert program("-c", code, command=(sys.executable,)).returncode == 0

@@ -20,7 +20,7 @@ QUESTION = Text(
     "What does attention cost as the sequence grows, with its weights written down and without?",
     "序列变长时注意力的代价如何增长？写出权重与不写出有何不同？",
 )
-SECONDS = 15.0
+SECONDS = 9.0
 
 TOKENS = (256, 512, 1024, 2048)
 LARGE = 4096

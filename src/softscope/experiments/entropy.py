@@ -20,7 +20,7 @@ QUESTION = Text(
     "How sharp are attention's weights for random q and k, against d and the number of keys?",
     "q、k 随机时注意力权重有多尖锐？随 d 和键的数目怎样变化？",
 )
-SECONDS = 5.0
+SECONDS = 2.0
 
 DIMENSIONS = (1, 4, 16, 64, 256, 1024)
 KEYS = (10, 64, 512)
@@ -119,7 +119,7 @@ def draw(result: Result, lang: Lang) -> Any:
         {
             "d": r["d"],
             "n": r["keys"],
-            "name": f"n = {r['keys']}, {r['scale'](lang)}",
+            "name": f"n = {r['keys']}" + Text(", ", "，")(lang) + r["scale"](lang),
             "share": r["share"],
             "peak": r["peak"].value,
         }

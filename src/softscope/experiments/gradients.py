@@ -20,7 +20,7 @@ QUESTION = Text(
     "How much of the loss's gradient reaches the logits, Q, K and V, with 1/√d and without?",
     "损失的梯度有多少能传到打分、Q、K 和 V？缩放与不缩放有何不同？",
 )
-SECONDS = 5.0
+SECONDS = 1.0
 Array = np.ndarray[Any, Any]
 
 DIMENSIONS = (16, 64, 256, 1024)
@@ -173,7 +173,7 @@ def draw(result: Result, lang: Lang) -> Any:
         rows = [
             {
                 "d": r["d"],
-                "name": f"{kind(lang)}, {r['scale'](lang)}",
+                "name": kind(lang) + Text(", ", "，")(lang) + r["scale"](lang),
                 "norm": max(r["mean"].value if key == "mean" else r[key], 1e-8),
             }
             for key, kind in kinds.items()
@@ -181,7 +181,7 @@ def draw(result: Result, lang: Lang) -> Any:
             if r["place"] == place
         ]
         norm = chart.Axis("norm", Text("norm of the gradient", "梯度范数")(lang), log=True)
-        title = Text("At {place}", "在 {place} 处")(lang).format(place=place(lang))
+        title = Text("At {place}", "{place}处")(lang).format(place=place(lang))
         panels.append(chart.curves(rows, across, norm, ("name", ""), title=title, width=240, height=180))
     stuck = [
         {

@@ -22,7 +22,7 @@ QUESTION = Text(
     "Does a model learn to look things up, with 1/√d and without, and what helps one that is stuck?",
     "缩放与不缩放时，模型能否学会“查找”？卡住的模型用什么办法能救？",
 )
-SECONDS = 12.0
+SECONDS = 11.0
 NEEDS = ("torch",)
 
 DIMENSIONS = (16, 64, 256)

@@ -23,7 +23,7 @@ QUESTION = Text(
     "Where does a softmax without the shift break, and does subtracting the maximum change the answer?",
     "不减最大值的 softmax 在哪里失效？减去最大值会改变结果吗？",
 )
-SECONDS = 0.2
+SECONDS = 0.1
 Array = np.ndarray[Any, Any]
 HEIGHTS = (-1000, -745, -740, -730, -720, -710, -700, -400, -100, 0, 100, 400, 700, 706, 707, 1000)
 ROW = np.array([1.0, 2.0, 3.0])

@@ -21,7 +21,7 @@ QUESTION = Text(
     "When a softmax saturates, what is left of its derivative, and when does that matter?",
     "softmax 饱和时，导数还剩多少？什么时候有关系？",
 )
-SECONDS = 2.0
+SECONDS = 1.5
 NEEDS = ("sympy",)
 
 GAPS = (0.0, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0)

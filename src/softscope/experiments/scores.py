@@ -21,7 +21,7 @@ QUESTION = Text(
     "Additive, dot or scaled dot product: spread of the logits, sharpness of the weights, cost?",
     "加性、点积还是缩放点积：打分有多分散，权重有多尖锐，代价多大？",
 )
-SECONDS = 4.0
+SECONDS = 3.0
 Array = np.ndarray[Any, Any]
 
 DIMENSIONS = (16, 64, 256, 1024)

@@ -20,7 +20,7 @@ QUESTION = Text(
     "What does the temperature do to the weights, to sampling and to distillation?",
     "温度对权重、采样和蒸馏各有什么影响？",
 )
-SECONDS = 3.0
+SECONDS = 1.0
 Array = np.ndarray[Any, Any]
 
 ROWS = {"[1, 2, 3]": np.arange(1.0, 4.0), "[1, 2, 3, 4, 5]": np.arange(1.0, 6.0)}

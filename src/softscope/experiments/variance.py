@@ -21,7 +21,7 @@ QUESTION = Text(
     "Does the variance of q·k grow like d, and when does it not?",
     "q·k 的方差是否随 d 线性增长？什么时候不是？",
 )
-SECONDS = 6.0
+SECONDS = 3.0
 Array = np.ndarray[Any, Any]
 
 DIMENSIONS = (1, 4, 16, 64, 256, 512, 1024)
