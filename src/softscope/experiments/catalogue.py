@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import difflib
 import importlib
-import importlib.util
 import inspect
 import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from softscope.experiments.packages import require
 from softscope.experiments.progress import Progress
 from softscope.experiments.result import Result
 from softscope.experiments.text import LANGS, Lang, Text
@@ -56,22 +56,6 @@ def entry(name: str) -> Entry:
     return Entry(name, module.QUESTION, module.SECONDS, getattr(module, "NEEDS", ()))
 
 
-def missing(packages: tuple[str, ...]) -> list[str]:
-    """Those of the packages that are not installed.
-
-    >>> missing(("numpy", "no_such_package"))
-    ['no_such_package']
-    """
-    return [package for package in packages if not _installed(package)]
-
-
-def _installed(package: str) -> bool:
-    try:
-        return importlib.util.find_spec(package) is not None
-    except (ImportError, ValueError):  # a package that was made unavailable on purpose
-        return False
-
-
 def run(name: str, *, lang: Lang = "en", seed: int = 0, **options: Any) -> Result:
     """Run one experiment.
 
@@ -87,9 +71,7 @@ def run(name: str, *, lang: Lang = "en", seed: int = 0, **options: Any) -> Resul
     if lang not in LANGS:
         raise ValueError(f"lang must be one of {', '.join(LANGS)}, but {lang!r} came; pass one of these")
     module = _module(name)
-    # Asked before it runs: minutes of work must not end in an ImportError.
-    for package in missing(entry(name).needs):
-        raise ImportError(f"experiment {name} needs {package}: pip install 'softscope[experiments]'")
+    require(f"experiment {name} needs", entry(name).needs)  # before the work, not at its end
     known = list(inspect.signature(module.measure).parameters)[1:]
     for option in options:
         if option not in known:

@@ -219,12 +219,11 @@ def page(result: Result, drawing: Any, lang: Lang) -> str:
         )
         parts.append(f"<h2>{html.escape(table.title(lang))}</h2><div><table><tr>{heads}</tr>{lines}</table></div>")
     code = "zh-CN" if lang == "zh" else "en"
-    head = f"<title>{html.escape(result.question(lang))}</title><style>{STYLE}</style></head>"
-    return (
-        whole.replace("<html>", f'<html lang="{code}">', 1)
-        .replace("</head>", head, 1)
-        .replace("</body>", f"<main>{''.join(parts)}</main></body>")
-    )
+    head = f"<head><title>{html.escape(result.question(lang))}</title><style>{STYLE}</style>"
+    # The first and the last of their kind: the scripts between them hold such marks too.
+    whole = whole.replace("<html>", f'<html lang="{code}">', 1).replace("<head>", head, 1)
+    before, mark, after = whole.rpartition("</body>")
+    return f"{before}<main>{''.join(parts)}</main>{mark}{after}"
 
 
 STYLE = f"""
@@ -232,7 +231,7 @@ body {{ font-family: {FONT}; line-height: 1.5; color: #111; background: #fff; ma
 main {{ max-width: 60rem; }} main div {{ overflow-x: auto; }}
 h2 {{ font-size: 1.05rem; margin: 1.6rem 0 .4rem; }}
 table {{ border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: .9rem; }}
-th, td {{ border-bottom: 1px solid #ddd; padding: .25rem .7rem .25rem 0; text-align: left; }}
+th, td {{ border-bottom: 1px solid #ddd; padding: .25rem .7rem .25rem 0; text-align: left; white-space: nowrap; }}
 th {{ border-bottom: 2px solid #888; }}
 @media print {{ main div {{ overflow: visible; }} }}
 """

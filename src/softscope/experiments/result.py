@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from softscope.experiments.packages import DRAWING, require
 from softscope.experiments.table import Measured, Table
 from softscope.experiments.text import Lang, Text
 
@@ -47,6 +48,7 @@ class Result:
 
     def chart(self, lang: Lang | None = None) -> Any:
         """The picture of the tables, an Altair chart."""
+        require("charts need", DRAWING)
         from softscope.experiments import chart
 
         drawing = importlib.import_module(f"softscope.experiments.{self.name}").draw(self, lang or self.lang)
