@@ -147,7 +147,8 @@ def test_what_is_missing_is_said_before_the_work(name, package):
 
 
 def test_a_chart_without_altair_says_what_to_install():
-    code = "import sys; sys.modules['altair'] = None; from softscope import experiments; experiments.run('overflow').chart()"
+    setup = "import sys; sys.modules['altair'] = None; from softscope import experiments; "
+    code = setup + "experiments.run('overflow').chart()"
     wanted = "ImportError: charts need altair: pip install 'softscope[experiments]'"
     assert python(code).stderr.strip().splitlines()[-1] == wanted
 
