@@ -37,8 +37,8 @@ REMEDIES = {
     "none": Text("none", "不处理"),
     "temperature": Text("temperature √d", "温度 √d"),
     "unit": Text("QK-norm, unit, T = 1/√d", "QK 归一化（单位长），T = 1/√d"),
-    "init": Text("small init, gain 1/√d", "小初始化，增益 1/√d"),
-    "init_unit": Text("smaller init, logits start with sd 1", "较小初始化，打分标准差从 1 开始"),
+    "init": Text("small init: gain 1/√d", "小初始化：增益 1/√d"),
+    "init_unit": Text("small init: logits start with sd 1", "小初始化：打分标准差从 1 开始"),
     "entmax": Text("entmax 1.5", "entmax 1.5"),
     "softcap": Text("soft cap 5", "软上限 5"),
     "rms": Text("QK-norm, RMS", "QK 归一化（RMS）"),
@@ -215,11 +215,11 @@ def _notes(scores: Table, tried: Table, patient: int) -> list[Text]:
             f"Blocked alone does not mean stuck: at d = {patient} {right['blocked'].value:.0%} of the learned "
             f"model's rows "
             f"are blocked and {stuck['blocked'].value:.0%} of the stuck one's; the advantage tells them apart, "
-            f"{right['advantage'].value:.1f} ± {right['advantage'].error:.1f} against {stuck['advantage'].value:.1f} ± "
-            f"{stuck['advantage'].error:.1f}.",
+            f"{right['advantage'].value:.2f} ± {right['advantage'].error:.2f} against {stuck['advantage'].value:.2f} ± "
+            f"{stuck['advantage'].error:.2f}.",
             f"被阻断并不等于卡住：d = {patient} 时，学会的模型有 {right['blocked'].value:.0%} 的行被阻断，卡住的模型有 "
-            f"{stuck['blocked'].value:.0%}；能区分两者的是优势：{right['advantage'].value:.1f} ± "
-            f"{right['advantage'].error:.1f} 对 {stuck['advantage'].value:.1f} ± {stuck['advantage'].error:.1f}。",
+            f"{stuck['blocked'].value:.0%}；能区分两者的是优势：{right['advantage'].value:.2f} ± "
+            f"{right['advantage'].error:.2f} 对 {stuck['advantage'].value:.2f} ± {stuck['advantage'].error:.2f}。",
         ),
         Text(
             f"What revives it: {names(revived, 'en')}. What does not, within these steps: {names(failed, 'en')}.",
