@@ -10,7 +10,7 @@ import softscope
 from experiments.small import result
 from softscope.experiments import Measured, Table, Text, cost, recall
 from softscope.experiments.layers import Additive, Weighted, recall_model
-from softscope.experiments.learning import REMEDIES, SCORES, verdict
+from softscope.experiments.learning import OPENED, REMEDIES, SCORES, verdict
 from softscope.experiments.table import Column, label
 from softscope.tasks import RecallModel, recall_batch
 
@@ -23,6 +23,12 @@ def test_without_the_scale_a_wide_model_is_stuck_and_a_temperature_revives_it():
     assert remedies.row(remedy=REMEDIES["none"])["verdict"].en == "stuck"
     assert remedies.row(remedy=REMEDIES["temperature"])["verdict"].en == "learned"
     assert remedies.row(remedy=REMEDIES["softcap"])["verdict"].en != "learned"
+
+
+def test_a_larger_vocabulary_leaves_a_way_out():
+    remedies = result("learning")["remedies"]
+    closed, opened = (remedies.row(remedy=name)["accuracy"] for name in (REMEDIES["none"], OPENED))
+    assert opened.value - 2 * opened.error > closed.value + 2 * closed.error
 
 
 def test_the_advantage_tells_right_from_stuck():
