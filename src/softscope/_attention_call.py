@@ -151,9 +151,7 @@ def _autocast(arrays: dict[str, Array]) -> dict[str, Array]:
     if not torch.is_autocast_enabled(q.device.type):
         return arrays
     dtype = torch.get_autocast_dtype(q.device.type)
-    return {
-        name: x.to(dtype) if is_tensor(x) and dtype_name(x) != "float64" else x for name, x in arrays.items()
-    }
+    return {name: x.to(dtype) if is_tensor(x) and dtype_name(x) != "float64" else x for name, x in arrays.items()}
 
 
 def _alike(arrays: dict[str, Array]) -> dict[str, Array]:

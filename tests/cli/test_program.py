@@ -42,7 +42,7 @@ def on_terminal(*words, width=80, **env):
 
 @pytest.mark.parametrize("lang", LANGS)
 @pytest.mark.parametrize("width", [60, 80])
-@pytest.mark.parametrize("words", [EXPLAIN, ("tour",), ("--help",), ("explain", "--help")])
+@pytest.mark.parametrize("words", [EXPLAIN, ("tour",), ("--help",), ("explain", "--help"), ("experiment", "--help")])
 def test_fits_the_terminal(words, width, lang):
     code, text, errors = on_terminal(*words, "--lang", lang, width=width)
     assert (code, errors) == (0, "")
@@ -214,7 +214,11 @@ def test_interrupt(run, monkeypatch):
     assert run("tour") == (130, "", "")
 
 
-@pytest.mark.parametrize("words", [["--help"], ["explain", "1", "2"], ["tour"], ["env"], ["claims", "S1-03"]])
+@pytest.mark.parametrize(
+    "words",
+    [["--help"], ["explain", "1", "2"], ["tour"], ["env"], ["claims", "S1-03"], ["experiment", "--list"],
+     ["experiment", "overflow"]],
+)  # fmt: skip
 def test_torch_stays_unimported(words):
     code = f"import sys; from softscope.cli import main; main({words!r}); sys.exit('torch' in sys.modules)"
     assert program("-c", code, command=(sys.executable,)).returncode == 0
@@ -224,4 +228,5 @@ def test_commands_are_imported_when_called():
     code = "import sys; from softscope.cli import main; main(['--help']); print(*sys.modules)"
     modules = program("-c", code, command=(sys.executable,)).stdout.split()
     assert "softscope.cli.words" in modules
-    assert not {f"softscope.cli.{name}" for name in ("explain", "tour", "claims", "env")} & set(modules)
+    names = ("explain", "experiment", "tour", "claims", "env")
+    assert not {f"softscope.cli.{name}" for name in names} & set(modules)

@@ -185,9 +185,7 @@ def _back(ctx: Any, gradient: Tensor | None, _: Any) -> tuple[Any, ...]:
     left, right, softcap = ctx.how
     if torch.is_grad_enabled() and not torch.compiler.is_compiling():  # it is to be differentiated itself
         return _written_out(ctx, gradient)
-    dq, dk, dv, dscale = _backward(
-        gradient, out, state, q, k, v, mask, scale, sink, positions, left, right, softcap
-    )
+    dq, dk, dv, dscale = _backward(gradient, out, state, q, k, v, mask, scale, sink, positions, left, right, softcap)
     heads_last = tuple(i for i in range(dscale.ndim) if i != dscale.ndim - 2)
     found = [x.sum_to_size(like.shape) for x, like in ((dq, q), (dk, k), (dv, v))]
     of_scale = dscale.sum(dim=heads_last) if ctx.needs_input_grad[4] else None

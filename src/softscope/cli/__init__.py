@@ -1,4 +1,4 @@
-"""The command line: `softscope explain`, `softscope tour`, `softscope claims`, `softscope env`."""
+"""The command line: `softscope explain`, `experiment`, `tour`, `claims`, `env`."""
 
 from softscope.cli.program import main
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 # `NAME.summary`, `NAME.description`.
 COMMANDS = {
     "explain": "softscope.cli.explain",
+    "experiment": "softscope.cli.experiment",
     "tour": "softscope.cli.tour",
     "claims": "softscope.cli.claims",
     "env": "softscope.cli.env",

@@ -1,1 +1,16 @@
-"""The questions of the source texts, each as a measurement that anyone can run; and the ledger of their claims."""
+"""The questions of the texts as experiments: each measures, returns tables with their uncertainty, and draws them.
+
+`softscope.experiments.ledger` holds what the texts claim, each claim with the measurement that decides it.
+
+>>> from softscope import experiments
+>>> result = experiments.run("extremes")
+>>> round(float(result["cases"].row(case="slight")["peak"]), 4)
+0.6652
+"""
+
+from softscope.experiments.catalogue import NAMES, Entry, entry, run
+from softscope.experiments.result import Result
+from softscope.experiments.table import Column, Measured, Table
+from softscope.experiments.text import LANGS, Lang, Text
+
+__all__ = ["LANGS", "NAMES", "Column", "Entry", "Lang", "Measured", "Result", "Table", "Text", "entry", "run"]

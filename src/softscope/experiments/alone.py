@@ -1,0 +1,47 @@
+"""Measuring in a process of its own, on one thread: nothing before it counts, and a busy machine matters less."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from typing import Any
+
+# BLAS libraries read these when they are loaded, so only a new process can set them.
+ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "SOFTSCOPE_NUM_THREADS"), "1")
+
+# What the measured code may call. Time is that of the processor: waiting for other processes does not count.
+PRELUDE = """
+import json, sys, time
+import numpy as np
+import softscope
+
+def shortest(call, seconds=0.2, least=3):
+    best, total, count = float("inf"), 0.0, 0
+    while count < least or total < seconds:
+        start = time.process_time()
+        call()
+        taken = time.process_time() - start
+        best, total, count = min(best, taken), total + taken, count + 1
+    return best, count
+"""
+
+
+def alone(code: str, *arguments: object) -> dict[str, Any]:
+    """Run the code after `PRELUDE` with the arguments in `sys.argv`, and give what it printed as JSON.
+
+    >>> alone("print(json.dumps({'sum': float(np.sum([float(x) for x in sys.argv[1:]]))}))", 1, 2)
+    {'sum': 3.0}
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", PRELUDE + code, *map(str, arguments)],
+        env=os.environ | ONE_THREAD,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode != 0:
+        raise RuntimeError(f"the measuring process failed: {done.stderr.strip().splitlines()[-1:]}")
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found

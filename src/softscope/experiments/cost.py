@@ -1,0 +1,196 @@
+"""What does attention cost as the sequence grows, when the weights are written down and when they are not?"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from softscope.experiments import chart
+from softscope.experiments.alone import alone
+from softscope.experiments.table import Cell, Column, Measured, Table, label
+from softscope.experiments.text import Lang, Text, same
+
+if TYPE_CHECKING:
+    from softscope.experiments.progress import Progress
+    from softscope.experiments.result import Result
+
+QUESTION = Text(
+    "What does attention cost as the sequence grows, with its weights written down and without?",
+    "序列变长时注意力的代价如何增长？写出权重与不写出有何不同？",
+)
+SECONDS = 9.0
+
+TOKENS = (256, 512, 1024, 2048)
+LARGE = 4096
+METHODS = {
+    "materialised": Text("materialised: softmax(q·k/√d)·v in NumPy", "写出权重：NumPy 的 softmax(q·k/√d)·v"),
+    "attention": same("softscope.attention"),
+    "statistics": Text("softscope.attention with its statistics", "softscope.attention 连同统计量"),
+}
+MIB = Text("MiB", "MiB")
+
+# VmHWM, not ru_maxrss: a process inherits the latter from the one that started it.
+CODE = """
+def resident(field):
+    try:
+        with open("/proc/self/status") as status:
+            return next(int(line.split()[1]) * 1024 for line in status if line.startswith(field))
+    except OSError:  # not Linux: the peak alone, from the only place there is
+        import resource
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+
+def materialised(q, k, v):
+    logits = q @ k.swapaxes(-1, -2)
+    logits /= logits.dtype.type(np.sqrt(q.shape[-1]))
+    logits -= logits.max(axis=-1, keepdims=True)
+    np.exp(logits, out=logits)
+    logits /= logits.sum(axis=-1, keepdims=True)
+    return logits @ v
+
+method, n, d, seed = sys.argv[1], *map(int, sys.argv[2:])
+call = {
+    "materialised": materialised,
+    "attention": softscope.attention,
+    "statistics": lambda q, k, v: softscope.attention(q, k, v, return_partition=True),
+}[method]
+q, k, v = np.random.default_rng(seed).standard_normal((3, 1, n, d)).astype(np.float32)
+call(q[:, :64], k[:, :64], v[:, :64])  # libraries loaded, threads started
+try:
+    with open("/proc/self/clear_refs", "w") as refs:
+        refs.write("5")  # the peak counts from here
+except OSError:
+    pass
+before = resident("VmRSS")
+output = call(q, k, v)
+peak = resident("VmHWM") - before
+output = output[0] if method == "statistics" else output
+wanted = materialised(*(x.astype(np.float64) for x in (q[:, :8], k, v)))
+error = float(np.abs(output[:, :8] - wanted).max())
+seconds, repeats = shortest(lambda: call(q, k, v), least=2)
+print(json.dumps({"seconds": seconds, "repeats": repeats, "bytes": peak, "error": error}))
+"""
+
+
+def measure(
+    progress: Progress,
+    *,
+    seed: int = 0,
+    tokens: tuple[int, ...] = TOKENS,
+    d: int = 64,
+    methods: tuple[str, ...] = tuple(METHODS),
+    large: bool = False,
+) -> tuple[list[Table], list[Text]]:
+    """One head, float32, one thread: shortest time, peak of added memory, and the exponents of both in n."""
+    sizes = (*tokens, LARGE) if large else tokens
+    jobs = [(method, n) for n in sizes for method in methods]
+    weights = [float(n * n) + 5e5 for _, n in jobs]
+    rows: list[tuple[Cell, ...]] = []
+    for i, (method, n) in enumerate(jobs):
+        progress(sum(weights[:i]) / sum(weights))
+        found = alone(CODE, method, n, d, seed)
+        table = 4 * n * n / 2**20
+        rows.append(
+            (
+                METHODS[method],
+                n,
+                1e3 * found["seconds"],
+                found["bytes"] / 2**20,
+                table,
+                found["error"],
+                found["repeats"],
+            )
+        )
+    costs = Table(
+        "cost",
+        Text(f"One head, d = {d}, float32, one thread", f"一个头，d = {d}，float32，单线程"),
+        (
+            label("method", "method", "方法"),
+            label("n", "n"),
+            Column("ms", Text("processor time", "处理器时间"), Text("ms", "毫秒")),
+            Column("memory", Text("peak of added memory", "新增内存峰值"), MIB),
+            Column("weights", Text("n×n weights alone", "仅 n×n 权重"), MIB),
+            Column("error", Text("largest error beside float64", "与 float64 的最大误差"), digits=2),
+            Column("repeats", Text("repeats", "重复次数")),
+        ),
+        rows,
+    )
+    fits = Table(
+        "exponents",
+        Text("Exponent b of cost ~ n^b, with its standard error", "代价 ~ n^b 的指数 b 及其标准误"),
+        (
+            label("method", "method", "方法"),
+            Column("time", Text("time", "耗时"), digits=2),
+            Column("memory", Text("memory", "内存"), digits=2),
+            Column("sizes", Text("sizes fitted", "拟合的规模数")),
+        ),
+        [
+            (METHODS[m], fit(costs, METHODS[m], "ms"), fit(costs, METHODS[m], "memory"), min(len(sizes), FITTED))
+            for m in methods
+        ],
+    )
+    return [costs, fits], _notes(costs, fits, max(sizes))
+
+
+FITTED = 3  # the largest sizes: below them, call overhead and buffers that do not grow hide the law
+
+
+def fit(costs: Table, method: Text, key: str) -> Measured:
+    """The slope of log(cost) against log(n) over the largest sizes."""
+    some = sorted((r for r in costs.records() if r["method"] == method), key=lambda r: r["n"])[-FITTED:]
+    x, y = (np.log([max(float(r[name]), 2.0**-10) for r in some]) for name in ("n", key))
+    if len(some) < 2:
+        return Measured(math.nan, math.nan)
+    slope, start = np.polyfit(x, y, 1)
+    left = y - (slope * x + start)
+    spread = float(np.sum((x - x.mean()) ** 2))
+    error = math.sqrt(float(left @ left) / (len(some) - 2) / spread) if len(some) > 2 else math.nan
+    return Measured(float(slope), error)
+
+
+def _notes(costs: Table, fits: Table, n: int) -> list[Text]:
+    last = {r["method"]: r for r in costs.records() if r["n"] == n}
+    slope = {r["method"]: r for r in fits.records()}
+    notes = []
+    for method, row in last.items():
+        time, memory = slope[method]["time"].value, slope[method]["memory"].value
+        share = row["memory"] / row["weights"]
+        notes.append(
+            Text(
+                f"{method.en.partition(':')[0]}: time grows like n^{time:.1f}, memory like n^{memory:.1f}; at n = {n} "
+                f"{row['ms']:.0f} ms and {row['memory']:.0f} MiB, {share:.1f} times the n×n weights.",
+                f"{method.zh.partition('：')[0]}：耗时按 n^{time:.1f} 增长，内存按 n^{memory:.1f} 增长；n = {n} 时 "
+                f"{row['ms']:.0f} 毫秒、{row['memory']:.0f} MiB，是 n×n 权重的 {share:.1f} 倍。",
+            )
+        )
+    return notes
+
+
+def draw(result: Result, lang: Lang) -> Any:
+    """Time and memory against n."""
+    rows = [
+        {
+            "n": r["n"],
+            "name": r["method"](lang).partition(":")[0].partition("：")[0],
+            "ms": r["ms"],
+            "memory": max(r["memory"], 0.1),
+        }
+        for r in result["cost"].records()
+    ]
+    across = chart.Axis("n", Text("tokens n", "token 数 n")(lang), log=True, values=(256, 512, 1024, 2048, 4096))
+    time = chart.curves(
+        rows,
+        across,
+        chart.Axis("ms", Text("time (ms)", "耗时（毫秒）")(lang), log=True),
+        ("name", ""),
+        title=Text("Time", "耗时")(lang),
+    )
+    memory = chart.curves(
+        rows,
+        across,
+        chart.Axis("memory", Text("peak of added memory (MiB)", "新增内存峰值（MiB）")(lang), log=True),
+        ("name", ""),
+        title=Text("Memory", "内存")(lang),
+    )
+    return chart.beside(time, memory)

@@ -1,0 +1,143 @@
+"""How sharp are attention's weights at the start, against d and the number of keys, with 1/√d and without?"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import softscope
+from softscope.experiments import chart
+from softscope.experiments.table import NATS, Cell, Column, Measured, Table, label, shown
+from softscope.experiments.text import Lang, Text, same
+
+if TYPE_CHECKING:
+    from softscope.experiments.progress import Progress
+    from softscope.experiments.result import Result
+
+QUESTION = Text(
+    "How sharp are attention's weights for random q and k, against d and the number of keys?",
+    "q、k 随机时注意力权重有多尖锐？随 d 和键的数目怎样变化？",
+)
+SECONDS = 2.0
+
+DIMENSIONS = (1, 4, 16, 64, 256, 1024)
+KEYS = (10, 64, 512)
+SCALES = {"unscaled": Text("without 1/√d", "不缩放"), "scaled": Text("with 1/√d", "缩放")}
+
+
+def measure(
+    progress: Progress,
+    *,
+    seed: int = 0,
+    runs: int = 400,
+    dimensions: tuple[int, ...] = DIMENSIONS,
+    keys: tuple[int, ...] = KEYS,
+) -> tuple[list[Table], list[Text]]:
+    """Runs of 10 queries over n keys; queries of one run share their keys, so errors count runs, not rows."""
+    rng = np.random.default_rng(seed)
+    rows: list[tuple[Cell, ...]] = []
+    example: list[tuple[Cell, ...]] = []
+    jobs = [(n, d) for n in keys for d in dimensions]
+    for n, d in progress.through(jobs):
+        some = max(20, runs * keys[0] // n)  # more keys, fewer runs: each row then varies less
+        q = rng.standard_normal((some, 1, 10, d))
+        k = rng.standard_normal((some, 1, n, d))
+        state = {
+            name: softscope.attention_partition(q, k, scale=scale)
+            for name, scale in (("unscaled", 1.0), ("scaled", None))
+        }
+        for name, part in state.items():
+            by_run = [Measured.of(x.mean(axis=(1, 2))) for x in (part.entropy, part.peak, part.jacobian_trace)]
+            rows.append((SCALES[name], n, d, *by_run, by_run[0].value / math.log(n), some))
+        if n == 10:
+            top = [Measured.of(part.peak.max(axis=(1, 2))) for part in state.values()]
+            example.append((d, *top, some))
+    rows.sort(key=lambda row: (row[1], str(row[0])))  # by keys, then by scale; d follows
+    table = Table(
+        "sharpness",
+        Text("Mean over rows, random q and k", "各行的均值，q、k 随机"),
+        (
+            label("scale", "scale", "缩放"),
+            label("keys", "keys n", "键数 n"),
+            label("d", "d"),
+            Column("entropy", Text("entropy", "熵"), NATS),
+            Column("peak", Text("largest weight", "最大权重")),
+            Column("trace", same("Σ s(1−s)")),
+            Column("share", Text("entropy / ln n", "熵 / ln n")),
+            Column("runs", Text("runs of 10 rows", "运行次数（各 10 行）")),
+        ),
+        rows,
+    )
+    largest = Table(
+        "largest",
+        Text("Largest weight of a whole 10×10 table", "整张 10×10 权重表中的最大值"),
+        (
+            label("d", "d"),
+            Column("unscaled", SCALES["unscaled"]),
+            Column("scaled", SCALES["scaled"]),
+            Column("runs", Text("runs", "运行次数")),
+        ),
+        example,
+    )
+    return [table, largest], _notes(table, largest)
+
+
+def _notes(table: Table, largest: Table) -> list[Text]:
+    n = table.column("keys")[0]
+    few = {name.en: [r for r in table.records() if r["keys"] == n and r["scale"] == name] for name in SCALES.values()}
+    plain, scaled = few["without 1/√d"], few["with 1/√d"]
+    middle = [r for r in plain if r["d"] in (16, 64, 256)]
+    listed = "/".join(f"{r['entropy'].value:.2f}" for r in middle)
+    dims = "/".join(str(r["d"]) for r in middle)
+    flat = [r["entropy"].value for r in scaled if r["d"] >= 16]
+    last = largest.records()[-1]
+    return [
+        Text(
+            f"Over {n} keys the unscaled entropy falls with d: {listed} nats at d = {dims}.",
+            f"{n} 个键、不缩放时，熵随 d 下降：d = {dims} 时为 {listed} 奈特。",
+        ),
+        Text(
+            f"Scaled, it stays between {min(flat):.2f} and {max(flat):.2f} from d = 16 on, below ln {n} = "
+            f"{math.log(n):.2f}, which only uniform weights reach.",
+            f"缩放后，d ≥ 16 时熵保持在 {min(flat):.2f} 与 {max(flat):.2f} 之间，低于 ln {n} = {math.log(n):.2f}"
+            f"（只有均匀权重才能达到）。",
+        ),
+        Text(
+            f"The largest weight of a 10×10 table at d = {last['d']} is {shown(last['unscaled'].value)} unscaled and "
+            f"{last['scaled'].value:.2f} scaled.",
+            f"d = {last['d']} 时，10×10 权重表中的最大值：不缩放 {shown(last['unscaled'].value)}，缩放 "
+            f"{last['scaled'].value:.2f}。",
+        ),
+    ]
+
+
+def draw(result: Result, lang: Lang) -> Any:
+    """Entropy as a share of its maximum, and the largest weight, for each number of keys."""
+    rows = [
+        {
+            "d": r["d"],
+            "n": r["keys"],
+            "name": f"n = {r['keys']}" + Text(", ", "，")(lang) + r["scale"](lang),
+            "share": r["share"],
+            "peak": r["peak"].value,
+        }
+        for r in result["sharpness"].records()
+    ]
+    across = chart.Axis("d", "d", log=True, values=DIMENSIONS)
+    entropy = chart.curves(
+        rows,
+        across,
+        chart.Axis("share", Text("entropy / ln n", "熵 / ln n")(lang), domain=(0.0, 1.0)),
+        ("name", ""),
+        title=Text("Entropy as a share of its maximum", "熵占其最大值的比例")(lang),
+    )
+    peak = chart.curves(
+        rows,
+        across,
+        chart.Axis("peak", Text("mean largest weight", "最大权重的均值")(lang), domain=(0.0, 1.0)),
+        ("name", ""),
+        title=Text("Largest weight of a row", "一行中的最大权重")(lang),
+    )
+    return chart.beside(entropy, peak)

@@ -1,0 +1,201 @@
+"""How much of the loss's gradient reaches the logits, Q, K and V, and in how many rows does it not arrive?"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import softscope
+from softscope.experiments import chart
+from softscope.experiments.table import Cell, Column, Measured, Table, label
+from softscope.experiments.text import Lang, Text, same
+
+if TYPE_CHECKING:
+    from softscope.experiments.progress import Progress
+    from softscope.experiments.result import Result
+
+QUESTION = Text(
+    "How much of the loss's gradient reaches the logits, Q, K and V, with 1/√d and without?",
+    "损失的梯度有多少能传到打分、Q、K 和 V？缩放与不缩放有何不同？",
+)
+SECONDS = 1.0
+Array = np.ndarray[Any, Any]
+
+DIMENSIONS = (16, 64, 256, 1024)
+TOKENS = 10
+SCALES = {"unscaled": Text("without 1/√d", "不缩放"), "scaled": Text("with 1/√d", "缩放")}
+PLACES = {"logits": Text("logits", "打分"), "Q": same("Q"), "K": same("K"), "V": same("V")}
+QUANTILES = (0.1, 0.5, 0.9)
+
+
+def measure(
+    progress: Progress, *, seed: int = 0, runs: int = 200, dimensions: tuple[int, ...] = DIMENSIONS
+) -> tuple[list[Table], list[Text]]:
+    """Random q, k, v and a random gradient at the output: the norms of each token's gradients, by the chain rule."""
+    rng = np.random.default_rng(seed)
+    rows: list[tuple[Cell, ...]] = []
+    blocked: list[tuple[Cell, ...]] = []
+    for d in progress.through(dimensions):
+        q, k, v, g = rng.standard_normal((4, runs, 1, TOKENS, d))
+        for name, scale in (("unscaled", 1.0), ("scaled", 1.0 / math.sqrt(d))):
+            norms = backward(q, k, v, g, scale)
+            for place, values in norms.items():
+                low, middle, high = (float(x) for x in np.quantile(values, QUANTILES))
+                mean = Measured.of(values.mean(axis=(1, 2)))
+                rows.append((PLACES[place], SCALES[name], d, mean, low, middle, high, values.size))
+            readings = softscope.gradient_readings(q, k, v, g, scale=scale)
+            trace = softscope.attention_partition(q, k, scale=scale).jacobian_trace
+            share = Measured.of(readings.blocked.mean(axis=(1, 2)))
+            median = float(np.median(readings.transmission))
+            blocked.append(
+                (SCALES[name], d, share, median, Measured.of(trace.mean(axis=(1, 2))), readings.blocked.size)
+            )
+    order = list(PLACES.values())
+    rows.sort(key=lambda row: (order.index(row[0]), str(row[1])))  # type: ignore[arg-type]
+    norms_table = Table(
+        "norms",
+        Text("Norm of the gradient of one token", "单个 token 的梯度范数"),
+        (
+            label("place", "at", "位置"),
+            label("scale", "scale", "缩放"),
+            label("d", "d"),
+            Column("mean", Text("mean", "均值")),
+            Column("low", Text("10%", "10% 分位"), digits=2),
+            Column("median", Text("median", "中位数")),
+            Column("high", Text("90%", "90% 分位")),
+            Column("rows", Text("rows", "行数")),
+        ),
+        rows,
+    )
+    blocked.sort(key=lambda row: str(row[0]))
+    readings_table = Table(
+        "blocked",
+        Text("Rows that hardly anything passes", "几乎传不过去的行"),
+        (
+            label("scale", "scale", "缩放"),
+            label("d", "d"),
+            Column("blocked", Text("share blocked", "被阻断的比例")),
+            Column("transmission", Text("median transmission", "传导率中位数"), digits=2),
+            Column("trace", Text("mean Σ s(1−s)", "Σ s(1−s) 均值")),
+            Column("rows", Text("rows", "行数")),
+        ),
+        blocked,
+    )
+    slopes = _slopes(norms_table)
+    return [norms_table, readings_table, slopes], _notes(norms_table, readings_table, slopes)
+
+
+def backward(q: Array, k: Array, v: Array, g: Array, scale: float) -> dict[str, Array]:
+    """Norms, per token, of the gradients at logits, q, k and v; shape (runs, 1, tokens)."""
+    p = softscope.softmax(scale * (q @ k.swapaxes(-1, -2)))
+    d_logits = softscope.jacobian_product(p, g @ v.swapaxes(-1, -2))
+    gradients = {
+        "logits": d_logits,
+        "Q": scale * (d_logits @ k),
+        "K": scale * (d_logits.swapaxes(-1, -2) @ q),
+        "V": p.swapaxes(-1, -2) @ g,  # the weights themselves, not their derivative
+    }
+    return {place: np.linalg.norm(x, axis=-1) for place, x in gradients.items()}
+
+
+def _slopes(norms: Table) -> Table:
+    """The exponent b of norm ~ d^b, by least squares on logarithms."""
+    rows: list[tuple[Cell, ...]] = []
+    for place in PLACES.values():
+        for scale in SCALES.values():
+            some = [r for r in norms.records() if r["place"] == place and r["scale"] == scale]
+            x = np.log([r["d"] for r in some])
+            fits = []
+            for norm in ([r["mean"].value for r in some], [r["median"] for r in some]):
+                y = np.log(np.maximum(norm, 1e-300))
+                fits.append(float(np.polyfit(x, y, 1)[0]) if len(some) > 1 else math.nan)
+            rows.append((place, scale, *fits))
+    return Table(
+        "exponents",
+        Text("Exponent b of norm ~ d^b", "范数 ~ d^b 的指数 b"),
+        (
+            label("place", "at", "位置"),
+            label("scale", "scale", "缩放"),
+            Column("mean", Text("of the mean", "均值"), digits=2),
+            Column("median", Text("of the median", "中位数"), digits=2),
+        ),
+        rows,
+    )
+
+
+def _notes(norms: Table, blocked: Table, slopes: Table) -> list[Text]:
+    d = max(norms.column("d"))
+    first = min(norms.column("d"))
+
+    def at(place: str, scale: str, d: int) -> dict[str, Any]:
+        return norms.row(place=place, scale=SCALES[scale], d=d)
+
+    q_plain, q_scaled = at("Q", "unscaled", d), at("Q", "scaled", d)
+    v_plain, v_scaled = at("V", "unscaled", d), at("V", "scaled", d)
+    stuck = {name: blocked.row(scale=SCALES[name], d=d)["blocked"].value for name in SCALES}
+    exponent, tame = (slopes.row(place="Q", scale=scale)["mean"] for scale in SCALES.values())
+    return [
+        Text(
+            f"Without 1/√d the mean ‖∂L/∂Q‖ does not fall like 1/d: it grows like d^{exponent:.2f}, from "
+            f"{at('Q', 'unscaled', first)['mean'].value:.1f} at d = {first} to {q_plain['mean'].value:.1f} at {d}; "
+            f"with it, like "
+            f"d^{tame:.2f}, as the norm of a random gradient at the output does.",
+            f"不缩放时，‖∂L/∂Q‖ 的均值并不按 1/d 下降，而是按 d^{exponent:.2f} 增长：从 d = {first} 的 "
+            f"{at('Q', 'unscaled', first)['mean'].value:.1f} 到 d = {d} 的 {q_plain['mean'].value:.1f}；缩放后按 "
+            f"d^{tame:.2f} 增长，"
+            f"与输出处随机梯度的范数一样。",
+        ),
+        Text(
+            f"A few rows take it all: at d = {d} the median is {q_plain['median']:.2g} against "
+            f"{q_scaled['median']:.1f} "
+            f"scaled, and {stuck['unscaled']:.0%} of the rows are blocked against {stuck['scaled']:.0%}.",
+            f"少数行拿走了全部：d = {d} 时中位数为 {q_plain['median']:.2g}，缩放后为 {q_scaled['median']:.1f}；"
+            f"被阻断的行占 {stuck['unscaled']:.0%}，缩放后占 {stuck['scaled']:.0%}。",
+        ),
+        Text(
+            f"V still learns: its path does not pass the softmax's derivative (mean ‖∂L/∂V‖ "
+            f"{v_plain['mean'].value:.1f} "
+            f"unscaled, {v_scaled['mean'].value:.1f} scaled, at d = {d}).",
+            f"V 仍能学习：它的通路不经过 softmax 的导数（d = {d} 时 ‖∂L/∂V‖ 均值：不缩放 {v_plain['mean'].value:.1f}，"
+            f"缩放 {v_scaled['mean'].value:.1f}）。",
+        ),
+    ]
+
+
+def draw(result: Result, lang: Lang) -> Any:
+    """Mean and median at each place, and the share of blocked rows."""
+    kinds = {"mean": Text("mean", "均值"), "median": Text("median", "中位数")}
+    across = chart.Axis("d", "d", log=True, values=DIMENSIONS)
+    panels = []
+    for place in PLACES.values():
+        rows = [
+            {
+                "d": r["d"],
+                "name": kind(lang) + Text(", ", "，")(lang) + r["scale"](lang),
+                "norm": max(r["mean"].value if key == "mean" else r[key], 1e-8),
+            }
+            for key, kind in kinds.items()
+            for r in result["norms"].records()
+            if r["place"] == place
+        ]
+        norm = chart.Axis("norm", Text("norm of the gradient", "梯度范数")(lang), log=True)
+        title = Text("At {place}", "{place}处")(lang).format(place=place(lang))
+        panels.append(chart.curves(rows, across, norm, ("name", ""), title=title, width=240, height=180))
+    stuck = [
+        {
+            "d": r["d"],
+            "name": r["scale"](lang),
+            "share": r["blocked"].value,
+            "low": r["blocked"].value - 2 * r["blocked"].error,
+            "high": r["blocked"].value + 2 * r["blocked"].error,
+        }
+        for r in result["blocked"].records()
+    ]
+    share = chart.Axis("share", Text("share of rows", "行的比例")(lang), domain=(0.0, 1.0), form=".0%")
+    title = Text("Blocked rows", "被阻断的行")(lang)
+    panels.append(
+        chart.curves(stuck, across, share, ("name", ""), error=("low", "high"), title=title, width=240, height=180)
+    )
+    return chart.beside(*panels)

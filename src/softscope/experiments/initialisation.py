@@ -1,0 +1,223 @@
+"""What do initialisation, LayerNorm and a batch-norm of the logits do to the spread of q·k/√d?"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import softscope
+from softscope.experiments import chart
+from softscope.experiments.table import NATS, Cell, Column, Measured, Table, label
+from softscope.experiments.text import Lang, Text, same
+
+if TYPE_CHECKING:
+    from softscope.experiments.progress import Progress
+    from softscope.experiments.result import Result
+
+QUESTION = Text(
+    "What do initialisation, LayerNorm and batch normalisation do to the spread of the logits?",
+    "初始化、LayerNorm 和批归一化各自怎样影响打分的分散程度？",
+)
+SECONDS = 1.0
+Array = np.ndarray[Any, Any]
+
+# The variance of one entry of W (d_in × d_out), times d_in, for d_in = d_out.
+INITS: dict[str, tuple[Text, float]] = {
+    "xavier": (same("Xavier: 2/(in+out)"), 1.0),
+    "kaiming": (same("Kaiming: 2/in"), 2.0),
+    "torch": (same("nn.Linear: 1/(3·in)"), 1.0 / 3.0),
+    "gpt": (same("N(0, 0.02²)"), math.nan),  # depends on the width
+}
+INPUTS: dict[str, tuple[Text, float, float]] = {
+    "unit": (Text("variance 1", "方差 1"), 1.0, 0.0),
+    "wide": (Text("variance 9", "方差 9"), 3.0, 0.0),
+    "shifted": (Text("variance 1, mean 1", "方差 1、均值 1"), 1.0, 1.0),
+}
+WIDTHS = (64, 256)
+TOKENS = 10
+
+
+def measure(
+    progress: Progress, *, seed: int = 0, runs: int = 60, widths: tuple[int, ...] = WIDTHS
+) -> tuple[list[Table], list[Text]]:
+    """q = W_Q x, k = W_K x for the tokens x of one sequence; errors count runs, which have weights of their own.
+
+    Within a run the initialisations share their draws and differ by a factor: only the variance of W matters here.
+    """
+    rng = np.random.default_rng(seed)
+    kept: dict[tuple[int, str, str, bool], tuple[list[float], list[float]]] = {}
+    for d in widths:
+        for _ in progress.through(range(runs)):
+            w_q, w_k = rng.standard_normal((2, d, d))
+            x = rng.standard_normal((TOKENS, d))
+            cases = [(given, norm) for given in INPUTS for norm in (False, True)]
+            tokens = np.concatenate([_tokens(x, *case) for case in cases])  # one product for all: threads wait but once
+            q, k = ((tokens @ w).reshape(len(cases), TOKENS, d) for w in (w_q, w_k))
+            base = q @ k.swapaxes(-1, -2) / math.sqrt(d)
+            for init in INITS:
+                scores = _variance(init, d) * base
+                spreads_of, entropies = (
+                    scores.std(axis=-1).mean(axis=-1),
+                    softscope.partition(scores).entropy.mean(axis=-1),
+                )
+                for i, (given, norm) in enumerate(cases):
+                    spread, entropy = kept.setdefault((d, init, given, norm), ([], []))
+                    spread.append(float(spreads_of[i]))
+                    entropy.append(float(entropies[i]))
+    rows: list[tuple[Cell, ...]] = [
+        (
+            INITS[init][0],
+            d,
+            INPUTS[given][0],
+            norm,
+            Measured.of(kept[d, init, given, norm][0]),
+            _predicted(d, _variance(init, d), INPUTS[given], norm),
+            Measured.of(kept[d, init, given, norm][1]),
+            runs,
+        )
+        for d in widths
+        for init in INITS
+        for given in INPUTS
+        for norm in (False, True)
+    ]
+    spreads = Table(
+        "spread",
+        Text(f"Spread of q·k/√d within a row, {TOKENS} tokens", f"q·k/√d 的行内分散程度，{TOKENS} 个 token"),
+        (
+            label("init", "variance of W", "W 的方差"),
+            label("d", "d"),
+            label("inputs", "inputs x", "输入 x"),
+            label("layernorm", "LayerNorm"),
+            Column("spread", Text("sd of q·k/√d", "q·k/√d 的标准差")),
+            Column("predicted", Text("d·Var(W)·E x²", "d·Var(W)·E x²")),
+            Column("entropy", Text("entropy", "熵"), NATS),
+            Column("runs", Text("runs", "运行次数")),
+        ),
+        rows,
+    )
+    batch = _batch(rng, runs * 5)
+    return [spreads, batch], _notes(spreads, batch)
+
+
+def layer_norm(x: Array) -> Array:
+    """Each token to mean 0 and variance 1."""
+    return np.asarray((x - x.mean(axis=-1, keepdims=True)) / x.std(axis=-1, keepdims=True))
+
+
+def _tokens(x: Array, given: str, norm: bool) -> Array:
+    _, sd, mean = INPUTS[given]
+    return layer_norm(mean + sd * x) if norm else mean + sd * x
+
+
+def _variance(init: str, d: int) -> float:
+    share = INITS[init][1]
+    return 0.02**2 if math.isnan(share) else share / d
+
+
+def _predicted(d: int, variance: float, given: tuple[Text, float, float], norm: bool) -> float:
+    """Within a row the mean of x drops out: it moves all keys' logits alike, and q by E x² = sd² + mean²."""
+    _, sd, mean = (Text("", ""), 1.0, 0.0) if norm else given
+    return d * variance * math.sqrt((sd**2 + mean**2) * sd**2)
+
+
+def _batch(rng: np.random.Generator, rows: int, d: int = 64) -> Table:
+    """Dividing by √d beside standardising each row of logits, on components that keep or break the assumptions."""
+    table: list[tuple[Cell, ...]] = []
+    for name, sd, mean in INPUTS.values():
+        q = mean + sd * rng.standard_normal((rows, 1, d))
+        k = mean + sd * rng.standard_normal((rows, TOKENS, d))
+        raw = (k @ q.swapaxes(-1, -2))[..., 0]
+        root = raw / math.sqrt(d)
+        standard = (raw - raw.mean(axis=-1, keepdims=True)) / raw.std(axis=-1, keepdims=True)
+        cells = [
+            part
+            for x in (root, standard)
+            for part in (Measured.of(x.std(axis=-1)), Measured.of(softscope.partition(x).entropy))
+        ]
+        table.append((name, *cells, rows))
+    return Table(
+        "batch",
+        Text(f"Dividing by √d beside (x−μ)/σ of each row, d = {d}", f"除以 √d 与逐行 (x−μ)/σ 的比较，d = {d}"),
+        (
+            label("components", "components of q and k", "q、k 的分量"),
+            Column("root", Text("/√d: sd", "/√d：标准差")),
+            Column("root_entropy", Text("entropy", "熵"), NATS),
+            Column("standard", Text("(x−μ)/σ: sd", "(x−μ)/σ：标准差")),
+            Column("standard_entropy", Text("entropy", "熵"), NATS),
+            Column("rows", Text("rows", "行数")),
+        ),
+        table,
+    )
+
+
+def _notes(spreads: Table, batch: Table) -> list[Text]:
+    d = max(spreads.column("d"))
+
+    def at(init: str, given: str, norm: bool) -> float:
+        row = spreads.row(init=INITS[init][0], d=d, inputs=INPUTS[given][0], layernorm=norm)
+        return float(row["spread"].value)
+
+    ratios = [r["spread"].value / r["predicted"] for r in spreads.records()]
+    wide = batch.row(components=INPUTS["wide"][0])
+    return [
+        Text(
+            f"With inputs of variance 1 at d = {d} the logits start with a spread of {at('xavier', 'unit', False):.2f} "
+            f"(Xavier), {at('kaiming', 'unit', False):.2f} (Kaiming), {at('torch', 'unit', False):.2f} (nn.Linear), "
+            f"{at('gpt', 'unit', False):.2f} (N(0, 0.02²)).",
+            f"输入方差为 1、d = {d} 时，打分的初始分散程度：Xavier {at('xavier', 'unit', False):.2f}，Kaiming "
+            f"{at('kaiming', 'unit', False):.2f}，nn.Linear {at('torch', 'unit', False):.2f}，N(0, 0.02²) "
+            f"{at('gpt', 'unit', False):.2f}。",
+        ),
+        Text(
+            f"√d takes care of d alone: inputs of variance 9 give {at('xavier', 'wide', False):.1f} with Xavier, and "
+            f"{at('xavier', 'wide', True):.2f} behind a LayerNorm.",
+            f"√d 只管 d：输入方差为 9 时，Xavier 下为 {at('xavier', 'wide', False):.1f}，前面加 LayerNorm 则为 "
+            f"{at('xavier', 'wide', True):.2f}。",
+        ),
+        Text(
+            f"The analogy with batch norm holds while the assumptions do: with components of variance 9, /√d leaves "
+            f"a spread of "
+            f"{wide['root'].value:.1f}, (x−μ)/σ always {wide['standard'].value:.0f}. One is a constant, the other "
+            f"measures.",
+            f"与批归一化的类比只在假设成立时有效：分量方差为 9 时，除以 √d 后分散程度为 {wide['root'].value:.1f}，"
+            f"(x−μ)/σ 则总是 {wide['standard'].value:.0f}。前者是常数，后者要测量。",
+        ),
+        Text(
+            f"The formula d·Var(W)·E x² is met within {max(abs(1 - r) for r in ratios):.0%} (a row of {TOKENS} has "
+            f"a sample "
+            f"spread a little below it).",
+            f"公式 d·Var(W)·E x² 与实测相差不超过 {max(abs(1 - r) for r in ratios):.0%}（{TOKENS} "
+            f"个数的样本标准差略小）。",
+        ),
+    ]
+
+
+def draw(result: Result, lang: Lang) -> Any:
+    """Spread at the largest width, without LayerNorm and with it."""
+    d = max(result["spread"].column("d"))
+    panels = []
+    for norm, title in (
+        (False, Text("Without LayerNorm", "无 LayerNorm")),
+        (True, Text("Behind a LayerNorm", "有 LayerNorm")),
+    ):
+        rows = [
+            {
+                "name": r["init"](lang) + Text(", ", "，")(lang) + r["inputs"](lang),
+                "spread": r["spread"].value,
+                "low": r["spread"].value - 2 * r["spread"].error,
+                "high": r["spread"].value + 2 * r["spread"].error,
+            }
+            for r in result["spread"].records()
+            if r["d"] == d and r["layernorm"] == norm
+        ]
+        value = chart.Axis(
+            "spread",
+            Text("sd of q·k/√d (±2 SE)", "q·k/√d 的标准差（±2 标准误）")(lang),
+            domain=(0.0, 24.0) if not norm else (0.0, 3.0),
+        )
+        panels.append(
+            chart.bars(rows, ("name", ""), value, error=("low", "high"), title=f"{title(lang)}, d = {d}", width=240)
+        )
+    return chart.beside(*panels)

@@ -1,0 +1,246 @@
+"""Why softmax? Other ways to make weights of scores, property by property, and trained on recall."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import softscope
+from softscope.experiments import chart
+from softscope.experiments.recall import PAIRS, learn, one_thread
+from softscope.experiments.table import NATS, Cell, Column, Measured, Table, label
+from softscope.experiments.text import Lang, Text, same
+from softscope.testing import check_simplex_map
+from softscope.testing.sentences import CLAIMS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from softscope.experiments.progress import Progress
+    from softscope.experiments.result import Result
+
+QUESTION = Text(
+    "Why softmax? What do other ways to make weights of scores break, and can they be trained?",
+    "为什么用 softmax？其他把打分变成权重的办法破坏了什么，能不能训练？",
+)
+SECONDS = 9.0
+NEEDS = ("torch",)
+
+NAMES = {
+    "linear": Text("linear x/Σx", "线性 x/Σx"),
+    "relu": same("ReLU/Σ"),
+    "sigmoid": same("sigmoid"),
+    "sigmoid_bias": same("sigmoid(x − ln n)"),
+    "hardmax": same("hardmax"),
+    "softmax": same("softmax"),
+    "entmax": same("entmax 1.5"),
+    "sparsemax": same("sparsemax"),
+}
+LEARNED = 0.9  # of the answers right
+VOCABULARIES = (PAIRS, 2 * PAIRS)
+# The five requirements of the texts, as the battery has them; that weights are shares follows from two of them.
+FIVE = ("sharpens", "non_negative", "sums_to_one", "continuity", "smooth")
+
+
+def maps() -> dict[str, Callable[[Any], Any]]:
+    """Each map on the last axis of a tensor: one definition for the battery and for training."""
+    import torch
+
+    def linear(x: Any) -> Any:
+        return x / x.sum(-1, keepdim=True)
+
+    def hardmax(x: Any) -> Any:
+        top = (x == x.amax(-1, keepdim=True)).to(x.dtype)
+        return top / top.sum(-1, keepdim=True)
+
+    return {
+        "linear": linear,
+        "relu": lambda x: linear(torch.relu(x)),
+        "sigmoid": torch.sigmoid,
+        "sigmoid_bias": lambda x: torch.sigmoid(x - math.log(x.shape[-1])),
+        "hardmax": hardmax,
+        "softmax": softscope.softmax,
+        "entmax": softscope.entmax,
+        "sparsemax": softscope.sparsemax,
+    }
+
+
+def measure(
+    progress: Progress, *, seed: int = 0, d: int = 32, steps: int = 100, repeats: int = 2
+) -> tuple[list[Table], list[Text]]:
+    """The contract battery over every map, then recall with each in softmax's place; repeats start differently."""
+    from softscope.experiments.layers import Weighted, recall_model
+
+    functions = maps()
+    reports = {
+        name: check_simplex_map(_on_arrays(functions[name]), lipschitz=16.0)
+        for name in progress.through(list(functions), 0.0, 0.2)
+    }
+    shown = [p for p in CLAIMS if all(r[p].status != "not declared" for r in reports.values())]
+    properties = Table(
+        "properties",
+        Text("What each keeps of the contract", "各自满足契约的哪些性质"),
+        (label("property", "property", "性质"), *(Column(name, NAMES[name]) for name in functions)),
+        [(Text(*CLAIMS[p][0]), *(r[p].status == "held" for r in reports.values())) for p in shown],
+    )
+    example = _example(functions)
+    rows: list[tuple[Cell, ...]] = []
+    with one_thread():
+        for name in progress.through(list(functions), 0.2, 1.0):
+            kept = sum(reports[name][p].status == "held" for p in FIVE)
+            for tokens in VOCABULARIES:
+                runs = [
+                    learn(
+                        recall_model(d, Weighted(d, seed + i, functions[name]), vocabulary=tokens, seed=seed + i),
+                        d=d,
+                        steps=steps,
+                        seed=seed + i,
+                    )
+                    for i in range(repeats)
+                ]
+                loss, accuracy = ([getattr(o, part).value for o in runs] for part in ("loss", "accuracy"))
+                stopped = sum(o.stopped_at is not None for o in runs)
+                rows.append(
+                    (NAMES[name], tokens, kept, Measured.of(loss), min(accuracy), max(accuracy), stopped, repeats)
+                )
+    trained = Table(
+        "trained",
+        Text(
+            f"Trained on recall: d = {d}, {steps} steps, {PAIRS} keys shown",
+            f"在联想回忆上训练：d = {d}，{steps} 步，展示 {PAIRS} 个键",
+        ),
+        (
+            label("map", "map", "映射"),
+            label("vocabulary", "keys in all", "键的总数"),
+            Column("kept", Text("of the five", "五项要求中满足")),
+            Column("loss", Text("loss", "损失"), NATS),
+            Column("worst", Text("accuracy, worst run", "正确率，最差一次")),
+            Column("best", Text("best run", "最好一次")),
+            Column("stopped", Text("ended by NaN", "因 NaN 中止")),
+            Column("runs", Text("runs", "运行次数")),
+        ),
+        rows,
+    )
+    rows_of_scores = np.random.default_rng(seed).standard_normal((200, PAIRS))
+    zeros = [NAMES[name] for name, f in functions.items() if (_on_arrays(f)(rows_of_scores) == 0.0).any()]
+    return [properties, trained, example], _notes(reports, trained, zeros)
+
+
+def _on_arrays(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """The map for NumPy arrays; an empty one, where amax has no answer, stays empty."""
+    import torch
+
+    def on_arrays(x: Any) -> Any:
+        array = np.array(x, dtype=np.float64)
+        return array if array.size == 0 else f(torch.from_numpy(array)).numpy()
+
+    return on_arrays
+
+
+def _example(functions: dict[str, Callable[[Any], Any]]) -> Table:
+    """Close scores, and scores of both signs."""
+    rows: list[tuple[Cell, ...]] = []
+    for name, f in functions.items():
+        cells: list[Cell] = [NAMES[name]]
+        for row in ([2.0, 2.1, 2.2], [1.0, -0.5, -1.0]):
+            weights = _on_arrays(f)(row)
+            cells.append("[" + ", ".join("NaN" if math.isnan(w) else f"{w:.3f}" for w in weights) + "]")
+        rows.append(tuple(cells))
+    return Table(
+        "example",
+        Text("Two rows of scores", "两行打分"),
+        (label("map", "map", "映射"), Column("close", same("[2, 2.1, 2.2]")), Column("signs", same("[1, −0.5, −1]"))),
+        rows,
+    )
+
+
+def _notes(reports: dict[str, Any], trained: Table, zeros: list[Text]) -> list[Text]:
+    every = [name for name, report in reports.items() if all(report[p].status == "held" for p in FIVE)]
+    learned, not_learned = {}, {}  # by vocabulary
+    for tokens in VOCABULARIES:
+        some = [r for r in trained.records() if r["vocabulary"] == tokens]
+        learned[tokens] = [r["map"] for r in some if r["worst"] >= LEARNED]
+        not_learned[tokens] = [r["map"] for r in some if r["worst"] < LEARNED and r["map"] in zeros]
+    closed, opened = VOCABULARIES
+
+    def names(items: list[Text], lang: Lang) -> str:
+        return Text(", ", "、")(lang).join(item(lang) for item in items) or Text("none", "无")(lang)
+
+    broken = {name: len(report.broken) for name, report in reports.items()}
+    return [
+        Text(
+            f"All five requirements are met by {names([NAMES[n] for n in every], 'en')}: softmax is not the only one.",
+            f"五项要求全部满足的有 {names([NAMES[n] for n in every], 'zh')}：softmax 并非唯一。",
+        ),
+        Text(
+            f"Sparsemax breaks {broken['sparsemax']} properties that count, and has kinks; linear breaks "
+            f"{broken['linear']}, "
+            f"ReLU {broken['relu']}, sigmoid {broken['sigmoid']}, hardmax {broken['hardmax']}.",
+            f"sparsemax 违反 {broken['sparsemax']} 条计入的性质，但有折点；线性违反 {broken['linear']} 条，ReLU "
+            f"{broken['relu']} 条，sigmoid {broken['sigmoid']} 条，hardmax {broken['hardmax']} 条。",
+        ),
+        Text(
+            f"With {closed} keys in all, {PAIRS} of them shown, recall is learned in every run by "
+            f"{names(learned[closed], 'en')}; "
+            f"with {opened}, by {names(learned[opened], 'en')}. What breaks a property may still train.",
+            f"键共 {closed} 个（每次展示 {PAIRS} 个）时，每次都学会的有 {names(learned[closed], 'zh')}；共 {opened} "
+            f"个时有 "
+            f"{names(learned[opened], 'zh')}。违反性质的也可能训练成功。",
+        ),
+        Text(
+            f"Exact zeros pass no gradient: where a query always meets the same keys ({closed} of {closed}), a key "
+            f"that starts "
+            f"with weight 0 stays there, and {names(not_learned[closed], 'en')} fall short.",
+            f"恰好为 0 的权重不传梯度：查询总是遇到同样的键时（{closed} 个中的 {closed} 个），一开始权重为 0 "
+            f"的键就一直为 0，"
+            f"{names(not_learned[closed], 'zh')} 因此学得不全。",
+        ),
+    ]
+
+
+def draw(result: Result, lang: Lang) -> Any:
+    """The properties as a grid of ✓ and ✗, and the accuracy of each map."""
+    import altair as alt
+
+    table = result["properties"]
+    cells = [
+        {"property": r["property"](lang), "map": column.title(lang), "mark": "✓" if r[column.key] else "✗"}
+        for r in table.records()
+        for column in table.columns[1:]
+    ]
+    order = [r["property"](lang) for r in table.records()]
+    base = alt.Chart(chart.data(cells)).encode(
+        x=alt.X(
+            "map:N",
+            sort=[column.title(lang) for column in table.columns[1:]],
+            title=None,
+            axis=alt.Axis(orient="top", labelAngle=-35, labelLimit=200),
+        ),
+        y=alt.Y("property:N", sort=order, title=None, axis=alt.Axis(labelLimit=260)),
+    )
+    kept = alt.Color("mark:N", scale=alt.Scale(domain=["✓", "✗"], range=["#e3f1fb", "#f6c7a8"]), legend=None)
+    grid = alt.layer(
+        base.mark_rect(stroke="white").encode(color=kept), base.mark_text(fontSize=13).encode(text="mark:N")
+    ).properties(width=340, height=22 * len(order), title=Text("The contract", "契约")(lang))
+    trained = []
+    for tokens in VOCABULARIES:
+        accuracy = [
+            {"name": r["map"](lang), "accuracy": 0.5 * (r["worst"] + r["best"]), "low": r["worst"], "high": r["best"]}
+            for r in result["trained"].records()
+            if r["vocabulary"] == tokens
+        ]
+        title = Text("Recall of {pairs} keys out of {all}", "回忆：{all} 个键中的 {pairs} 个")(lang)
+        across = Text("accuracy (line: worst to best run)", "正确率（线：最差到最好）")(lang)
+        trained.append(
+            chart.bars(
+                accuracy,
+                ("name", ""),
+                chart.Axis("accuracy", across, domain=(0.0, 1.2)),
+                error=("low", "high"),
+                title=title.format(pairs=PAIRS, all=tokens),
+                width=260,
+            )
+        )
+    return chart.beside(grid, alt.vconcat(*trained, spacing=24))

@@ -1,0 +1,225 @@
+"""Where does exp overflow, and what does subtracting the maximum change?"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import softscope
+from softscope.experiments import chart
+from softscope.experiments.table import Cell, Column, Table, label
+from softscope.experiments.text import Lang, Text, same
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from softscope.experiments.progress import Progress
+    from softscope.experiments.result import Result
+
+QUESTION = Text(
+    "Where does a softmax without the shift break, and does subtracting the maximum change the answer?",
+    "不减最大值的 softmax 在哪里失效？减去最大值会改变结果吗？",
+)
+SECONDS = 0.1
+Array = np.ndarray[Any, Any]
+HEIGHTS = (-1000, -745, -740, -730, -720, -710, -700, -400, -100, 0, 100, 400, 700, 706, 707, 1000)
+ROW = np.array([1.0, 2.0, 3.0])
+
+
+def naive(x: Array) -> Array:
+    """exp(x) / Σ exp(x), as the formula stands; it warns where it breaks, and raises nothing."""
+    e = np.exp(x)
+    return np.asarray(e / e.sum())
+
+
+def measure(progress: Progress, *, seed: int = 0) -> tuple[list[Table], list[Text]]:
+    """Limits of each dtype by bisection, and the error on the way there. Nothing is random."""
+    del progress, seed
+    limits = Table(
+        "limits",
+        Text("Where it breaks, by dtype", "各数据类型的失效点"),
+        (
+            label("dtype", "dtype", "数据类型"),
+            Column("largest", Text("largest x with finite exp", "exp 有限的最大 x"), digits=6),
+            Column("log_max", same("ln(max)"), digits=6),
+            Column("naive_up", Text("[x−2, x−1, x]: NaN from x =", "[x−2, x−1, x] 从 x 起为 NaN"), digits=6),
+            Column("naive_down", Text("[x−2, x−1, x]: 0/0 below x =", "[x−2, x−1, x] 低于 x 时为 0/0"), digits=6),
+            Column("shifted", Text("with the shift, at ±that", "减最大值后，在这两处"), digits=4),
+        ),
+        [_limits(dtype) for dtype in _dtypes()],
+    )
+    errors = _errors()
+    cases = _cases()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        naive(np.array([1000.0, 1001.0, 1002.0]))
+    up = limits.row(dtype="float32")["naive_up"]
+    half = limits.row(dtype="float16")["naive_up"]
+    stable = max(record["shift_error"] for record in errors.records())
+    notes = [
+        Text(
+            f"Without the shift float16 breaks at x = {half:.2f}, float32 at {up:.2f}, float64 at "
+            f"{limits.row(dtype='float64')['naive_up']:.2f}: where exp(x) passes the largest number.",
+            f"不减最大值时，float16 在 x = {half:.2f}、float32 在 {up:.2f}、float64 在 "
+            f"{limits.row(dtype='float64')['naive_up']:.2f} 处失效：exp(x) 超出了能表示的最大数。",
+        ),
+        Text(
+            f"Nothing is raised: NumPy warns {len(caught)} times and returns NaN, so `except` never sees it.",
+            f"不会抛出异常：NumPy 发出 {len(caught)} 次警告并返回 NaN，`except` 永远捕获不到。",
+        ),
+        Text(
+            f"With the shift the weights of [1, 2, 3] + c are those of [1, 2, 3] for every c tried; the largest "
+            f"error is "
+            f"{stable:.1g} in float64.",
+            f"减去最大值后，对试过的每个 c，[1, 2, 3] + c 的权重都与 [1, 2, 3] 相同；float64 中的最大误差为 "
+            f"{stable:.1g}。",
+        ),
+        Text(
+            f"log(softmax([0, −1000])) is {_log_after(naive):.0f} where log_softmax gives "
+            f"{float(softscope.log_softmax([0.0, -1000.0])[1]):.0f}: a logarithm taken after rounding comes too late.",
+            f"log(softmax([0, −1000])) 得 {_log_after(naive):.0f}，而 log_softmax 得 "
+            f"{float(softscope.log_softmax([0.0, -1000.0])[1]):.0f}：舍入之后再取对数就晚了。",
+        ),
+    ]
+    return [limits, cases, errors], notes
+
+
+def _dtypes() -> list[np.dtype[Any]]:
+    names: list[Any] = [np.float16, np.float32, np.float64]
+    try:
+        import ml_dtypes
+
+        names.insert(1, ml_dtypes.bfloat16)
+    except ModuleNotFoundError:  # an extra: three dtypes then
+        pass
+    return [np.dtype(name) for name in names]
+
+
+def _limits(dtype: np.dtype[Any]) -> tuple[Cell, ...]:
+    def row(x: float) -> Array:
+        return np.array([x - 2.0, x - 1.0, x]).astype(dtype)
+
+    def broken(x: float) -> bool:
+        return bool(np.isnan(naive(row(x)).astype(np.float64)).any())
+
+    with np.errstate(all="ignore"):
+        largest = _border(lambda x: bool(np.isinf(np.exp(np.array(x).astype(dtype)))), 0.0, 1000.0)
+        up, down = _border(broken, 0.0, 1000.0), -_border(lambda x: broken(-x), 0.0, 1000.0)
+    log_max = math.log(float(_info(dtype).max))
+    safe = all(
+        np.isfinite(softscope.softmax(row(x)).astype(np.float64)).all() for x in (up, down, 8.0 * up, 8.0 * down)
+    )
+    return str(dtype), largest, log_max, up, down, Text("finite", "有限") if safe else Text("broken", "失效")
+
+
+def _info(dtype: np.dtype[Any]) -> Any:
+    if dtype.name == "bfloat16":
+        import ml_dtypes
+
+        return ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]
+    return np.finfo(dtype)
+
+
+def _border(beyond: Callable[[float], bool], low: float, high: float) -> float:
+    """Where `beyond` turns true, by bisection."""
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        low, high = (low, middle) if beyond(middle) else (middle, high)
+    return high
+
+
+def _cases() -> Table:
+    rows: list[tuple[Cell, ...]] = []
+    with np.errstate(all="ignore"):
+        for row in ([1.0, 2.0, 3.0], [1000.0, 1001.0, 1002.0], [-1000.0, -999.0, -998.0]):
+            x = np.array(row)
+            rows.append((_row(x, 0), _row(naive(x), 4), _row(softscope.softmax(x), 4)))
+    return Table(
+        "cases",
+        Text("The same differences at three heights, float64", "同样的差距，三种高度（float64）"),
+        (
+            label("row", "logits", "打分"),
+            Column("naive", Text("without the shift", "不减最大值")),
+            Column("shifted", same("softscope.softmax")),
+        ),
+        rows,
+    )
+
+
+def _row(x: Array, digits: int) -> str:
+    return "[" + ", ".join("NaN" if math.isnan(v) else f"{v:.{digits}f}" for v in x) + "]"
+
+
+def _errors() -> Table:
+    wanted = [math.exp(x - 3.0) / math.fsum(math.exp(y - 3.0) for y in ROW) for x in ROW]
+    rows: list[tuple[Cell, ...]] = []
+    with np.errstate(all="ignore"):
+        for c in HEIGHTS:
+            worst = [float(np.max(np.abs(f(ROW + c) - wanted))) for f in (naive, softscope.softmax)]
+            rows.append((c, *(None if math.isnan(w) else w for w in worst)))
+    return Table(
+        "errors",
+        Text("Largest error of a weight of [1, 2, 3] + c, float64", "[1, 2, 3] + c 的权重的最大误差（float64）"),
+        (
+            label("c", "c"),
+            Column("naive_error", Text("without the shift", "不减最大值"), digits=2),
+            Column("shift_error", same("softscope.softmax"), digits=2),
+        ),
+        rows,
+    )
+
+
+def _log_after(f: Callable[[Array], Array]) -> float:
+    with np.errstate(all="ignore"):
+        return float(np.log(f(np.array([0.0, -1000.0])))[1])
+
+
+def draw(result: Result, lang: Lang) -> Any:
+    """How far each dtype reaches, and the error on the way."""
+    import altair as alt
+
+    reach = [
+        {"dtype": record["dtype"], "low": record["naive_down"], "high": record["naive_up"]}
+        for record in result["limits"].records()
+    ]
+    base = alt.Chart(chart.data(reach))
+    up = alt.Y("dtype:N", title=Text("dtype", "数据类型")(lang), sort=[r["dtype"] for r in reach])
+    span = base.mark_bar(color=chart.COLOURS[4], height=18).encode(
+        x=alt.X(
+            "low:Q",
+            title=Text("x of [x−2, x−1, x]", "[x−2, x−1, x] 中的 x")(lang),
+            scale=alt.Scale(domain=[-950, 900], nice=False),
+        ),
+        x2="high:Q",
+        y=up,
+    )
+    ends = [
+        base.mark_text(align="right", dx=-4, fontSize=11).encode(x="low:Q", y=up, text=alt.Text("low:Q", format=".1f")),
+        base.mark_text(align="left", dx=4, fontSize=11).encode(x="high:Q", y=up, text=alt.Text("high:Q", format=".1f")),
+    ]
+    left = alt.layer(span, *ends).properties(
+        width=chart.WIDTH + 80,
+        height=130,
+        title=Text("The logits that a softmax without the shift can take", "不减最大值的 softmax 能承受的打分范围")(
+            lang
+        ),
+    )
+    lost = [
+        # 1e-17 stands for an error of 0, which a logarithmic axis cannot show, and 1 for NaN.
+        {"c": r["c"], "f": f(lang), "error": 1.0 if r[key] is None else max(r[key], 1e-17)}
+        for key, f in (("naive_error", Text("without", "不减")), ("shift_error", Text("with", "减")))
+        for r in result["errors"].records()
+    ]
+    right = chart.curves(
+        lost,
+        chart.Axis("c", Text("c of [1, 2, 3] + c", "[1, 2, 3] + c 中的 c")(lang), domain=(-1050, 1050)),
+        chart.Axis(
+            "error", Text("error of a weight (1: NaN)", "权重的误差（1 表示 NaN）")(lang), log=True, domain=(3e-18, 3.0)
+        ),
+        ("f", Text("maximum subtracted", "减去最大值")(lang)),
+        title=Text("float64: right, then a little wrong, then NaN", "float64：先对，后有误差，再成 NaN")(lang),
+    )
+    return chart.beside(left, right, columns=1)

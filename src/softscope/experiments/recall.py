@@ -1,0 +1,140 @@
+"""Training runs on associative recall, and what is read at their end: shared by `learning` and `normalisers`."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+import softscope
+from softscope.experiments.table import Measured
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from softscope.tasks import RecallBatch, RecallModel
+
+PAIRS = 16  # with as many tokens a query always meets the same keys, and a row that starts blocked stays so
+BATCH = 8
+EXAMINED = 48  # sequences
+
+
+class Outcome(NamedTuple):
+    """One run: loss (nats) and accuracy on new sequences, what the gradient readings say there, the way it went.
+
+    Errors count sequences, not rows. Readings are None for weights that are no softmax or entmax.
+    """
+
+    loss: Measured
+    accuracy: Measured
+    transmission: float | None
+    advantage: Measured | None
+    blocked: Measured | None
+    losses: list[float]
+    stopped_at: int | None
+
+
+def learning_rate(d: int) -> float:
+    """Adam's step for width d: 1e-3 suits d = 256.
+
+    Adam moves every weight by about the same step, so q moves with d steps, and q·k/√d with d·d/√d of them: a step
+    that does not shrink like d^(−3/2) would itself saturate a wide model, scaled or not.
+    """
+    return min(1e-2, 4.096 / d**1.5)
+
+
+@contextlib.contextmanager
+def one_thread() -> Iterator[None]:
+    """Small tensors are faster on one thread, many times so on a busy machine."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def learn(
+    model: RecallModel, *, d: int, steps: int, seed: int, progress: Callable[[int, int], None] | None = None
+) -> Outcome:
+    """Train the model on recall and examine it on sequences it has not seen."""
+    import torch
+
+    from softscope.tasks import recall_batch, train
+
+    history = train(
+        model,
+        lambda generator: recall_batch(BATCH, pairs=PAIRS, vocabulary=model.vocabulary, generator=generator),
+        steps=steps,
+        learning_rate=learning_rate(d),
+        seed=seed,
+        progress=progress,
+    )
+    new = torch.Generator().manual_seed(seed + 1_000_003)
+    examined = recall_batch(EXAMINED, pairs=PAIRS, vocabulary=model.vocabulary, generator=new)
+    with torch.no_grad():
+        logits = model(*examined.inputs)
+        losses = softscope.cross_entropy(logits, examined.target, reduction="none").mean(-1)
+        right = (logits.argmax(-1) == examined.clean_target).double().mean(-1)
+    transmission, advantage, blocked = _read(model, examined)
+    return Outcome(
+        Measured.of(losses.numpy()),
+        Measured.of(right.numpy()),
+        transmission,
+        advantage,
+        blocked,
+        history.loss,
+        history.stopped_at,
+    )
+
+
+def _read(model: Any, batch: RecallBatch) -> tuple[float | None, Measured | None, Measured | None]:
+    """Median transmission, advantage and share of blocked rows, from the gradient at attention's output."""
+    import torch
+
+    layer = model.attention
+    if not hasattr(layer, "attend"):
+        layer = _Plain(layer)
+    if layer.attend is None:
+        return None, None, None
+    mixed, q, k, v, options = layer.attend(
+        model.key_table(batch.query), model.key_table(batch.keys), model.value_table(batch.values)
+    )
+    logits = model.readout(layer.w_o(mixed.transpose(-3, -2).flatten(-2)))
+    loss = softscope.cross_entropy(logits, batch.target, reduction="sum")
+    (grad,) = torch.autograd.grad(loss, mixed)
+    readings = softscope.gradient_readings(q.detach(), k.detach(), v.detach(), grad, **options)
+    transmission, advantage = (np.asarray(x.detach()) for x in (readings.transmission, readings.advantage))
+    if not np.isfinite(transmission).any():
+        return math.nan, Measured(math.nan, math.nan), Measured(math.nan, math.nan)
+    known = np.where(np.isfinite(advantage), advantage, np.nan).reshape(len(advantage), -1)
+    with np.errstate(invalid="ignore"):
+        by_sequence = [row[~np.isnan(row)].mean() if (~np.isnan(row)).any() else math.nan for row in known]
+    blocked = np.asarray(readings.blocked).reshape(len(advantage), -1).mean(axis=1)
+    return float(np.nanmedian(transmission)), Measured.of(by_sequence), Measured.of(blocked)
+
+
+class _Plain:
+    """The layer of `softscope.tasks`, taken apart so that q, k, v and its output can be seen."""
+
+    def __init__(self, layer: Any) -> None:
+        self.layer, self.w_o = layer, layer.w_o
+
+    def attend(self, query: Any, key: Any, value: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+        """Output, q, k, v, and the options of `softscope.attention` that give the one from the others."""
+        layer = self.layer
+        q, k = layer.normalise(layer.split(layer.w_q(query)), layer.q_gain), layer.split(layer.w_k(key))
+        k, v = layer.normalise(k, layer.k_gain), layer.split(layer.w_v(value))
+        if layer.log_temperature is not None:
+            q = q * (-layer.log_temperature).exp()[:, None, None]
+        options = {
+            "scale": layer.factor,
+            "softcap": layer.options.softcap,
+            "sink": None if layer.sink is None else layer.sink.detach(),
+            "alpha": layer.options.alpha,
+        }
+        return softscope.attention(q, k, v, **options), q, k, v, options

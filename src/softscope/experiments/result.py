@@ -1,0 +1,127 @@
+"""What an experiment gives back: tables, findings in both languages, a chart; as Markdown and as JSON."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import json
+import math
+from typing import Any
+
+import numpy as np
+
+from softscope.experiments.packages import DRAWING, require
+from softscope.experiments.table import Measured, Table
+from softscope.experiments.text import Lang, Text
+
+SCHEMA, VERSION = "softscope.experiment", 1  # the version is raised when a name goes or changes its meaning
+
+
+@dataclasses.dataclass(frozen=True)
+class Result:
+    """The outcome of one experiment.
+
+    Attributes:
+        name: the experiment's.
+        question: what it asks.
+        tables: what was measured.
+        notes: findings, one sentence each, with the numbers that were measured.
+        settings: seed and sizes.
+        lang: what `str`, `markdown` and `chart` speak unless told otherwise.
+        seconds: how long it took.
+    """
+
+    name: str
+    question: Text
+    tables: tuple[Table, ...]
+    notes: tuple[Text, ...]
+    settings: dict[str, Any]
+    lang: Lang = "en"
+    seconds: float = math.nan
+
+    def __getitem__(self, key: str) -> Table:
+        """One table by its key."""
+        for table in self.tables:
+            if table.key == key:
+                return table
+        raise KeyError(f"no table is called {key!r}; there are {', '.join(table.key for table in self.tables)}")
+
+    def chart(self, lang: Lang | None = None) -> Any:
+        """The picture of the tables, an Altair chart."""
+        require("charts need", DRAWING)
+        from softscope.experiments import chart
+
+        drawing = importlib.import_module(f"softscope.experiments.{self.name}").draw(self, lang or self.lang)
+        return chart.dressed(drawing, self.question(lang or self.lang))
+
+    @property
+    def readable(self) -> list[Table]:
+        """The tables for readers."""
+        return [table for table in self.tables if not table.dense]
+
+    def markdown(self, lang: Lang | None = None) -> str:
+        """Question, findings and tables."""
+        lang = lang or self.lang
+        parts = [f"# {self.question(lang)}", "\n".join(f"- {note(lang)}" for note in self.notes)]
+        for table in self.readable:
+            heads = [column.head(lang) for column in table.columns]
+            lines = [heads, ["---"] * len(heads), *table.texts(lang)]
+            drawn = "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
+            parts.append(f"## {table.title(lang)}\n\n{drawn}")
+        return "\n\n".join(parts) + "\n"
+
+    def document(self) -> dict[str, Any]:
+        """The result as JSON has it: machine names, texts in both languages, what is unknown as null."""
+        import softscope
+
+        return {
+            "schema": SCHEMA,
+            "schema_version": VERSION,
+            "softscope_version": softscope.__version__,
+            "experiment": self.name,
+            "question": plain(self.question),
+            "settings": plain(self.settings),
+            "seconds": plain(self.seconds),
+            "notes": plain(self.notes),
+            "tables": [
+                {
+                    "key": table.key,
+                    "title": plain(table.title),
+                    "columns": [{"key": c.key, "title": plain(c.title), "unit": plain(c.unit)} for c in table.columns],
+                    "rows": plain(table.records()),
+                }
+                for table in self.tables
+            ],
+        }
+
+    def json(self) -> str:
+        """The document as text."""
+        return json.dumps(self.document(), indent=2, ensure_ascii=False, allow_nan=False)
+
+    def __str__(self) -> str:
+        return self.markdown()
+
+
+def plain(value: Any) -> Any:
+    """Python's own numbers; None for NaN and infinity, which JSON does not have.
+
+    >>> plain({"a": np.float64(1.5), "b": Measured(2.0, math.nan), "c": Text("x", "某")})
+    {'a': 1.5, 'b': {'value': 2.0, 'standard_error': None}, 'c': {'en': 'x', 'zh': '某'}}
+    """
+    match value:
+        case Measured():
+            return {"value": plain(value.value), "standard_error": plain(value.error)}
+        case Text():
+            return {"en": value.en, "zh": value.zh}
+        case dict():
+            return {name: plain(part) for name, part in value.items()}
+        case list() | tuple():
+            return [plain(part) for part in value]
+        case bool() | np.bool_():
+            return bool(value)
+        case float() | np.floating():
+            return float(value) if math.isfinite(value) else None
+        case int() | np.integer():
+            return int(value)
+        case _:
+            return value

@@ -1,0 +1,216 @@
+"""When a softmax saturates, what is left of its derivative, and when does that matter?"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import softscope
+from softscope.experiments import chart
+from softscope.experiments.derivation import derived
+from softscope.experiments.table import Cell, Column, Table, label, shown
+from softscope.experiments.text import Lang, Text, same
+
+if TYPE_CHECKING:
+    from softscope.experiments.progress import Progress
+    from softscope.experiments.result import Result
+
+QUESTION = Text(
+    "When a softmax saturates, what is left of its derivative, and when does that matter?",
+    "softmax 饱和时，导数还剩多少？什么时候有关系？",
+)
+SECONDS = 1.5
+NEEDS = ("sympy",)
+
+GAPS = (0.0, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0)
+MARGINS = (-50.0, -20.0, -10.0, -5.0, -2.0, 0.0, 2.0, 5.0, 10.0, 20.0, 50.0)
+GAINS = (0.25, 1.0, 4.0)  # the heat maps: softmax(gain·[0, 1, 2, 3])
+
+
+def measure(progress: Progress, *, seed: int = 0) -> tuple[list[Table], list[Text]]:
+    """Derivatives of exact inputs and a symbolic proof; nothing is random."""
+    del seed
+    nudge, norms, heat, loss = _nudge(), _norms(), _heat(), _loss()
+    progress(0.1)
+    proof = derived()
+    wrong, right = loss.row(margin=-20.0), loss.row(margin=20.0)
+    sharp = norms.row(gap=20.0)
+    held = sum(proof.column("holds"))
+    notes = [
+        Text(
+            f"s(1−s) is at most 0.25, at s = 1/2; over n = 4 keys ‖J‖ falls from {norms.rows[0][4]:.3f} at a gap of "
+            f"0 to "
+            f"{sharp['norm']:.1e} at a gap of 20, like {sharp['norm'] / sharp['rest']:.2f} times the weight left over.",
+            f"s(1−s) 最大为 0.25，在 s = 1/2 处；n = 4 时 ‖J‖ 从差距 0 的 {norms.rows[0][4]:.3f} 降到差距 20 的 "
+            f"{sharp['norm']:.1e}，约为剩余权重的 {sharp['norm'] / sharp['rest']:.2f} 倍。",
+        ),
+        Text(
+            f"It goes to 0 but is not 0: at [200, 250] the exact slope is "
+            f"{nudge.row(logits='[200, 250]')['slope']:.1e}.",
+            f"它趋于 0，但不是 0：在 [200, 250] 处，精确斜率为 {nudge.row(logits='[200, 250]')['slope']:.1e}。",
+        ),
+        Text(
+            f"∂s_i/∂z_j = s_i(δ_ij − s_j) is derived symbolically for n = 4: {held} of {len(proof.rows)} steps hold.",
+            f"对 n = 4 用符号推导了 ∂s_i/∂z_j = s_i(δ_ij − s_j)：{len(proof.rows)} 步中有 {held} 步成立。",
+        ),
+        Text(
+            f"Before a cross-entropy saturation does no harm: wrong and confident (margin −20) the gradient is "
+            f"{wrong['cross_entropy']:.3f}, its largest, while s(1−s) is {wrong['slope']:.0e}; right and confident "
+            f"it is "
+            f"{right['cross_entropy']:.0e}. A squared error of the weights would be blind at both ends "
+            f"({wrong['squared']:.0e}).",
+            f"后面接交叉熵时饱和无害：错得很自信时（间隔 −20）梯度为 {wrong['cross_entropy']:.3f}，正是最大值，而 "
+            f"s(1−s) 只有 "
+            f"{wrong['slope']:.0e}；对得很自信时梯度为 {right['cross_entropy']:.0e}。"
+            f"若用权重的平方误差，两端都看不见（{wrong['squared']:.0e}）。",
+        ),
+    ]
+    return [nudge, norms, loss, proof, heat], notes
+
+
+def _nudge() -> Table:
+    """What +0.1 on the first logit does."""
+    rows: list[tuple[Cell, ...]] = []
+    for x in ((2.0, 2.5), (200.0, 200.5), (200.0, 250.0)):
+        weights = softscope.softmax(np.array(x))
+        moved = softscope.softmax(np.array([x[0] + 0.1, x[1]]))
+        slope = float(softscope.jacobian(weights)[0, 0])
+        rows.append(
+            (f"[{x[0]:g}, {x[1]:g}]", float(weights[0]), float(weights[1]), float(moved[0] - weights[0]), slope)
+        )
+    return Table(
+        "nudge",
+        Text("Smooth and sharp: what +0.1 on the first logit does", "平滑与尖锐：第一个打分加 0.1 会怎样"),
+        (
+            label("logits", "logits", "打分"),
+            Column("first", same("s₁"), digits=3),
+            Column("second", same("s₂"), digits=3),
+            Column("moved", Text("change of s₁", "s₁ 的变化"), digits=3),
+            Column("slope", same("s₁(1−s₁)"), digits=3),
+        ),
+        rows,
+    )
+
+
+def _norms() -> Table:
+    rows: list[tuple[Cell, ...]] = []
+    for gap in GAPS:
+        x = np.array([gap, 0.0, 0.0, 0.0])
+        state, weights = softscope.partition(x), softscope.softmax(x)
+        norm = float(np.linalg.norm(softscope.jacobian(weights)))
+        rest = 3.0 * math.exp(-gap) / (1.0 + 3.0 * math.exp(-gap))
+        rows.append((gap, float(weights[0]), rest, float(weights[0] * rest), norm, float(state.jacobian_trace)))
+    return Table(
+        "norms",
+        Text("softmax([gap, 0, 0, 0]) on its way to one-hot", "softmax([差距, 0, 0, 0]) 走向 one-hot"),
+        (
+            label("gap", "gap", "差距"),
+            Column("peak", Text("largest weight s", "最大权重 s"), digits=4),
+            Column("rest", same("1−s"), digits=2),
+            Column("slope", same("s(1−s)"), digits=3),
+            Column("norm", Text("‖J‖ (Frobenius)", "‖J‖ (Frobenius)"), digits=3),
+            Column("trace", Text("trace of J", "J 的迹"), digits=3),
+        ),
+        rows,
+    )
+
+
+def _heat() -> Table:
+    rows: list[tuple[Cell, ...]] = []
+    for gain in GAINS:
+        jacobian = softscope.jacobian(softscope.softmax(gain * np.arange(4.0)))
+        rows += [(gain, i + 1, j + 1, float(jacobian[i, j])) for i in range(4) for j in range(4)]
+    return Table(
+        "jacobian",
+        Text("The Jacobian at softmax(k·[0, 1, 2, 3])", "softmax(k·[0, 1, 2, 3]) 处的雅可比矩阵"),
+        (label("gain", "k"), label("i", "i"), label("j", "j"), Column("value", same("∂s_i/∂z_j"))),
+        rows,
+        dense=True,
+    )
+
+
+def _loss() -> Table:
+    """Gradients at the two logits (margin, 0) when the first is the target."""
+    rows: list[tuple[Cell, ...]] = []
+    for margin in MARGINS:
+        p = softscope.softmax(np.array([margin, 0.0]))
+        rest = float(p[1])  # 1 − p of the target, without the cancellation
+        slope = float(p[0]) * rest
+        # L = −log p: ∂L/∂z = p − y. L = (1−p)² + p₂²: ∂L/∂z = J·2(p − y), with J·(1, −1) = 2·slope·(1, −1).
+        squared = np.linalg.norm(softscope.jacobian(p) @ (2.0 * np.array([-rest, rest])))
+        rows.append((margin, float(p[0]), slope, math.sqrt(2.0) * rest, float(squared)))
+    return Table(
+        "loss",
+        Text("Two classes: gradient at the logits against the target's margin", "两类：打分处的梯度与目标的间隔"),
+        (
+            label("margin", "margin of the target", "目标的间隔"),
+            Column("p", Text("p of the target", "目标的概率"), digits=3),
+            Column("slope", same("s(1−s)"), digits=2),
+            Column("cross_entropy", Text("gradient of the cross-entropy", "交叉熵的梯度"), digits=3),
+            Column("squared", Text("gradient of a squared error", "平方误差的梯度"), digits=2),
+        ),
+        rows,
+    )
+
+
+def draw(result: Result, lang: Lang) -> Any:
+    """The parabola, the Jacobian as heat maps, ‖J‖ → 0, and the losses' gradients."""
+    parabola = [{"s": s, "slope": s * (1.0 - s), "name": "s(1−s)"} for s in np.linspace(0.0, 1.0, 51).tolist()]
+    hill = chart.curves(
+        parabola,
+        chart.Axis("s", Text("weight s", "权重 s")(lang), domain=(0.0, 1.0)),
+        chart.Axis("slope", "s(1−s)", domain=(0.0, 0.27)),
+        ("name", ""),
+        title=Text("Slope of a weight in its own logit", "权重对自身打分的斜率")(lang),
+        points=False,
+        width=220,
+    )
+    norm = [{"gap": r["gap"], "norm": r["norm"], "name": "‖J‖"} for r in result["norms"].records()]
+    fall = chart.curves(
+        norm,
+        chart.Axis("gap", Text("gap of the largest logit", "最大打分领先的差距")(lang)),
+        chart.Axis("norm", Text("‖J‖ (Frobenius)", "‖J‖（Frobenius）")(lang), log=True),
+        ("name", ""),
+        title=Text("n = 4: the Jacobian goes to 0", "n = 4：雅可比矩阵趋于 0")(lang),
+    )
+    names = {
+        "cross_entropy": Text("cross-entropy", "交叉熵"),
+        "squared": Text("squared error", "平方误差"),
+        "slope": same("s(1−s)"),
+    }
+    margins = [
+        {"margin": r["margin"], "value": r[key], "name": name(lang)}
+        for key, name in names.items()
+        for r in result["loss"].records()
+        if abs(r["margin"]) <= 10.0
+    ]
+    losses = chart.curves(
+        margins,
+        chart.Axis(
+            "margin", Text("margin of the target (left: wrong and confident)", "目标的间隔（左端：错得很自信）")(lang)
+        ),
+        chart.Axis("value", Text("gradient norm at the logits", "打分处的梯度范数")(lang)),
+        ("name", ""),
+        title=Text("Before a cross-entropy saturation does no harm", "后面接交叉熵时，饱和无害")(lang),
+    )
+    return chart.beside(_maps(result, lang), chart.beside(hill, fall, losses, columns=3), columns=1)
+
+
+def _maps(result: Result, lang: Lang) -> Any:
+    import altair as alt
+
+    maps = []
+    for gain in GAINS:
+        rows = [{**r, "text": shown(r["value"], lang, 2)} for r in result["jacobian"].records() if r["gain"] == gain]
+        base = alt.Chart(chart.data(rows)).encode(
+            x=alt.X("j:O", title="j", axis=alt.Axis(labelAngle=0)), y=alt.Y("i:O", title="i")
+        )
+        # One scale for all three, white at 0, so that the fading is seen.
+        shade = alt.Color("value:Q", title="∂s_i/∂z_j", scale=alt.Scale(scheme="blueorange", domain=[-0.25, 0.25]))
+        cells = base.mark_rect(stroke="#ccc").encode(color=shade)
+        figures = base.mark_text(fontSize=11).encode(text="text:N")
+        name = Text("Jacobian at softmax({k}·[0, 1, 2, 3])", "softmax({k}·[0, 1, 2, 3]) 处的雅可比")(lang)
+        maps.append(alt.layer(cells, figures).properties(width=200, height=170, title=name.format(k=f"{gain:g}")))
+    return alt.hconcat(*maps, spacing=30)

@@ -1,0 +1,165 @@
+"""Tables: columns with units, rows of numbers and words, and how a number reads."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from softscope.experiments.text import Lang, Text, same
+
+NATS = Text("nats", "奈特")
+UNKNOWN = "–"
+
+
+class Measured(NamedTuple):
+    """A mean of a sample, and its standard error."""
+
+    value: float
+    error: float
+
+    @classmethod
+    def of(cls, sample: Any) -> Measured:
+        """The mean of independent values; NaN among them are left out.
+
+        >>> Measured.of([1.0, 2.0, 3.0])
+        Measured(value=2.0, error=0.5773502691896258)
+        """
+        known = np.asarray(sample, dtype=np.float64).ravel()
+        known = known[~np.isnan(known)]
+        if known.size == 0:
+            return cls(math.nan, math.nan)
+        error = float(known.std(ddof=1)) / math.sqrt(known.size) if known.size > 1 else math.nan
+        return cls(float(known.mean()), error)
+
+
+Cell = float | int | str | bool | Text | Measured | None
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column.
+
+    Args:
+        key: its name in records and JSON.
+        title: its head.
+        unit: of its numbers; None for counts, shares and ratios.
+        digits: significant ones that are shown.
+        label: whether it names the row: such columns come first.
+    """
+
+    key: str
+    title: Text
+    unit: Text | None = None
+    digits: int = 3
+    label: bool = False
+
+    def head(self, lang: Lang) -> str:
+        """The title with its unit.
+
+        >>> Column("entropy", Text("entropy", "熵"), NATS).head("zh")
+        '熵 (奈特)'
+        """
+        return self.title(lang) + (f" ({self.unit(lang)})" if self.unit else "")
+
+
+def label(key: str, en: str, zh: str | None = None) -> Column:
+    """A column that names its row."""
+    return Column(key, same(en) if zh is None else Text(en, zh), label=True)
+
+
+@dataclass(frozen=True)
+class Table:
+    """What one part of an experiment measured; `rows` hold a cell for each column.
+
+    A `dense` table is a curve: charts and JSON have it, readers are spared.
+    """
+
+    key: str
+    title: Text
+    columns: tuple[Column, ...]
+    rows: list[tuple[Cell, ...]]
+    dense: bool = False
+
+    def __post_init__(self) -> None:
+        if any(len(row) != len(self.columns) for row in self.rows):
+            raise ValueError(f"table {self.key!r} has {len(self.columns)} columns, but a row of another length came")
+
+    def records(self) -> list[dict[str, Any]]:
+        """The rows as dictionaries."""
+        keys = [column.key for column in self.columns]
+        return [dict(zip(keys, row, strict=True)) for row in self.rows]
+
+    def column(self, key: str) -> list[Any]:
+        """All cells of one column."""
+        return [record[key] for record in self.records()]
+
+    def row(self, **where: Any) -> dict[str, Any]:
+        """The first record with these cells; a text is found by its English, whole or its first word."""
+        for record in self.records():
+            if all(_matches(record[key], value) for key, value in where.items()):
+                return record
+        raise KeyError(f"no row of {self.key!r} has {where}")
+
+    def texts(self, lang: Lang) -> list[list[str]]:
+        """Every cell as it reads."""
+        return [
+            [
+                f"{cell:g}" if column.label and isinstance(cell, float) else shown(cell, lang, column.digits)
+                for cell, column in zip(row, self.columns, strict=True)
+            ]
+            for row in self.rows
+        ]
+
+
+def _matches(cell: Any, value: Any) -> bool:
+    if isinstance(cell, Text) and isinstance(value, str):
+        return value in (cell.en, cell.en.partition(" ")[0])
+    return bool(cell == value)
+
+
+def shown(cell: Cell, lang: Lang = "en", digits: int = 3) -> str:
+    """A cell as text; no number is rounded into 0 or 1 that is not.
+
+    >>> shown(0.66524), shown(Measured(0.7534, 0.0123)), shown(True), shown(None), shown(1 - 1e-9), shown(3.7e-44)
+    ('0.665', '0.753 ± 0.012', '✓', '–', '1−1e-09', '3.7e-44')
+    >>> shown(1024.0), shown(2), shown(math.inf), shown(-0.0), shown(12345.6), shown(Measured(12.0, math.nan))
+    ('1024', '2', 'inf', '0', '12346', '12')
+    """
+    match cell:
+        case None:
+            return UNKNOWN
+        case Measured(value, error):
+            text = shown(value, lang, digits)
+            return f"{text} ± {_like(error, text)}" if math.isfinite(error) else text
+        case Text():
+            return cell(lang)
+        case bool() | np.bool_():
+            return "✓" if cell else "✗"
+        case float() | np.floating():
+            return _number(float(cell), digits)
+        case _:
+            return str(cell)
+
+
+def _number(x: float, digits: int) -> str:
+    if math.isnan(x):
+        return UNKNOWN
+    if math.isinf(x):
+        return f"{x}"
+    if x == round(x) and abs(x) < 1e6:
+        return f"{round(x)}"
+    if 0.0 < 1.0 - x < min(5e-4, 0.5 * 10.0**-digits):
+        return f"1−{1.0 - x:.0e}"
+    if abs(x) < 1e-4 or abs(x) >= 1e6:
+        return f"{x:.{min(digits, 2) - 1}e}"
+    places = max(0, digits - 1 - math.floor(math.log10(abs(x))))
+    return f"{x:.{places}f}"
+
+
+def _like(error: float, text: str) -> str:
+    """An error with as many decimals as its value, and at least one digit that is not 0."""
+    places = len(text.partition(".")[2]) if "e" not in text else 0
+    return f"{error:.{places}f}" if error >= 0.5 * 10.0**-places else f"{error:.1g}"

@@ -1,0 +1,262 @@
+"""What does the temperature do to the weights, to sampling and to distillation?"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import softscope
+from softscope.experiments import chart
+from softscope.experiments.table import NATS, Cell, Column, Measured, Table, label
+from softscope.experiments.text import Lang, Text, same
+
+if TYPE_CHECKING:
+    from softscope.experiments.progress import Progress
+    from softscope.experiments.result import Result
+
+QUESTION = Text(
+    "What does the temperature do to the weights, to sampling and to distillation?",
+    "温度对权重、采样和蒸馏各有什么影响？",
+)
+SECONDS = 1.0
+Array = np.ndarray[Any, Any]
+
+ROWS = {"[1, 2, 3]": np.arange(1.0, 4.0), "[1, 2, 3, 4, 5]": np.arange(1.0, 6.0)}
+TEMPERATURES = (0.01, 0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 100.0)
+SAMPLED = (0.1, 0.2, 0.5, 0.7, 1.0, 1.3, 1.7, 2.5, 4.0)
+ATTEMPTS = (1, 10, 50)
+CANDIDATES = 50
+
+
+def measure(progress: Progress, *, seed: int = 0, problems: int = 4000) -> tuple[list[Table], list[Text]]:
+    """Sweeps on fixed rows; a toy sampler whose answers are right as often as it thinks; a student and a teacher."""
+    rng = np.random.default_rng(seed)
+    sweep, curve = _sweep(), _curve()
+    progress(0.1)
+    sampler, checks = _sampler(progress, rng, problems)
+    soft = _soft_targets(rng)
+    students = _students(progress, rng)
+    best = {k: max(sampler.records(), key=lambda r: r[f"pass_{k}"].value)["T"] for k in ATTEMPTS}
+    plain = sweep.row(row="[1, 2, 3]", T=1.0)
+    hard = students.row(target="labels")["kl"]
+    warm = min((r for r in students.records() if r["T"] is not None), key=lambda r: r["kl"].value)
+    unscaled = {r["T"]: r["bare"] for r in soft.records()}
+    notes = [
+        Text(
+            f"Entropy grows with T, from 0 to ln n: for [1, 2, 3] it is {plain['entropy']:.3f} nats at T = 1 and "
+            f"{sweep.row(row='[1, 2, 3]', T=100.0)['entropy']:.4f} at T = 100 (ln 3 = {math.log(3):.4f}).",
+            f"熵随 T 从 0 增到 ln n：[1, 2, 3] 在 T = 1 时为 {plain['entropy']:.3f} 奈特，T = 100 时为 "
+            f"{sweep.row(row='[1, 2, 3]', T=100.0)['entropy']:.4f}（ln 3 = {math.log(3):.4f}）。",
+        ),
+        Text(
+            f"One attempt is best cold (T = {best[1]:g}), {ATTEMPTS[1]} attempts at T = {best[ATTEMPTS[1]]:g}, "
+            f"{ATTEMPTS[2]} at T = {best[ATTEMPTS[2]]:g}: a low temperature serves pass@1, not pass@k.",
+            f"只试一次时低温最好（T = {best[1]:g}），试 {ATTEMPTS[1]} 次时 T = {best[ATTEMPTS[1]]:g} 最好，试 "
+            f"{ATTEMPTS[2]} 次时 T = {best[ATTEMPTS[2]]:g}：低温有利于 pass@1，不利于 pass@k。",
+        ),
+        Text(
+            f"Drawn with softscope.sample, the share of right first answers differs from the probability by "
+            f"{checks:.1f} standard errors at most.",
+            f"用 softscope.sample 实际抽样，首答正确率与概率之差最多 {checks:.1f} 个标准误。",
+        ),
+        Text(
+            f"Without the factor T² the gradient of a soft target shrinks like 1/T²: from {unscaled[1.0]:.3f} at T = 1 "
+            f"to {unscaled[8.0]:.4f} at T = 8.",
+            f"不乘 T² 时，软目标的梯度按 1/T² 缩小：T = 1 时 {unscaled[1.0]:.3f}，T = 8 时 {unscaled[8.0]:.4f}。",
+        ),
+        Text(
+            f"A student of {STUDENT_ROWS} rows comes within {warm['kl'].value:.3f} nats of its teacher on new rows "
+            f"with "
+            f"soft targets at T = {warm['T']:g}, and within {hard.value:.2f} with the teacher's hard labels (both "
+            f"are linear, so "
+            f"a hot T amounts to a regression on the teacher's logits).",
+            f"学生只看 {STUDENT_ROWS} 行：用 T = {warm['T']:g} 的软目标时，在新数据上与老师相差 {warm['kl'].value:.3f} "
+            f"奈特；只用老师的硬标签则相差 {hard.value:.2f}"
+            f"（两者都是线性模型，高温相当于对老师的打分做回归）。",
+        ),
+    ]
+    return [sweep, sampler, soft, students, curve], notes
+
+
+def _sweep() -> Table:
+    rows: list[tuple[Cell, ...]] = []
+    for name, x in ROWS.items():
+        for t in TEMPERATURES:
+            weights, state = softscope.softmax(x, temperature=t), softscope.partition(x, temperature=t)
+            shares = "[" + ", ".join(f"{w:.4f}" for w in weights) + "]"
+            rows.append((name, t, shares, float(state.entropy), float(state.effective_support)))
+    return Table(
+        "sweep",
+        Text("Weights at several temperatures", "不同温度下的权重"),
+        (
+            label("row", "logits", "打分"),
+            label("T", "T"),
+            Column("weights", Text("weights", "权重")),
+            Column("entropy", Text("entropy", "熵"), NATS, digits=4),
+            Column("support", Text("effective support", "有效支撑数"), digits=4),
+        ),
+        rows,
+    )
+
+
+def _curve() -> Table:
+    rows: list[tuple[Cell, ...]] = []
+    for name, x in ROWS.items():
+        for t in np.geomspace(0.01, 100.0, 81):
+            state = softscope.partition(x, temperature=float(t))
+            rows.append((name, float(t), float(state.entropy), float(state.entropy) / math.log(len(x))))
+    return Table(
+        "curve",
+        Text("Entropy against temperature", "熵随温度的变化"),
+        (
+            label("row", "logits", "打分"),
+            label("T", "T"),
+            Column("entropy", Text("entropy", "熵"), NATS),
+            Column("share", Text("entropy / ln n", "熵 / ln n")),
+        ),
+        rows,
+        dense=True,
+    )
+
+
+def _sampler(progress: Progress, rng: np.random.Generator, problems: int) -> tuple[Table, float]:
+    """Problems whose right answer is drawn from softmax(logits): the model is calibrated at T = 1."""
+    logits = 2.0 * rng.standard_normal((problems, CANDIDATES))
+    right = softscope.sample(logits, rng=rng)
+    rows: list[tuple[Cell, ...]] = []
+    furthest = 0.0
+    for t in progress.through(SAMPLED, 0.1, 0.6):
+        p = softscope.softmax(logits, temperature=t)[np.arange(problems), right]
+        hits = softscope.sample(logits, temperature=t, rng=rng) == right
+        error = math.sqrt(float(np.mean(p * (1.0 - p))) / problems)
+        furthest = max(furthest, abs(float(hits.mean() - p.mean())) / error)
+        solved = [Measured.of(1.0 - (1.0 - p) ** k) for k in ATTEMPTS]
+        rows.append((t, *solved, float(softscope.partition(logits, temperature=t).entropy.mean()), problems))
+    table = Table(
+        "sampler",
+        Text(
+            f"A toy sampler with {CANDIDATES} candidates: share of problems solved",
+            f"{CANDIDATES} 个候选的玩具采样器：解出的比例",
+        ),
+        (
+            label("T", "T"),
+            *(Column(f"pass_{k}", same(f"pass@{k}")) for k in ATTEMPTS),
+            Column("entropy", Text("mean entropy", "平均熵"), NATS),
+            Column("problems", Text("problems", "题数")),
+        ),
+        rows,
+    )
+    return table, furthest
+
+
+def _soft_targets(rng: np.random.Generator) -> Table:
+    """What T does to a teacher's targets and to the gradient that a uniform student gets from them."""
+    teacher = 3.0 * rng.standard_normal((2000, 10))
+    rows: list[tuple[Cell, ...]] = []
+    for t in (1.0, 2.0, 4.0, 8.0, 16.0):
+        target = softscope.softmax(teacher, temperature=t)
+        bare = np.linalg.norm((0.1 - target) / t, axis=-1).mean()  # of KL(teacher ‖ student) at equal student logits
+        entropy = Measured.of(softscope.partition(teacher, temperature=t).entropy)
+        rows.append((t, entropy, float(bare), float(bare * t * t), len(teacher)))
+    return Table(
+        "soft_targets",
+        Text("Soft targets of a teacher with 10 classes", "10 类教师的软目标"),
+        (
+            label("T", "T"),
+            Column("entropy", Text("entropy of the targets", "软目标的熵"), NATS),
+            Column("bare", Text("gradient norm without T²", "梯度范数，不乘 T²"), digits=4),
+            Column("scaled", Text("gradient norm with T²", "梯度范数，乘 T²"), digits=4),
+            Column("rows", Text("rows", "行数")),
+        ),
+        rows,
+    )
+
+
+STUDENT_ROWS, FEATURES, CLASSES, REPEATS = 40, 8, 10, 12
+
+
+def _students(progress: Progress, rng: np.random.Generator) -> Table:
+    """Linear students of a linear teacher, taught with its labels or its soft targets; judged on new rows at T = 1."""
+    kl: dict[float | None, list[float]] = {t: [] for t in (None, 1.0, 2.0, 4.0, 8.0)}
+    agree: dict[float | None, list[float]] = {t: [] for t in kl}
+    for _ in progress.through(range(REPEATS), 0.6, 1.0):
+        teacher = rng.standard_normal((FEATURES, CLASSES))
+        x, unseen = rng.standard_normal((STUDENT_ROWS, FEATURES)), rng.standard_normal((1000, FEATURES))
+        for t in kl:
+            w = _taught(x, x @ teacher, t)
+            loss = softscope.distillation_loss(unseen @ w, unseen @ teacher, temperature=1.0)
+            kl[t].append(float(loss))
+            agree[t].append(float(np.mean((unseen @ w).argmax(-1) == (unseen @ teacher).argmax(-1))))
+    labels, soft = Text("labels only", "只用标签"), Text("soft targets", "软目标")
+    rows: list[tuple[Cell, ...]] = [
+        (labels if t is None else soft, t, Measured.of(kl[t]), Measured.of(agree[t]), REPEATS) for t in kl
+    ]
+    return Table(
+        "students",
+        Text(f"Students taught with {STUDENT_ROWS} rows", f"用 {STUDENT_ROWS} 行教出的学生"),
+        (
+            label("target", "taught with", "教材"),
+            label("T", "T"),
+            Column("kl", Text("KL(teacher ‖ student) on new rows", "新数据上的 KL(老师 ‖ 学生)"), NATS),
+            Column("agree", Text("same answer", "答案相同的比例")),
+            Column("repeats", Text("repeats", "重复次数")),
+        ),
+        rows,
+    )
+
+
+def _taught(x: Array, teacher: Array, temperature: float | None, steps: int = 200) -> Array:
+    """Gradient descent on T²·KL, or on the cross-entropy of the teacher's labels."""
+    t = 1.0 if temperature is None else temperature
+    target = np.eye(CLASSES)[teacher.argmax(-1)] if temperature is None else softscope.softmax(teacher, temperature=t)
+    w = np.zeros((x.shape[1], CLASSES))
+    for _ in range(steps):
+        # T²·∂KL/∂logits = T·(softmax(student/T) − target)
+        w -= 0.5 * x.T @ (t * (softscope.softmax(x @ w, temperature=t) - target)) / len(x)
+    return w
+
+
+def draw(result: Result, lang: Lang) -> Any:
+    """Entropy against T, pass@k against T, and the students."""
+    heat = chart.curves(
+        result["curve"].records(),
+        chart.Axis("T", "T", log=True),
+        chart.Axis("share", Text("entropy / ln n", "熵 / ln n")(lang), domain=(0.0, 1.0)),
+        ("row", Text("logits", "打分")(lang)),
+        title=Text("From one-hot to uniform", "从 one-hot 到均匀")(lang),
+        points=False,
+    )
+    solved = [
+        {"T": r["T"], "name": f"pass@{k}", "share": value, "low": value - 2 * error, "high": value + 2 * error}
+        for k in ATTEMPTS
+        for r in result["sampler"].records()
+        for value, error in [r[f"pass_{k}"]]
+    ]
+    passes = chart.curves(
+        solved,
+        chart.Axis("T", "T", log=True, values=(0.1, 0.2, 0.5, 1, 2, 4)),
+        chart.Axis("share", Text("share of problems solved", "解出的比例")(lang), domain=(0.0, 1.0)),
+        ("name", Text("attempts", "尝试次数")(lang)),
+        error=("low", "high"),
+        title=Text("Few attempts like it cold, many do not", "试得少宜低温，试得多则不然")(lang),
+    )
+    students = [
+        {
+            "name": r["target"](lang) + ("" if r["T"] is None else f", T = {r['T']:g}"),
+            "kl": r["kl"].value,
+            "low": r["kl"].value - 2 * r["kl"].error,
+            "high": r["kl"].value + 2 * r["kl"].error,
+        }
+        for r in result["students"].records()
+    ]
+    taught = chart.bars(
+        students,
+        ("name", ""),
+        chart.Axis("kl", Text("KL to the teacher on new rows (nats)", "新数据上与老师的 KL（奈特）")(lang)),
+        error=("low", "high"),
+        digits=".3f",
+        title=Text("Distillation: what the student is taught with", "蒸馏：学生的教材")(lang),
+    )
+    return chart.beside(heat, passes, taught)

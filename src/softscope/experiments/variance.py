@@ -1,0 +1,292 @@
+"""Does the variance of q·k grow like d, and when does it not?"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from softscope.experiments import chart
+from softscope.experiments.table import Cell, Column, Table, label
+from softscope.experiments.text import Lang, Text, same
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from softscope.experiments.progress import Progress
+    from softscope.experiments.result import Result
+
+QUESTION = Text(
+    "Does the variance of q·k grow like d, and when does it not?",
+    "q·k 的方差是否随 d 线性增长？什么时候不是？",
+)
+SECONDS = 3.0
+Array = np.ndarray[Any, Any]
+
+DIMENSIONS = (1, 4, 16, 64, 256, 512, 1024)
+BLOCK = 1 << 20  # components at a time, so that no sample is held whole
+
+
+def _uniform(rng: np.random.Generator, shape: tuple[int, int]) -> Array:
+    return math.sqrt(12.0) * (rng.random(shape, dtype=np.float32) - 0.5)
+
+
+def _signs(rng: np.random.Generator, shape: tuple[int, int]) -> Array:
+    return 2.0 * rng.integers(0, 2, shape, dtype=np.int8).astype(np.float32) - 1.0
+
+
+def _normal(rng: np.random.Generator, shape: tuple[int, int]) -> Array:
+    return rng.standard_normal(shape, dtype=np.float32)
+
+
+# With E x⁴ of each: the excess kurtosis of q·k is ((E x⁴)² − 3)/d.
+COMPONENTS: dict[str, tuple[Text, Callable[..., Array], float]] = {
+    "normal": (Text("normal", "正态"), _normal, 3.0),
+    "uniform": (Text("uniform", "均匀"), _uniform, 1.8),
+    "signs": (same("±1"), _signs, 1.0),
+}
+
+
+def measure(
+    progress: Progress, *, seed: int = 0, samples: int = 20_000, dimensions: tuple[int, ...] = DIMENSIONS
+) -> tuple[list[Table], list[Text]]:
+    """Independent pairs (q, k): the variance of their products with its interval, and the products' shape."""
+    rng = np.random.default_rng(seed)
+    law_rows: list[tuple[Cell, ...]] = []
+    shape_rows: list[tuple[Cell, ...]] = []
+    histogram: list[tuple[Cell, ...]] = []
+    jobs = [(kind, d) for kind in COMPONENTS for d in dimensions]
+    for kind, d in progress.through(jobs, 0.0, 0.8):
+        name, draw_components, fourth = COMPONENTS[kind]
+        products = _products(rng, samples, d, draw_components, draw_components)
+        variance, low, high = interval(products)
+        law_rows.append((name, d, float(products.mean()), variance, low, high, low <= d <= high, samples))
+        scaled = products / math.sqrt(d)
+        shape_rows.append(
+            (name, d, _distance(scaled), _kurtosis(scaled), (fourth**2 - 3.0) / d, _beyond(scaled), samples)
+        )
+        if kind == "normal" and d in (1, 16, 1024):
+            counts, edges = np.histogram(scaled, bins=60, range=(-4.5, 4.5), density=True)
+            middles = 0.5 * (edges[1:] + edges[:-1])
+            histogram += [(d, float(x), float(y)) for x, y in zip(middles, counts, strict=True)]
+    breaks = _breaks(rng, progress, samples)
+    law = Table(
+        "law",
+        Text(
+            "Var(q·k) for independent components with mean 0 and variance 1", "分量独立、均值 0、方差 1 时的 Var(q·k)"
+        ),
+        (
+            label("components", "components", "分量"),
+            label("d", "d"),
+            Column("mean", Text("mean", "均值"), digits=2),
+            Column("variance", Text("variance", "方差"), digits=4),
+            Column("low", Text("95% from", "95% 区间 下"), digits=4),
+            Column("high", Text("to", "上"), digits=4),
+            Column("holds", Text("d within", "d 在内")),
+            Column("samples", Text("pairs", "样本数")),
+        ),
+        law_rows,
+    )
+    shape = Table(
+        "shape",
+        Text("The shape of q·k/√d beside N(0, 1)", "q·k/√d 的形状与 N(0, 1) 相比"),
+        (
+            label("components", "components", "分量"),
+            label("d", "d"),
+            Column("distance", Text("largest distance of the distribution functions", "分布函数的最大距离"), digits=2),
+            Column("kurtosis", Text("excess kurtosis", "超额峰度"), digits=2),
+            Column("predicted", Text("expected", "理论值"), digits=2),
+            Column("beyond", Text("share beyond ±3 (N(0, 1): 0.0027)", "超出 ±3 的比例（N(0, 1)：0.0027）"), digits=2),
+            Column("samples", Text("pairs", "样本数")),
+        ),
+        shape_rows,
+    )
+    density = Table(
+        "density",
+        Text("Histogram of q·k/√d, normal components", "q·k/√d 的直方图，正态分量"),
+        (label("d", "d"), Column("x", same("q·k/√d")), Column("density", Text("density", "密度"))),
+        histogram,
+        dense=True,
+    )
+    return [law, breaks, shape, density], _notes(law, breaks, shape)
+
+
+def _notes(law: Table, breaks: Table, shape: Table) -> list[Text]:
+    within, all_rows = sum(law.column("holds")), len(law.rows)
+    large = max(law.column("d"))
+    broken = {r["case"].en.partition(":")[0]: r for r in breaks.records()}
+    normal = [r for r in shape.records() if r["components"].en == "normal"]
+    shared = broken["shared factor"]
+    return [
+        Text(
+            f"Var(q·k) = d: the 95% interval holds d in {within} of {all_rows} cases (19 of 20 are expected), whatever "
+            f"the components' distribution.",
+            f"Var(q·k) = d：{all_rows} 种情形中有 {within} 种的 95% 区间包含 d（理论上约占 19/20），与分量的分布无关。",
+        ),
+        Text(
+            f"It needs its assumptions. Components of variance 4 give {broken['sd 2']['ratio']:.1f}·d, a mean of 1 "
+            f"{broken['mean 1']['ratio']:.1f}·d and a mean product of {broken['mean 1']['mean']:.0f}; where components "
+            f"share a factor the variance is {shared['ratio']:.1f}·d, and grows like d².",
+            f"它依赖于假设。分量方差为 4 时得 {broken['sd 2']['ratio']:.1f}·d；均值为 1 时得 "
+            f"{broken['mean 1']['ratio']:.1f}·d，且乘积的均值为 {broken['mean 1']['mean']:.0f}；"
+            f"分量有共同因子时方差为 {shared['ratio']:.1f}·d，按 d² 增长。",
+        ),
+        Text(
+            f"q·k/√d nears N(0, 1) as d grows: at d = {normal[0]['d']} its distribution function is "
+            f"{normal[0]['distance']:.3f} away, at d = {large} {normal[-1]['distance']:.3f} (sampling alone gives "
+            f"about "
+            f"{0.87 / math.sqrt(normal[-1]['samples']):.3f}).",
+            f"d 增大时 q·k/√d 趋近 N(0, 1)：d = {normal[0]['d']} 时分布函数相差 {normal[0]['distance']:.3f}，d = "
+            f"{large} 时 "
+            f"{normal[-1]['distance']:.3f}（仅抽样误差就约有 {0.87 / math.sqrt(normal[-1]['samples']):.3f}）。",
+        ),
+    ]
+
+
+def _products(
+    rng: np.random.Generator, samples: int, d: int, left: Callable[..., Array], right: Callable[..., Array]
+) -> Array:
+    """Samples of q·k, block by block."""
+    step = max(1, BLOCK // d)
+    parts = []
+    for start in range(0, samples, step):
+        shape = (min(step, samples - start), d)
+        parts.append(np.einsum("nd,nd->n", left(rng, shape), right(rng, shape), dtype=np.float64))
+    return np.concatenate(parts)
+
+
+def interval(x: Array) -> tuple[float, float, float]:
+    """The variance of a sample with its 95% interval: its standard error is √((m₄ − σ⁴)/N)."""
+    centred = x - x.mean()
+    variance = float(np.mean(centred**2)) * len(x) / (len(x) - 1)
+    error = math.sqrt(max(float(np.mean(centred**4)) - variance**2, 0.0) / len(x))
+    # ±1 with d = 1 has variance exactly 1 and no spread: room for rounding alone.
+    error = max(error, 1e-4 * variance)
+    return variance, variance - 1.96 * error, variance + 1.96 * error
+
+
+def _distance(x: Array) -> float:
+    """The Kolmogorov–Smirnov distance from N(0, 1)."""
+    ordered = np.sort(x)
+    wanted = np.array([0.5 * math.erfc(-v / math.sqrt(2.0)) for v in ordered])
+    steps = np.arange(len(x) + 1) / len(x)
+    return float(max(np.max(steps[1:] - wanted), np.max(wanted - steps[:-1])))
+
+
+def _kurtosis(x: Array) -> float:
+    centred = x - x.mean()
+    return float(np.mean(centred**4) / np.mean(centred**2) ** 2 - 3.0)
+
+
+def _beyond(x: Array) -> float:
+    return float(np.mean(np.abs(x) > 3.0))
+
+
+def _breaks(rng: np.random.Generator, progress: Progress, samples: int, d: int = 64) -> Table:
+    """Each assumption left out in turn, with what theory says instead."""
+    correlation = 0.5
+
+    def shifted(g: np.random.Generator, shape: tuple[int, int]) -> Array:
+        return _normal(g, shape) + 1.0
+
+    def wide(g: np.random.Generator, shape: tuple[int, int]) -> Array:
+        return 2.0 * _normal(g, shape)
+
+    def shared(g: np.random.Generator, shape: tuple[int, int]) -> Array:
+        """Components of one vector with correlation ρ."""
+        common = _normal(g, (shape[0], 1))
+        return math.sqrt(correlation) * common + math.sqrt(1.0 - correlation) * _normal(g, shape)
+
+    def alike(g: np.random.Generator, shape: tuple[int, int]) -> tuple[Array, Array]:
+        q = _normal(g, shape)
+        return q, correlation * q + math.sqrt(1.0 - correlation**2) * _normal(g, shape)
+
+    q, k = alike(rng, (samples, d))
+    cases: list[tuple[Text, Array, float, float]] = [
+        (Text("none: as assumed", "无：假设成立"), _products(rng, samples, d, _normal, _normal), 0.0, d),
+        (
+            Text("sd 2: components of variance 4", "标准差 2：分量方差为 4"),
+            _products(rng, samples, d, wide, wide),
+            0.0,
+            16.0 * d,
+        ),
+        (
+            Text("mean 1: shifted components", "均值 1：分量有平移"),
+            _products(rng, samples, d, shifted, shifted),
+            d,
+            3.0 * d,
+        ),
+        (
+            Text("q like k: correlation 0.5", "q 与 k 相关：0.5"),
+            np.einsum("nd,nd->n", q, k, dtype=np.float64),
+            0.5 * d,
+            1.25 * d,
+        ),
+        (
+            Text("shared factor: correlation 0.5 within q and within k", "共同因子：q 内、k 内相关 0.5"),
+            _products(rng, samples, d, shared, shared),
+            0.0,
+            d + d * (d - 1) * correlation**2,
+        ),
+    ]
+    progress(0.95)
+    rows: list[tuple[Cell, ...]] = []
+    for name, products, mean, wanted in cases:
+        variance, low, high = interval(products)
+        rows.append((name, float(products.mean()), mean, variance, low, high, wanted, variance / d, samples))
+    return Table(
+        "breaks",
+        Text(f"An assumption left out, d = {d}", f"去掉一个假设，d = {d}"),
+        (
+            label("case", "what is left out", "去掉的假设"),
+            Column("mean", Text("mean", "均值"), digits=3),
+            Column("mean_expected", Text("expected", "理论值"), digits=3),
+            Column("variance", Text("variance", "方差"), digits=4),
+            Column("low", Text("95% from", "95% 区间 下"), digits=4),
+            Column("high", Text("to", "上"), digits=4),
+            Column("expected", Text("expected", "理论值"), digits=4),
+            Column("ratio", Text("variance/d", "方差/d"), digits=3),
+            Column("samples", Text("pairs", "样本数")),
+        ),
+        rows,
+    )
+
+
+def draw(result: Result, lang: Lang) -> Any:
+    """Variance over d with its interval, and the shape beside N(0, 1)."""
+    law = [
+        {"d": r["d"], "name": r["components"](lang)}
+        | {name: r[key] / r["d"] for name, key in (("ratio", "variance"), ("low", "low"), ("high", "high"))}
+        for r in result["law"].records()
+    ]
+    ratio = chart.curves(
+        law,
+        chart.Axis("d", "d", log=True, values=DIMENSIONS),
+        chart.Axis("ratio", "Var(q·k)/d", domain=(0.8, 1.2)),
+        ("name", Text("components", "分量")(lang)),
+        error=("low", "high"),
+        title=Text("Var(q·k)/d with 95% intervals", "Var(q·k)/d 及 95% 区间")(lang),
+    )
+    bell = [
+        {"x": x, "density": math.exp(-x * x / 2.0) / math.sqrt(2.0 * math.pi), "name": "N(0, 1)"}
+        for x in np.linspace(-4.5, 4.5, 61).tolist()
+    ]
+    seen = [{"x": r["x"], "density": r["density"], "name": f"d = {r['d']}"} for r in result["density"].records()]
+    shape = chart.curves(
+        bell + seen,
+        chart.Axis("x", "q·k/√d"),
+        chart.Axis("density", Text("density", "密度")(lang)),
+        ("name", ""),
+        points=False,
+        title=Text("Normal components: nearly N(0, 1) from d = 16 on", "正态分量：d ≥ 16 时已接近 N(0, 1)")(lang),
+    )
+    broken = [{"name": r["case"](lang), "ratio": r["ratio"]} for r in result["breaks"].records()]
+    bars = chart.bars(
+        broken,
+        ("name", ""),
+        chart.Axis("ratio", "Var(q·k)/d"),
+        title=Text("Where it breaks, d = 64", "何时不成立，d = 64")(lang),
+        digits=".2f",
+    )
+    return chart.beside(ratio, shape, bars)
