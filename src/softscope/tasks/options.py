@@ -4,8 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from softscope._arguments import alpha_number, number
-from softscope.tasks._checks import positive
+from softscope._arguments import alpha_number, number, positive
 
 
 @dataclass(frozen=True)
