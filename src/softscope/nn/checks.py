@@ -2,7 +2,18 @@
 
 from torch import Tensor
 
+from softscope._arguments import whole_number
 from softscope.nn import masks
+
+
+def sizes(embed_dim: int, num_heads: int) -> None:
+    """Refuse sizes that no heads can be cut from."""
+    d, heads = whole_number(embed_dim, "embed_dim", 1), whole_number(num_heads, "num_heads", 1)
+    if d % heads:
+        raise ValueError(
+            f"num_heads must divide embed_dim, but num_heads={heads} and embed_dim={d} came; "
+            f"the nearest larger embed_dim that fits is {-(-d // heads) * heads}"
+        )
 
 
 def tokens(query: Tensor, key: Tensor, value: Tensor, sizes: tuple[int, int, int], *, batch_first: bool) -> None:
@@ -10,6 +21,8 @@ def tokens(query: Tensor, key: Tensor, value: Tensor, sizes: tuple[int, int, int
     given = {"query": query, "key": key, "value": value}
     form = "(batch, n, size)" if batch_first else "(n, batch, size)"
     for (name, x), size, rule in zip(given.items(), sizes, ("embed_dim", "kdim", "vdim"), strict=True):
+        if not isinstance(x, Tensor):
+            raise TypeError(f"{name} must be a tensor, but {type(x).__name__} came; convert it")
         if x.is_nested:
             raise TypeError(
                 f"{name} must be a padded tensor, but a nested one came; pad it and pass key_padding_mask "

@@ -7,17 +7,19 @@ from torch import Tensor
 from torch.nn import functional
 
 
-def joined(attn_mask: Tensor | None, key_padding_mask: Tensor | None, *, heads: int, extra: int) -> Tensor | None:
+def joined(
+    attn_mask: Tensor | None, key_padding_mask: Tensor | None, *, heads: tuple[int, ...], extra: int
+) -> Tensor | None:
     """One mask for `softscope.attention`, or None, from the two that PyTorch's module takes.
 
     Args:
         attn_mask: (n, m), or (batch·heads, n, m).
         key_padding_mask: (batch, m), or (m,) where there is no batch.
-        heads: how many heads the second form of `attn_mask` counts.
+        heads: (batch, heads), or (heads,), which the second form of `attn_mask` has in one axis.
         extra: keys behind the m given ones, which every query sees.
     """
     if attn_mask is not None and attn_mask.ndim == 3:
-        attn_mask = attn_mask.view(-1, heads, *attn_mask.shape[1:])
+        attn_mask = attn_mask.view(*heads, *attn_mask.shape[1:])
     if key_padding_mask is not None and key_padding_mask.ndim == 2:
         key_padding_mask = key_padding_mask[:, None, None, :]
     given = [mask for mask in (attn_mask, key_padding_mask) if mask is not None]

@@ -79,6 +79,7 @@ class MultiheadAttention(nn.MultiheadAttention):
         alpha: float = 1.0,
         scale: float | None = None,
     ) -> None:
+        checks.sizes(embed_dim, num_heads)
         options = Options(qk_norm, softcap, temperature, sink, alpha, scale)
         super().__init__(
             embed_dim, num_heads, dropout, bias, add_bias_kv, add_zero_attn, kdim, vdim, batch_first, device, dtype
@@ -173,8 +174,7 @@ class MultiheadAttention(nn.MultiheadAttention):
             query: (n, batch, embed_dim), with batch_first (batch, n, embed_dim), without a batch (n, embed_dim).
             key, value: the same with m, and kdim or vdim.
             key_padding_mask: (batch, m), or (m,); boolean (True = hidden) or additive floats.
-            need_weights: also return the weights, after dropout: slower, as all of them are written down. They
-                come in query's dtype.
+            need_weights: also return the weights, after dropout: slower, as all of them are written down.
             attn_mask: (n, m) or (batch·heads, n, m); boolean (True = hidden) or additive floats.
             average_attn_weights: one weight for each query and key, the mean over the heads; else (…, heads, n, m).
             is_causal: query i sees the keys j ≤ i. With an `attn_mask` it is a promise that the mask says this,
@@ -198,8 +198,8 @@ class MultiheadAttention(nn.MultiheadAttention):
         q, k = self._normalised(q, self.q_gain), self._normalised(k, self.k_gain)
         dropout = self.dropout if self.training else 0.0
         written = need_weights or dropout > 0.0
-        # A causal promise is kept by the mask where there is one to join or to extend.
-        causal = is_causal and not extra and (attn_mask is None or (key_padding_mask is None and not written))
+        # Where logits are written down anyway the promise saves nothing, and PyTorch reads the mask, too.
+        causal = is_causal and not extra and (attn_mask is None or not written)
         if causal:
             attn_mask = None
         elif is_causal and attn_mask is None:
@@ -207,7 +207,7 @@ class MultiheadAttention(nn.MultiheadAttention):
         arguments: dict[str, Any] = {
             "scale": self._scale(),
             "causal": causal,
-            "mask": masks.joined(attn_mask, key_padding_mask, heads=self.num_heads, extra=extra),
+            "mask": masks.joined(attn_mask, key_padding_mask, heads=q.shape[:-2], extra=extra),
             "softcap": self.options.softcap,
             "sink": self.sink,
             "alpha": self.options.alpha,
