@@ -7,7 +7,7 @@ import softscope.nn
 
 HEADS, SIZE, BATCH, N, M = 2, 6, 3, 4, 5
 # In units of eps at the largest entry of a tensor: two orders of the same few sums and exponentials.
-ULPS = 32.0
+ULPS = 16.0
 
 
 def generator(seed: int = 0) -> torch.Generator:

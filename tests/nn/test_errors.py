@@ -106,7 +106,7 @@ def test_sizes_are_refused(sizes: tuple, sentence: str) -> None:
 
 def test_an_array_is_refused() -> None:
     x = torch.zeros(N, BATCH, SIZE)
-    with pytest.raises(TypeError, match="^key must be a tensor, but ndarray came; convert it$"):
+    with pytest.raises(TypeError, match=r"^key must be a tensor, but ndarray came; convert it$"):
         softscope.nn.MultiheadAttention(SIZE, HEADS)(x, x.numpy(), x)
 
 

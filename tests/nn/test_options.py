@@ -78,11 +78,11 @@ def test_the_formula(name: str, causal: bool) -> None:
     arguments = {"is_causal": causal, "average_attn_weights": False, "return_partition": True}
     for need in (False, True):
         got, seen, partition = layer(x, x, x, need_weights=need, **arguments)
-        assert_same(got, output, f"output, weights {need}", ulps=64.0)
-        assert_same(seen, weights if need else None, "weights", ulps=64.0)
+        assert_same(got, output, f"output, weights {need}")
+        assert_same(seen, weights if need else None, "weights")
         assert partition.peak.shape == (BATCH, HEADS, N)
         if layer.options.alpha == 1.0:
-            assert_same(partition.lse, torch.logsumexp(logits, -1), "the keys alone, without the sink", ulps=64.0)
+            assert_same(partition.lse, torch.logsumexp(logits, -1), "the keys alone, without the sink")
         else:
             assert torch.equal(partition.size, (weights > 0.0).sum(-1))
 

@@ -41,7 +41,7 @@ def test_one_graph_forward_and_back(name: str, need: bool) -> None:
     arguments |= {"attn_mask": torch.ones(N, N, dtype=torch.bool).triu(1)} if need else {"is_causal": True}
     results = [trained(module, x, need_weights=need, **arguments) for module in (compiled, layer)]
     for got, wanted in zip(*results, strict=True):
-        assert_same(got, wanted, f"{arguments}", ulps=256.0)
+        assert_same(got, wanted, f"{arguments}", ulps=64.0)
 
 
 def test_the_partition_comes_out_of_a_compiled_layer() -> None:

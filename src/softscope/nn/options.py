@@ -6,6 +6,15 @@ from typing import Literal
 from softscope._arguments import alpha_number, flag, positive
 
 
+def check_qk_norm(value: object) -> None:
+    """Refuse what is no way of normalising q and k."""
+    if value not in (None, "rms", "unit"):
+        raise ValueError(
+            f'qk_norm must be None, "rms" or "unit", but {value!r} came; '
+            f'"rms" gives q and k mean square 1, "unit" norm 1'
+        )
+
+
 @dataclass(frozen=True)
 class Options:
     """The choices between q, k and the weights; the defaults are PyTorch's attention.
@@ -26,11 +35,7 @@ class Options:
     scale: float | None = None
 
     def __post_init__(self) -> None:
-        if self.qk_norm not in (None, "rms", "unit"):
-            raise ValueError(
-                f'qk_norm must be None, "rms" or "unit", but {self.qk_norm!r} came; '
-                f'"rms" gives q and k mean square 1, "unit" norm 1'
-            )
+        check_qk_norm(self.qk_norm)
         if self.softcap is not None:
             positive(self.softcap, "softcap", "use None for no cap")
         if self.scale is not None:
