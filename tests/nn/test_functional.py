@@ -84,7 +84,9 @@ def test_a_query_that_sees_nothing_gets_zeros() -> None:
 
 
 @pytest.mark.parametrize("shapes", SHAPES)
-@pytest.mark.parametrize("arguments", [{}, {"is_causal": True}, {"attn_mask": masked("additive", torch.float64)}])
+@pytest.mark.parametrize(
+    "arguments", [{"scale": 0.9}, {"is_causal": True}, {"attn_mask": masked("additive", torch.float64)}]
+)
 def test_dropout_drops_what_pytorch_drops(shapes: str, arguments: dict) -> None:
     """On the CPU: both write the weights down and draw one number for each, in their order."""
     tensors = drawn(SHAPES[shapes], torch.float64)

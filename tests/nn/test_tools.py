@@ -8,6 +8,7 @@ from torch.utils.checkpoint import checkpoint
 
 import softscope.nn
 from nn.same import BATCH, HEADS, SIZE, N, assert_same, both, generator
+from softscope.nn import composite
 
 OPTIONS = {
     "none": {},
@@ -83,6 +84,20 @@ def test_half_precision(name: str, dtype: torch.dtype) -> None:
         assert output.dtype == dtype
         assert weights is None or weights.dtype == dtype
         assert_near(output, layer, x, ulps=2.0)
+
+
+@pytest.mark.parametrize("autocast", [False, True])
+def test_written_weights_come_from_logits_in_float32(autocast: bool) -> None:
+    """The logits are 256, 256.125, 256.25, …: in bfloat16 all the same."""
+    q, k, v = torch.full((1, 1, 16), 4.0), torch.full((1, 8, 16), 4.0), torch.eye(8)[None]
+    k[..., 0] += torch.arange(8) / 32
+    q, k, v = (x.bfloat16() for x in (q, k, v))
+    with torch.autocast("cpu", torch.bfloat16, enabled=autocast):
+        output, weights = composite.attend(q, k, v, scale=1.0)
+    wanted, wide = composite.attend(q.double(), k.double(), v.double(), scale=1.0)
+    assert output.dtype == weights.dtype == torch.bfloat16
+    for got, exact in ((output, wanted), (weights, wide)):
+        assert float((got - exact).abs().max()) <= torch.finfo(torch.bfloat16).eps * float(exact.abs().max())
 
 
 @pytest.mark.parametrize("name", OPTIONS)

@@ -3,6 +3,7 @@
 The logits are those of `softscope.attention`; the maps are the public ones.
 """
 
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import torch
@@ -32,22 +33,30 @@ def attend(
         dropout: how probably a weight becomes 0; the others grow by 1/(1 − dropout).
         Others as for `softscope.attention`; as many key heads as query heads.
     """
-    # Half-precision logits lose whole units where they are large: float32 inside, as in `softscope.attention`.
-    inner = torch.promote_types(q.dtype, torch.float32)
-    logits = q.to(inner) @ k.to(inner).transpose(-1, -2)
-    logits = logits.to(inner)  # autocast gives products in its own dtype
-    logits = logits * (scale[:, None, None].to(inner) if isinstance(scale, Tensor) else scale)
-    if softcap is not None:
-        logits = softcap * torch.tanh(logits / softcap)
-    visible = masks.causal(q.shape[-2], k.shape[-2], q.device) if causal else None
-    if mask is not None:
-        shown, added = _read(mask)
-        logits = logits if added is None else logits + added.to(inner)
-        visible = shown if visible is None else visible & shown
-    weights = _weights(logits, visible, sink, alpha)
-    if dropout:
-        weights = functional.dropout(weights, dropout)
-    return (weights @ v.to(inner)).to(v.dtype), weights.to(q.dtype)
+    # Half-precision logits lose whole units where they are large: float32 inside, whatever autocast would do.
+    with _own_dtypes(q.device.type):
+        inner = torch.promote_types(q.dtype, torch.float32)
+        logits = _logits(q.to(inner), k.to(inner), scale, softcap)
+        visible = masks.causal(q.shape[-2], k.shape[-2], q.device) if causal else None
+        if mask is not None:
+            shown, added = _read(mask)
+            logits = logits if added is None else logits + added.to(inner)
+            visible = shown if visible is None else visible & shown
+        weights = _weights(logits, visible, sink, alpha)
+        if dropout:
+            weights = functional.dropout(weights, dropout)
+        return (weights @ v.to(inner)).to(v.dtype), weights.to(q.dtype)
+
+
+def _own_dtypes(device: str) -> AbstractContextManager[object]:
+    """Autocast off, where it is on: some devices do not know it."""
+    return torch.autocast(device, enabled=False) if torch.is_autocast_enabled(device) else nullcontext()
+
+
+def _logits(q: Tensor, k: Tensor, scale: float | Tensor, softcap: float | None) -> Tensor:
+    logits = q @ k.transpose(-1, -2)
+    logits = logits * (scale[:, None, None].to(q.dtype) if isinstance(scale, Tensor) else scale)
+    return logits if softcap is None else softcap * torch.tanh(logits / softcap)
 
 
 def _read(mask: Tensor) -> tuple[Tensor, Tensor | None]:
