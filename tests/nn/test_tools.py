@@ -116,6 +116,14 @@ def test_checkpointing_gives_the_same_gradients(name: str) -> None:
         assert_same(got, wanted, "checkpoint")
 
 
+@pytest.mark.parametrize("need", [False, True])
+def test_a_meta_layer_gives_shapes(need: bool) -> None:
+    layer, x = built("softmax, all", device="meta"), tokens().to("meta")
+    output, weights = layer(x, x, x, need_weights=need)
+    assert output.shape == (N, BATCH, SIZE)
+    assert weights is None or weights.shape == (BATCH, N, N)
+
+
 def test_hooks_and_replaced_parts_of_the_output_projection_are_called() -> None:
     _, ours = both()
     called = []

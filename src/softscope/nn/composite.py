@@ -49,8 +49,8 @@ def attend(
 
 
 def _own_dtypes(device: str) -> AbstractContextManager[object]:
-    """Autocast off, where it is on: some devices do not know it."""
-    return torch.autocast(device, enabled=False) if torch.is_autocast_enabled(device) else nullcontext()
+    """Autocast off, on devices that know it."""
+    return torch.autocast(device, enabled=False) if torch.amp.is_autocast_available(device) else nullcontext()
 
 
 def _logits(q: Tensor, k: Tensor, scale: float | Tensor, softcap: float | None) -> Tensor:

@@ -26,9 +26,11 @@ class MultiheadAttention(nn.MultiheadAttention):
 
     - A query that sees no key gets zeros (PyTorch: NaN where weights are needed). Additive masks hide a key from
       finfo.min/2 down, not at −inf alone.
-    - `is_causal=True` needs no `attn_mask`.
+    - `is_causal=True` needs no `attn_mask`. The keys of add_bias_kv and add_zero_attn stay visible with it
+      (PyTorch hides them where no weights are needed).
     - The one fused call of `nn.TransformerEncoderLayer` in eval mode, which would pass this module by and its
-      options with it, is never taken; nested tensors, which need it, are refused. `replace` sees to that.
+      options with it, is never taken; nested tensors, which need it, are refused. `replace` sees to that; who
+      builds an `nn.TransformerEncoder` of such a layer sets enable_nested_tensor=False.
     - No TorchScript.
 
     Args:
