@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import numbers
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,22 @@ def number(value: object, name: str, rule: str = "a real number") -> float:
     result = float(value)  # type: ignore[arg-type]
     if result != result:  # NaN; math.isnan would break a graph once a number changes between calls
         raise ValueError(f"{name} must be {rule}, but nan came; pass a number")
+    return result
+
+
+def positive(value: object, name: str, fix: str, *, rule: str = "a positive number") -> float:
+    """The value as a float, if it is finite and above 0."""
+    result = number(value, name, rule)
+    if not 0 < result < math.inf:
+        raise ValueError(f"{name} must be {rule}, but {value} came; {fix}")
+    return result
+
+
+def between(value: object, name: str, low: float, high: float, fix: str) -> float:
+    """The value as a float, if it lies in [low, high]."""
+    result = number(value, name, f"a number in [{low}, {high}]")
+    if not low <= result <= high:
+        raise ValueError(f"{name} must lie in [{low}, {high}], but {value} came; {fix}")
     return result
 
 

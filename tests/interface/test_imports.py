@@ -31,7 +31,7 @@ from softscope import *
 new = {name.partition(".")[0] for name in set(sys.modules) - before} - set(sys.stdlib_module_names)
 rooms = sorted(name for name in sys.modules if name.startswith("softscope."))
 print(sorted(new), threading.active_count(), len(rooms))
-for late in ("_torch", "testing", "tasks", "doctor", "experiments", "lab", "cli"):
+for late in ("_torch", "nn", "testing", "tasks", "doctor", "experiments", "lab", "cli"):
     assert not any(name.split(".")[1] == late for name in rooms), late
 for heavy in ("torch", "scipy", "matplotlib", "marimo", "ml_dtypes", "mpmath", "pytest", "hypothesis"):
     assert heavy not in sys.modules, heavy
@@ -92,7 +92,7 @@ print("softscope._torch" in sys.modules)
 RANKS = {
     name: rank
     for rank, names in enumerate(
-        [["_engine", "bounds"], ["_reference"], ["core"], ["_torch"], ["testing"], ["tasks"], ["doctor"],
+        [["_engine", "bounds"], ["_reference"], ["core"], ["_torch"], ["nn"], ["testing"], ["tasks"], ["doctor"],
          ["experiments"], ["lab"], ["cli"]]
     )
     for name in names
@@ -104,6 +104,7 @@ OUTSIDE = {
     "bounds": set(),
     "testing": {"numpy"},
     "_torch": {"numpy", "torch"},
+    "nn": {"torch"},
     "experiments": {"numpy", "torch"},  # torch in `layers` alone, which is opened late
 }
 

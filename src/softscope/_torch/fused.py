@@ -157,7 +157,7 @@ def _backward(
 
 @_backward.register_fake
 def _(
-    gradient: Tensor, out: Tensor, state: Tensor, q: Tensor, k: Tensor, v: Tensor, *_: Any
+    _: Tensor, out: Tensor, state: Tensor, q: Tensor, k: Tensor, v: Tensor, *others: Any
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     return _empty_gradients(out, state, q, k, v)
 

@@ -4,8 +4,8 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from softscope._arguments import alpha_number, number
-from softscope.tasks._checks import positive
+from softscope._arguments import alpha_number, number, positive
+from softscope.nn.options import check_qk_norm
 
 
 @dataclass(frozen=True)
@@ -48,11 +48,7 @@ class AttentionOptions:
             rule, fix = '"sqrt" or a positive number', '"sqrt" is 1/√d, 1.0 the plain dot product'
             positive(self.scale, "scale", fix, rule=rule)
         positive(self.temperature, "temperature", "1.0 changes nothing, larger flattens the weights")
-        if self.qk_norm not in (None, "rms", "unit"):
-            raise ValueError(
-                f'qk_norm must be None, "rms" or "unit", but {self.qk_norm!r} came; '
-                f'"rms" gives q and k mean square 1, "unit" norm 1'
-            )
+        check_qk_norm(self.qk_norm)
         if self.softcap is not None:
             positive(self.softcap, "softcap", "use None for no cap")
         if self.sink is not None and not math.isfinite(number(self.sink, "sink")):

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from softscope._arguments import whole_number
-from softscope.tasks._checks import a_generator, between
+from softscope._arguments import between, whole_number
+from softscope.tasks._checks import a_generator
 
 
 @dataclass(frozen=True, eq=False)

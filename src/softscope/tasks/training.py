@@ -9,8 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from softscope._arguments import whole_number
-from softscope.tasks._checks import positive
+from softscope._arguments import positive, whole_number
 from softscope.tasks.batch import IGNORED, Batch
 
 OptimizerMaker = Callable[[Iterable[nn.Parameter], float], torch.optim.Optimizer]

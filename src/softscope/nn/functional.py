@@ -1,0 +1,69 @@
+"""Attention as a function, with PyTorch's signature."""
+
+from torch import Tensor
+
+import softscope
+from softscope._arguments import between, flag
+from softscope.nn import composite
+
+
+def scaled_dot_product_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Tensor:
+    """softmax(scale · query·keyᵀ + attn_mask) · value: `torch.nn.functional.scaled_dot_product_attention`.
+
+    Args:
+        query: (…, heads, n, d). key: (…, heads, m, d). value: (…, heads, m, dv).
+        attn_mask: boolean (True = attend) or additive floats of any dtype, broadcastable to (…, heads, n, m).
+            Additive entries of −inf, or at or below finfo.min/2, hide the key.
+        dropout_p: how probably a weight becomes 0, as PyTorch's also outside of training. Above 0 all weights are
+            written down.
+        is_causal: query i sees the keys j ≤ i, also where n ≠ m. Not together with attn_mask.
+        scale: 1/√d by default.
+        enable_gqa: fewer heads of key and value than of query, each serving a group of them.
+
+    A query that sees no key gets zeros, whatever hides the keys.
+
+    >>> import torch, softscope.nn
+    >>> q = k = v = torch.eye(3)[None]
+    >>> softscope.nn.scaled_dot_product_attention(q, k, v, is_causal=True)[0, 0]
+    tensor([1., 0., 0.])
+    """
+    if flag(is_causal, "is_causal") and attn_mask is not None:
+        raise ValueError(
+            "attn_mask must be None where is_causal is True, but both came; put the triangle into the mask"
+        )
+    query, key, value = _heads(query, key, value, flag(enable_gqa, "enable_gqa"))
+    dropout = between(dropout_p, "dropout_p", 0.0, 1.0, "0.0 drops nothing")
+    if not dropout:
+        output: Tensor = softscope.attention(query, key, value, scale=scale, causal=is_causal, mask=attn_mask)
+        return output
+    group = query.shape[-3] // key.shape[-3] if query.ndim > 2 else 1
+    if group > 1:
+        key, value = (x.repeat_interleave(group, dim=-3) for x in (key, value))
+    scale = query.shape[-1] ** -0.5 if scale is None else scale
+    return composite.attend(query, key, value, dropout=dropout, scale=scale, causal=is_causal, mask=attn_mask)[0]
+
+
+def _heads(query: Tensor, key: Tensor, value: Tensor, grouped: bool) -> tuple[Tensor, Tensor, Tensor]:
+    """The tensors with heads that fit; a single query head serves all key heads, as broadcasting has it."""
+    for name, x in (("query", query), ("key", key), ("value", value)):
+        if not isinstance(x, Tensor) or x.ndim < 2:
+            came = f"shape {tuple(x.shape)}" if isinstance(x, Tensor) else type(x).__name__
+            raise TypeError(f"{name} must be a tensor (…, heads, n, d), but {came} came; convert or reshape it")
+    heads, kv_heads = (x.shape[-3] if x.ndim > 2 else 1 for x in (query, key))
+    if grouped or heads == kv_heads or kv_heads == 1:
+        return query, key, value
+    if heads != 1:
+        raise ValueError(
+            f"query and key must have the same number of heads, but {heads} and {kv_heads} came; "
+            f"pass enable_gqa=True if each key head serves a group of query heads"
+        )
+    return query.expand(*query.shape[:-3], kv_heads, *query.shape[-2:]), key, value

@@ -1,0 +1,52 @@
+"""What softscope's multi-head attention offers beyond PyTorch's, checked once."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from softscope._arguments import alpha_number, flag, positive
+
+
+def check_qk_norm(value: object) -> None:
+    """Refuse what is no way of normalising q and k."""
+    if value not in (None, "rms", "unit"):
+        raise ValueError(
+            f'qk_norm must be None, "rms" or "unit", but {value!r} came; '
+            f'"rms" gives q and k mean square 1, "unit" norm 1'
+        )
+
+
+@dataclass(frozen=True)
+class Options:
+    """The choices between q, k and the weights; the defaults are PyTorch's attention.
+
+        logits = softcap(scale · q·k / temperature) + mask,   weights = entmax_alpha(logits and sink)
+
+    Their meaning is told at `MultiheadAttention`.
+
+    >>> Options(softcap=30.0).told()
+    'softcap=30.0'
+    """
+
+    qk_norm: Literal["rms", "unit"] | None = None
+    softcap: float | None = None
+    temperature: bool = False
+    sink: bool = False
+    alpha: float = 1.0
+    scale: float | None = None
+
+    def __post_init__(self) -> None:
+        check_qk_norm(self.qk_norm)
+        if self.softcap is not None:
+            positive(self.softcap, "softcap", "use None for no cap")
+        if self.scale is not None:
+            positive(self.scale, "scale", "None is 1/√d of a head, 1.0 the plain dot product")
+        flag(self.temperature, "temperature")
+        if flag(self.sink, "sink") and self.alpha != 1:
+            raise ValueError(f"sink needs alpha = 1, but sink=True and alpha={self.alpha} came; leave one of them out")
+        alpha_number(self.alpha)
+
+    def told(self) -> str:
+        """The options that are on, as they would be written in a call."""
+        default = Options()
+        chosen = {name: value for name, value in vars(self).items() if value != getattr(default, name)}
+        return ", ".join(f"{name}={value!r}" for name, value in chosen.items())

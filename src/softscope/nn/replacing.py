@@ -1,0 +1,41 @@
+"""softscope's attention in a model that was built with PyTorch's."""
+
+from typing import Any
+
+from torch import nn
+
+from softscope.nn.multihead import MultiheadAttention
+from softscope.nn.options import Options
+
+
+def replace(model: nn.Module, **options: Any) -> int:
+    """Turn every `torch.nn.MultiheadAttention` in the model into a `MultiheadAttention` with these options.
+
+    Returns how many there were. Each stays the same object with the same parameters and hooks, so an optimizer made
+    before goes on training them; it does not know the parameters that options add (`sink`, `log_temperature`,
+    `q_gain`, `k_gain`): give it those. Subclasses of PyTorch's module stay as they are, and so do layers that are
+    softscope's already. Every `nn.TransformerEncoder` around a layer found stops passing nested tensors: padded
+    positions of its output, zeros in eval mode so far, then hold numbers, as they always do in training.
+
+    Args:
+        model: changed in place.
+        options: qk_norm, softcap, temperature, sink, alpha, scale, as for `MultiheadAttention`.
+
+    >>> import torch, softscope.nn
+    >>> model = torch.nn.TransformerDecoderLayer(8, 2)
+    >>> softscope.nn.replace(model, softcap=30.0)
+    2
+    >>> model.self_attn
+    MultiheadAttention(
+      8, 2, softcap=30.0
+      (out_proj): NonDynamicallyQuantizableLinear(in_features=8, out_features=8, bias=True)
+    )
+    """
+    chosen = Options(**options)  # refused before anything is changed
+    found = [module for module in model.modules() if type(module) is nn.MultiheadAttention]
+    for attention in found:
+        MultiheadAttention._adopt(attention, chosen)
+    for part in model.modules():
+        if isinstance(part, nn.TransformerEncoder) and any(module in found for module in part.modules()):
+            part.use_nested_tensor = False
+    return len(found)

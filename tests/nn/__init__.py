@@ -1,0 +1,1 @@
+"""`softscope.nn` against PyTorch's own modules and functions."""
