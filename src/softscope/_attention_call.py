@@ -148,9 +148,10 @@ def _autocast(arrays: dict[str, Array]) -> dict[str, Array]:
     if not is_tensor(q):
         return arrays
     torch = namespace(q)
-    if not torch.is_autocast_enabled(q.device.type):
+    device = q.device.type
+    if not (torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device)):
         return arrays
-    dtype = torch.get_autocast_dtype(q.device.type)
+    dtype = torch.get_autocast_dtype(device)
     return {name: x.to(dtype) if is_tensor(x) and dtype_name(x) != "float64" else x for name, x in arrays.items()}
 
 

@@ -94,7 +94,7 @@ def run_back(
     out: Array,
     state: Array,
     grad: Array,
-    given: tuple[Array, Array, Array, Array],
+    given: list[Array],
     threads: int = 0,
 ) -> None:
     """Fill `given`: dq, dk and dv of out's batch, and (…, heads, rows) what each row adds to the scale's gradient."""

@@ -40,3 +40,9 @@ def log_softmax_backward(x: Any, y: Any, out: Any, numbers: Any, brain: bool, th
 
 def scaled_weights(x: Any, out: Any, numbers: Any, brain: bool, threads: int) -> None:
     """Write a·exp((x − m)/T)/z + b into out, which may be x; numbers (…, 5) holds T, m, z, a, b of each row."""
+
+def attention(*arguments: Any) -> None:
+    """Output and states of attention: see _attention_kernel.run, which alone calls it, and engine/attention.h."""
+
+def attention_backward(*arguments: Any) -> None:
+    """Its gradients: see _attention_kernel.run_back."""

@@ -35,7 +35,7 @@ def logits(call: Call, additive: Any) -> tuple[Array, Array, Array]:
     return scores, result, np.broadcast_to(visible, shape) & (result != -np.inf)
 
 
-def attend(call: Call, additive: Any, statistics: bool) -> tuple[Array, Any]:
+def attend(call: Call, additive: Any, statistics: bool) -> tuple[Any, Any]:
     """The weighted sum of the values, in q's dtype, and the statistics of every row if they are asked for."""
     if _kernel.offers(call, additive):
         out, found = _kernel.attend(call, output=True, statistics=statistics)

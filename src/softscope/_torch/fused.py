@@ -76,7 +76,10 @@ def _numbers(
 
 def _rows(q: Tensor, *others: Tensor) -> tuple[int, ...]:
     """(…, heads, rows) with the batch axes of all."""
-    return (*torch.broadcast_shapes(q.shape[:-3], *(x.shape[:-3] for x in others)), *q.shape[-3:-1])
+    batch: tuple[int, ...] = torch.broadcast_shapes(  # type: ignore[no-untyped-call]
+        q.shape[:-3], *(x.shape[:-3] for x in others)
+    )
+    return (*batch, *q.shape[-3:-1])
 
 
 @torch.library.custom_op("softscope::attention", mutates_args=(), device_types="cpu")
@@ -150,23 +153,23 @@ def _backward(
     found = _empty_gradients(out, state, q, k, v)
     _kernel.run_back(
         memory(q), memory(k), memory(v), _numbers(mask, scale, sink, positions, left, right, softcap),
-        memory(out), memory(state), memory(gradient), tuple(memory(x) for x in found), threads(),
+        memory(out), memory(state), memory(gradient), [memory(x) for x in found], threads(),
     )  # fmt: skip
     return found
 
 
 @_backward.register_fake
-def _(
-    _: Tensor, out: Tensor, state: Tensor, q: Tensor, k: Tensor, v: Tensor, *others: Any
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+def _(_: Tensor, out: Tensor, state: Tensor, q: Tensor, k: Tensor, v: Tensor, *__: Any) -> tuple[Tensor, ...]:
     return _empty_gradients(out, state, q, k, v)
 
 
-def _empty_gradients(out: Tensor, state: Tensor, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, ...]:
+def _empty_gradients(
+    out: Tensor, state: Tensor, q: Tensor, k: Tensor, v: Tensor
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Room for dq, dk and dv with all batch axes, and for what each row adds to the scale's gradient."""
     batch = out.shape[:-3]
-    wanted = [x.new_empty((*batch, *x.shape[-3:])) for x in (q, k, v)]
-    return (*wanted, state.new_empty(out.shape[:-1]))
+    dq, dk, dv = (x.new_empty((*batch, *x.shape[-3:])) for x in (q, k, v))
+    return dq, dk, dv, state.new_empty(out.shape[:-1])
 
 
 def _keep(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
