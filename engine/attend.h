@@ -14,8 +14,9 @@
 namespace softscope {
 namespace {
 
-constexpr size_t kKeys = 256;  // in a block: a strip's scores of it fit the first-level cache
-constexpr size_t kFew = 4;     // rows for which packing the keys costs more than it saves
+constexpr size_t kKeys = 256;   // in a block: a strip's scores of it fit the first-level cache
+constexpr size_t kChain = 128;  // products that are added up before they join the output
+constexpr size_t kFew = 4;      // rows for which packing the keys costs more than it saves
 
 template <class S, int N, bool Output, bool Statistics>
 class Attend {
@@ -221,16 +222,14 @@ class Attend {
       const C* p[R];
       for (int r = 0; r < R; ++r) p[r] = scores + static_cast<size_t>(r) * kKeys + from;
       for (size_t c = 0; c < wide; c += kTile) {
-        V sum[R][2];
-        C* out = output + s * wide + c;
-        for (size_t r = 0; r < R; ++r) {
-          sum[r][0] = load_raw<C, N>(out + r * wide);
-          sum[r][1] = load_raw<C, N>(out + r * wide + N);
-        }
-        multiply<C, N, R>(p, values + c * kKeys + from * kTile, to - from, sum);
-        for (size_t r = 0; r < R; ++r) {
-          store_raw<C, N>(out + r * wide, sum[r][0]);
-          store_raw<C, N>(out + r * wide + N, sum[r][1]);
+        // Each from 0, and then added: what is rounded away grows with the length of a chain.
+        for (size_t j = from; j < to; j += kChain) {
+          const size_t depth = to - j < kChain ? to - j : kChain;
+          V sum[R][2] = {};
+          const C* at[R];
+          for (int r = 0; r < R; ++r) at[r] = p[r] + (j - from);
+          multiply<C, N, R>(at, values + c * kKeys + j * kTile, depth, sum);
+          add_tile(sum, output + s * wide + c, wide);
         }
       }
     }
