@@ -41,6 +41,22 @@ def test_compiled_it_is_the_same(name):
     torch.testing.assert_close(found[1], found[0])
 
 
+def test_compiled_for_any_length():
+    torch._dynamo.reset()
+    compiled = torch.compile(
+        lambda *x: ss.attention(*x, causal=True), fullgraph=True, dynamic=True, backend="aot_eager"
+    )
+    for n in (40, 41, 60):
+        leaves = [x.detach() for x in problem(n=n, m=n)]
+        torch.testing.assert_close(compiled(*leaves), ss.attention(*leaves, causal=True))
+
+
+def test_mapped_over_a_batch():
+    q, k, v = (x.detach() for x in problem(dtype=torch.float64))
+    mapped = torch.func.vmap(lambda *x: ss.attention(*x, causal=True))(q, k, v)
+    torch.testing.assert_close(mapped, ss.attention(q, k, v, causal=True))
+
+
 def test_compiled_with_its_partition():
     torch._dynamo.reset()
 

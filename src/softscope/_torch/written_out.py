@@ -13,6 +13,7 @@ from softscope._torch.dtypes import inner, like, widest
 from softscope._torch.entmax import entmax, solve_top
 from softscope._torch.jacobian import product, sensitivity
 from softscope._torch.kernels import softmax, state
+from softscope._torch.memory import transformed
 from softscope._torch.rows import distances
 
 if TYPE_CHECKING:
@@ -40,10 +41,10 @@ def logits(call: Call, additive: Any, dtype: torch.dtype) -> tuple[Tensor, Tenso
 def _broken(x: Tensor) -> Tensor | None:
     """Where x is NaN or infinite, if anywhere.
 
-    Looked at on the CPU in eager mode only: elsewhere a look would cost a synchronisation or a graph break, and
-    0·NaN stays NaN as it does in PyTorch's own attention.
+    Looked at on the CPU in eager mode only: elsewhere a look would cost a synchronisation or a graph break, or is
+    not possible, and 0·NaN stays NaN as it does in PyTorch's own attention.
     """
-    if x.device.type != "cpu" or torch.compiler.is_compiling() or bool(torch.isfinite(x).all()):
+    if x.device.type != "cpu" or torch.compiler.is_compiling() or transformed() or bool(torch.isfinite(x).all()):
         return None
     return ~torch.isfinite(x)
 
