@@ -77,6 +77,10 @@ def reading(path: pathlib.Path) -> Iterator[sqlite3.Connection]:
         raise RecordError(_reason(error, path), path, detail=error) from None
     except PermissionError as error:
         raise RecordError("unreadable", path, detail=error.strerror) from None
+    except (ValueError, KeyError, TypeError) as error:  # what stands in the tables makes no sense
+        if isinstance(error, RecordError):
+            raise
+        raise RecordError("damaged", path, detail=error) from error
 
 
 def _reason(error: sqlite3.Error, path: pathlib.Path) -> str:
@@ -90,9 +94,10 @@ def _reader(path: pathlib.Path) -> sqlite3.Connection:
     database = sqlite3.connect(_uri(path, "ro"), uri=True, timeout=_READER_WAITS, isolation_level=None)
     try:
         database.execute("SELECT count(*) FROM sqlite_master").fetchone()
-    except sqlite3.OperationalError:
+    except sqlite3.OperationalError as error:
         database.close()
-        if pathlib.Path(f"{path}-wal").exists():
+        forbidden = error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY)
+        if not forbidden or pathlib.Path(f"{path}-wal").exists():
             raise
         # In WAL mode, and its folder may not be written: without a log nobody is writing, so nothing can change.
         database = sqlite3.connect(_uri(path, "ro") + "&immutable=1", uri=True, isolation_level=None)

@@ -26,12 +26,7 @@ def read(path: str | os.PathLike[str], *, part: int = -1) -> History:
     """
     path = pathlib.Path(path)
     with file.reading(path) as database:
-        try:
-            return _history(database, path, part)
-        except (ValueError, KeyError, TypeError) as error:
-            if isinstance(error, RecordError):
-                raise
-            raise RecordError("damaged", path, detail=error) from error
+        return _history(database, path, part)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -218,7 +218,7 @@ class Record:
     def _stop(self, error: Exception) -> None:
         self._let_go()
         self._complain(
-            f"is not written any more ({str(error) or type(error).__name__}): training goes on without a record"
+            f"cannot be written ({str(error) or type(error).__name__}): training goes on without a record"
         )
 
     def _complain(self, what: str) -> None:
@@ -239,4 +239,4 @@ def _close(database: sqlite3.Connection, process: int) -> None:
 
 
 def _warn(sentence: str) -> None:
-    warnings.warn(sentence, RecordWarning, stacklevel=2)
+    warnings.warn(sentence, RecordWarning, stacklevel=3)
