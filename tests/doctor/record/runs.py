@@ -1,12 +1,16 @@
 """Small made-up runs: sites, snapshots, and the code of processes that record."""
 
+import contextlib
 import math
+import re
 import subprocess
 import sys
 import textwrap
+import warnings
 
 import numpy as np
 
+from softscope.doctor.record import RecordWarning
 from softscope.doctor.snapshot import MOVING, STILL, History, Site, Snapshot
 
 SITES = (
@@ -40,6 +44,17 @@ def same(a, b):
 
 def history(steps=3):
     return History(SITES, tuple(snapshot(step) for step in range(steps)), (("pooler", "no softmax seen"),), {"a": 1})
+
+
+@contextlib.contextmanager
+def one_warning(match):
+    """What is done in it must warn exactly once, with these words."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield caught
+    (only,) = caught
+    assert only.category is RecordWarning
+    assert re.search(match, str(only.message)), only.message
 
 
 BEGIN = """

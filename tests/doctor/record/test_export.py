@@ -117,7 +117,7 @@ def test_nothing_to_export(tmp_path, suffix):
 
 
 def test_an_ending_that_is_not_known():
-    with pytest.raises(ValueError, match=r"path must end in one of .csv, .json, .parquet, but out.xlsx came; rename it"):
+    with pytest.raises(ValueError, match=r"end in one of .csv, .json, .parquet, but out.xlsx came; rename it"):
         export(history(1), "out.xlsx")
     assert set(suffixes()) == set(READERS)
 
@@ -131,7 +131,7 @@ def test_without_pyarrow_it_says_what_to_install(tmp_path, monkeypatch):
     assert os.listdir(tmp_path) == []
 
 
-def test_a_failed_export_leaves_what_was_there(tmp_path, monkeypatch):
+def test_a_failed_export_leaves_what_was_there(tmp_path):
     (tmp_path / "out.csv").write_text("before")
     broken = dataclasses.replace(history(1), snapshots=(history(1).snapshots[0], None))
     with pytest.raises(AttributeError):

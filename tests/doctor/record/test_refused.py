@@ -72,7 +72,7 @@ def test_another_database(tmp_path):
 
 def test_another_version(path):
     alter(path, f"PRAGMA user_version = {VERSION + 1}")
-    refused(path, "newer", f"of version {VERSION + 1}, and this softscope reads up to version {VERSION}; update it: pip")
+    refused(path, "newer", f"of version {VERSION + 1}, and this softscope reads up to version {VERSION}; update")
     alter(path, "PRAGMA user_version = 0")
     refused(path, "older", "read it with the softscope that wrote it")
     before = path.read_bytes()

@@ -4,6 +4,7 @@ import dataclasses
 import json
 import math
 import os
+import re
 import sqlite3
 import sys
 import threading
@@ -12,8 +13,8 @@ import warnings
 import numpy as np
 import pytest
 
-from doctor.record.runs import SITES, finished, same, snapshot
-from softscope.doctor.record import Record, RecordError, RecordWarning, news, read
+from doctor.record.runs import SITES, finished, one_warning, same, snapshot
+from softscope.doctor.record import Record, RecordError, news, read
 
 
 def write(path, steps, sites=SITES, **options):
@@ -67,7 +68,9 @@ def test_extremes_of_float32_and_layouts(tmp_path):
     odd = np.array([[np.inf, -np.inf, 1e-45, np.nan], [3.4e38, -0.0, 0.1, np.nan]], np.float32)
     with Record(tmp_path / "run.db") as record:
         record.sites(SITES)
-        record.add(dataclasses.replace(snapshot(0), readings={"peak": odd, "cosine": np.asfortranarray(odd.astype(">f8"))}))
+        record.add(
+            dataclasses.replace(snapshot(0), readings={"peak": odd, "cosine": np.asfortranarray(odd.astype(">f8"))})
+        )
     (found,) = read(tmp_path / "run.db").snapshots
     for reading in found.readings.values():
         assert reading.tobytes() == odd.tobytes()
@@ -186,11 +189,9 @@ def test_steps_that_repeat_count_once_and_the_newer_ones(tmp_path, first, second
 def test_another_model_begins_a_part_and_says_so(tmp_path, change, words):
     write(tmp_path / "run.db", (0, 1))
     other = SITES[:1] if change is None else (dataclasses.replace(SITES[0], **change), SITES[1])
-    with pytest.warns(RecordWarning, match="model that differs") as caught:
+    begins = "a new part begins; read(path, part=-2) gives the one before"
+    with one_warning(re.escape(f"holds the run of a model that differs ({words}): {begins}")):
         write(tmp_path / "run.db", (0,), other)
-    assert len(caught) == 1
-    assert words in str(caught[0].message)
-    assert "a new part begins; read(path, part=-2) gives the one before" in str(caught[0].message)
     assert repr(read(tmp_path / "run.db").sites) == repr(other)
     assert len(read(tmp_path / "run.db").snapshots) == 1
     for part in (0, -2):

@@ -217,9 +217,7 @@ class Record:
 
     def _stop(self, error: Exception) -> None:
         self._let_go()
-        self._complain(
-            f"cannot be written ({str(error) or type(error).__name__}): training goes on without a record"
-        )
+        self._complain(f"cannot be written ({str(error) or type(error).__name__}): training goes on without a record")
 
     def _complain(self, what: str) -> None:
         if not self._warned:
