@@ -22,7 +22,7 @@ def main(path: str = "run.db", steps: int = 60) -> None:
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
     generator = torch.Generator().manual_seed(0)
 
-    with softscope.probe(model) as scope, Record(path, model=model) as record:
+    with Record(path) as record, softscope.probe(model) as scope:
         follow(scope, record)  # every reading goes into the file
         for _ in range(steps):
             batch = tasks.copy_batch(16, length=8, vocabulary=8, generator=generator)

@@ -1,6 +1,6 @@
 """Where snapshots go while a model trains: a record, TensorBoard, any `log(dict, step)`, or several of them.
 
-A sink has the methods of `Record`: `sites`, `add`, `unseen`, `close`. `follow` joins sinks to a probe.
+A sink has these methods of `Record`: `sites`, `add`, `unseen`, `note`. `follow` joins sinks to a probe.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 from softscope.doctor.record.problems import RecordWarning
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from softscope.doctor.snapshot import History, Site, Snapshot
 
@@ -35,9 +35,16 @@ class Sink(Protocol):
     def unseen(self, modules: Iterable[tuple[str, str]]) -> None:
         """Modules that could not be read, and why."""
 
+    def note(self, facts: Mapping[str, Any]) -> None:
+        """What else is known of the run."""
+
 
 class Scope(Protocol):
     """What a probe offers to those who follow it."""
+
+    @property
+    def sites(self) -> tuple[Site, ...]:
+        """The sites seen so far, in the order of a snapshot's rows."""
 
     def on_snapshot(self, callback: Callable[[Snapshot], None]) -> Any:
         """Call it with each snapshot."""
@@ -46,20 +53,33 @@ class Scope(Protocol):
         """All that was read so far."""
 
 
-def follow(scope: Scope, *sinks: Sink, first_step: int = 0) -> None:
-    """Give every snapshot of a probe to the sinks, at its step plus `first_step` (for a run that is resumed).
+def follow(scope: Scope, *sinks: Sink, first_step: int = 0, loss: Callable[[], float | None] = lambda: None) -> None:
+    """Give every snapshot of a probe to the sinks.
 
-    `with softscope.probe(model) as scope, Record("run.db") as record: follow(scope, record, TensorBoard(writer))`
+    `with Record("run.db") as record, softscope.probe(model) as scope: follow(scope, record, TensorBoard(writer))`, in
+    this order: a probe may read its last step when it is removed, and the record is to be open then.
+
+    Args:
+        scope: what `softscope.probe` gives.
+        sinks: records and loggers.
+        first_step: is added to the steps, which a probe counts from 0; for a run that is resumed.
+        loss: asked for the loss of a snapshot that has none.
     """
+    count = 0
 
     def give(snapshot: Snapshot) -> None:
-        known = scope.history()
-        moved = dataclasses.replace(snapshot, step=snapshot.step + first_step)
+        nonlocal count
+        count += 1
+        known = snapshot.loss if snapshot.loss is not None else loss()
+        moved = dataclasses.replace(snapshot, step=snapshot.step + first_step, loss=known)
+        # A history takes longer the more there is in it: at 1, 2, 4, 8, … snapshots is enough for what seldom changes.
+        history = scope.history() if count & (count - 1) == 0 else None
         for sink in sinks:
-            sink.sites(known.sites)
+            sink.sites(scope.sites)
             sink.add(moved)
-            if known.unseen:
-                sink.unseen(known.unseen)
+            if history is not None:
+                sink.unseen(history.unseen)
+                sink.note(history.facts)
 
     scope.on_snapshot(give)
 
@@ -115,6 +135,9 @@ class Log:
             )
 
     def unseen(self, modules: Iterable[tuple[str, str]]) -> None:
+        """Not a number: not logged."""
+
+    def note(self, facts: Mapping[str, Any]) -> None:
         """Not a number: not logged."""
 
 

@@ -25,10 +25,10 @@ class HuggingFaceCallback:
 
         Trainer(model, arguments, train_dataset=…, callbacks=[HuggingFaceCallback("run.db")])
 
-    The loss beside a step is the last one that the trainer logged: an average over `logging_steps`. Steps are the
-    trainer's own, also after `resume_from_checkpoint`. Of several ranks the first one is read. A training that ends
-    with an exception does not tell its callbacks: use it as a context manager, or call `close`, to be sure that the
-    probe is removed.
+    The loss beside a step is the model's own; if it gives none (a loss function of yours), the last one that the
+    trainer logged, an average over `logging_steps`. Steps are the trainer's, also after `resume_from_checkpoint`. Of
+    several ranks the first one is read. A training that ends with an exception does not tell its callbacks: use it as a
+    context manager, or call `close`, to be sure that the probe is removed.
 
     Args:
         record: where to record: a path, or a `Record`, which stays open; None for nowhere.
@@ -66,15 +66,15 @@ class HuggingFaceCallback:
             if isinstance(self.record, Record):
                 sinks.append(self.record)
             elif self.record is not None:
-                sinks.append(opened.enter_context(Record(self.record, model=model)))
+                sinks.append(opened.enter_context(Record(self.record)))
             self.scope = opened.enter_context(probe(model, **self._options))
-            follow(self.scope, *sinks, first_step=state.global_step)
+            follow(self.scope, *sinks, first_step=state.global_step, loss=lambda: self._loss)
             self._open = opened.pop_all()
 
     def on_step_end(self, *_: Any, **__: Any) -> None:
         """One step is done."""
         if self.scope is not None:
-            self.scope.step(loss=self._loss)
+            self.scope.step()
 
     def on_log(self, *_: Any, logs: dict[str, Any] | None = None, **__: Any) -> None:
         """Take the loss from what is logged."""

@@ -32,5 +32,10 @@ class FakeScope:
         for callback in self.callbacks:
             callback(self.snapshots[-1])
 
+    @property
+    def sites(self):
+        return SITES
+
     def history(self):
-        return History(SITES, tuple(self.snapshots), (("pooler", "no softmax seen"),))
+        facts = {"model": type(self.model).__name__}
+        return History(SITES, tuple(self.snapshots), (("pooler", "no softmax seen"),), facts)

@@ -10,6 +10,7 @@ import types
 
 import pytest
 
+import softscope
 from doctor.record.scopes import FakeScope
 from softscope.doctor.record import Record, news, read
 from softscope.doctor.trainers import HuggingFaceCallback
@@ -37,7 +38,7 @@ def test_a_whole_training(tmp_path):
     callback.on_step_end(None, state(3), None)  # after the end: nothing
     assert [(s.step, s.loss) for s in read(tmp_path / "run.db").snapshots] == [(0, None), (1, 1.5)]
     assert news(tmp_path / "run.db").ended == ""
-    assert read(tmp_path / "run.db").facts["model"] == "builtins.str"
+    assert read(tmp_path / "run.db").facts["model"] == "str"
 
 
 def test_a_resumed_training_counts_on(tmp_path):
@@ -103,8 +104,6 @@ def test_it_answers_every_event_that_there_is():
 
 def trains(name, tmp_path, monkeypatch):
     """Run an example where the probe is a stand-in, and give back what it recorded."""
-    import softscope
-
     monkeypatch.setattr(softscope, "probe", FakeScope, raising=False)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", [name, "run.db"])
@@ -117,7 +116,7 @@ def test_the_plain_loop_with_a_stand_in(tmp_path, monkeypatch):
     found = trains("train_loop.py", tmp_path, monkeypatch)
     assert len(found.snapshots) >= 20
     assert found.snapshots[-1].loss < found.snapshots[0].loss
-    assert found.facts["model"] == "softscope.tasks.models.SmallTransformer"
+    assert found.facts["model"] == "SmallTransformer"
 
 
 def test_hugging_faces_trainer_with_a_stand_in(tmp_path, monkeypatch):
@@ -131,7 +130,8 @@ def test_hugging_faces_trainer_with_a_stand_in(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("name", ["train_loop.py", "huggingface_trainer.py"])
 def test_the_examples_with_the_probe_itself(tmp_path, name):
-    pytest.importorskip("softscope.doctor.probe", reason="the probe is not there yet")
+    if not hasattr(softscope, "probe"):
+        pytest.skip("softscope.probe is not there yet")
     for package in ("torch", *(("transformers", "accelerate") if "hugging" in name else ())):
         pytest.importorskip(package, reason=f"needs {package}: pip install {package}")
     done = subprocess.run(

@@ -17,8 +17,8 @@ from doctor.record.runs import SITES, finished, one_warning, same, snapshot
 from softscope.doctor.record import Record, RecordError, news, read
 
 
-def write(path, steps, sites=SITES, **options):
-    with Record(path, **options) as record:
+def write(path, steps, sites=SITES):
+    with Record(path) as record:
         record.sites(sites)
         for step in steps:
             record.add(snapshot(step, sites=sites))
@@ -90,14 +90,15 @@ def test_metadata_without_argv_and_environment(tmp_path, monkeypatch):
     json.dumps(facts)
 
 
-def test_metadata_of_a_model(tmp_path):
+def test_metadata_that_is_noted(tmp_path):
     torch = pytest.importorskip("torch")
     torch.manual_seed(77)
-    with Record(tmp_path / "run.db", model=torch.nn.Linear(3, 4)):
-        pass
+    with Record(tmp_path / "run.db") as record:
+        record.note({"model": "Linear", "every": None})
+        record.note({"parameters": 16})
     facts = read(tmp_path / "run.db").facts
-    assert facts["model"] == "torch.nn.modules.linear.Linear"
-    assert (facts["parameters"], facts["seed"], facts["torch"]) == (16, 77, torch.__version__)
+    assert (facts["model"], facts["parameters"], facts["every"]) == ("Linear", 16, None)
+    assert (facts["torch_seed"], facts["torch"]) == (77, torch.__version__)
 
 
 def test_recording_leaves_torch_and_random_state_alone(tmp_path):

@@ -1,4 +1,7 @@
-"""What a record says of its run besides readings: versions, model class, seed. Never argv or environment."""
+"""What a record says of its run from the start: versions and PyTorch's seed. Never argv or environment.
+
+What is known of the model comes with the probe's history.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +14,8 @@ import numpy as np
 import softscope
 
 
-def facts(model: Any = None) -> dict[str, Any]:
-    """Versions of what decides the numbers; of a model its class and size; of PyTorch, if it is loaded, its seed."""
+def facts() -> dict[str, Any]:
+    """Versions of what decides the numbers; of PyTorch and transformers, if they are loaded."""
     found: dict[str, Any] = {
         "softscope": softscope.__version__,
         "python": platform.python_version(),
@@ -23,9 +26,5 @@ def facts(model: Any = None) -> dict[str, Any]:
         if name in sys.modules:
             found[name] = str(getattr(sys.modules[name], "__version__", "unknown"))
     if "torch" in sys.modules:
-        found["seed"] = int(sys.modules["torch"].initial_seed())
-    if model is not None:
-        found["model"] = f"{type(model).__module__}.{type(model).__qualname__}"
-        if hasattr(model, "parameters"):
-            found["parameters"] = sum(int(p.numel()) for p in model.parameters())
+        found["torch_seed"] = int(sys.modules["torch"].initial_seed())
     return found

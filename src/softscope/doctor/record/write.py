@@ -18,7 +18,7 @@ from softscope.doctor.record.facts import facts
 from softscope.doctor.record.problems import RecordWarning
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
     from types import TracebackType
 
     from softscope.doctor.snapshot import Site, Snapshot
@@ -40,8 +40,7 @@ class Record:
     the first stops recording: of several ranks, let one record.
 
     Args:
-        path: the file; folders on the way are made.
-        model: to note its class and size. Versions and PyTorch's seed are noted anyway; argv and environment never.
+        path: the file; folders on the way are made. Versions and PyTorch's seed are noted, argv and environment never.
 
     Examples:
         >>> import tempfile, numpy as np
@@ -56,7 +55,7 @@ class Record:
         >>> folder.cleanup()
     """
 
-    def __init__(self, path: str | os.PathLike[str], *, model: Any = None) -> None:
+    def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = pathlib.Path(path)
         self._process, self._lock = os.getpid(), threading.RLock()
         self._database: sqlite3.Connection | None = None
@@ -67,7 +66,7 @@ class Record:
         try:
             self._database, wal = file.for_writing(self.path)
             weakref.finalize(self, _close, self._database, self._process)
-            self._change([(self._begin, facts(model))])
+            self._change([(self._begin, facts())])
         except Exception as error:  # of whatever kind: none may end a training
             self._stop(error)
             return
@@ -98,6 +97,10 @@ class Record:
     def unseen(self, modules: Iterable[tuple[str, str]]) -> None:
         """Note modules that could not be read, each with the reason."""
         self._write(self._note_unseen, list(modules))
+
+    def note(self, facts: Mapping[str, Any]) -> None:
+        """Note more about this run: what `read` gives as the history's facts. Values must be JSON's."""
+        self._write(self._note, dict(facts))
 
     def close(self, ended: str = "") -> None:
         """The run has ended, by an exception of this name if one is given. Then the record is a single file."""
@@ -166,6 +169,11 @@ class Record:
             came = " and ".join(map(str, (shape, *shapes)))
             raise ValueError(f"readings must be (sites, heads) = {known} or less, but {came} came; call sites() before")
         return shape
+
+    def _note(self, database: sqlite3.Connection, more: dict[str, Any]) -> None:
+        known = database.execute("SELECT facts FROM sessions WHERE id = ?", (self._session,)).fetchone()[0]
+        text = json.dumps(json.loads(known) | more, allow_nan=False)
+        database.execute("UPDATE sessions SET facts = ? WHERE id = ?", (text, self._session))
 
     def _end(self, database: sqlite3.Connection, ended: str) -> None:
         database.execute("UPDATE sessions SET ended = ? WHERE id = ?", (ended, self._session))
