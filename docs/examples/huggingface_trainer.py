@@ -26,10 +26,11 @@ def examples(many: int) -> list[dict[str, torch.Tensor]]:
     return [{"input_ids": row, "labels": label} for row, label in zip(tokens, labels, strict=True)]
 
 
-def main(path: str = "run.db", steps: int = 30) -> None:
+def main(path: str = "run.db", steps: int = 20) -> None:
     """Train, and record."""
     torch.manual_seed(0)
-    model = GPT2LMHeadModel(GPT2Config(vocab_size=9, n_positions=16, n_embd=32, n_layer=2, n_head=4))
+    size = {"vocab_size": 9, "n_positions": 16, "n_embd": 32, "n_layer": 2, "n_head": 4}
+    model = GPT2LMHeadModel(GPT2Config(**size, bos_token_id=None, eos_token_id=None, loss_type="ForCausalLM"))
     with tempfile.TemporaryDirectory() as folder, HuggingFaceCallback(path) as doctor:
         arguments = TrainingArguments(
             folder, max_steps=steps, per_device_train_batch_size=16, learning_rate=3e-3,
