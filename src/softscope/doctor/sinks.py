@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import warnings
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from softscope.doctor.record.problems import RecordWarning
+from softscope.doctor.record.problems import warn
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -53,7 +52,9 @@ class Scope(Protocol):
         """All that was read so far."""
 
 
-def follow(scope: Scope, *sinks: Sink, first_step: int = 0, loss: Callable[[], float | None] = lambda: None) -> None:
+def follow(
+    scope: Scope, *sinks: Sink, first_step: int = 0, loss: Callable[[Snapshot], float | None] | None = None
+) -> None:
     """Give every snapshot of a probe to the sinks.
 
     `with Record("run.db") as record, softscope.probe(model) as scope: follow(scope, record, TensorBoard(writer))`, in
@@ -63,14 +64,14 @@ def follow(scope: Scope, *sinks: Sink, first_step: int = 0, loss: Callable[[], f
         scope: what `softscope.probe` gives.
         sinks: records and loggers.
         first_step: is added to the steps, which a probe counts from 0; for a run that is resumed.
-        loss: asked for the loss of a snapshot that has none.
+        loss: gives the loss of a snapshot, where another one than the probe's is meant.
     """
     count = 0
 
     def give(snapshot: Snapshot) -> None:
         nonlocal count
         count += 1
-        known = snapshot.loss if snapshot.loss is not None else loss()
+        known = snapshot.loss if loss is None else loss(snapshot)
         moved = dataclasses.replace(snapshot, step=snapshot.step + first_step, loss=known)
         # A history takes longer the more there is in it: at 1, 2, 4, 8, … snapshots is enough for what seldom changes.
         history = scope.history() if count & (count - 1) == 0 else None
@@ -128,11 +129,7 @@ class Log:
             self._log(scalars(self._sites, snapshot), snapshot.step)
         except Exception as error:  # it is not ours: it may raise anything
             self._log = None
-            warnings.warn(
-                f"the logger failed ({str(error) or type(error).__name__}): training goes on without it",
-                RecordWarning,
-                stacklevel=2,
-            )
+            warn(f"the logger failed ({str(error) or type(error).__name__}): training goes on without it")
 
     def unseen(self, modules: Iterable[tuple[str, str]]) -> None:
         """Not a number: not logged."""

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from softscope.doctor.sinks import Sink
+    from softscope.doctor.snapshot import Snapshot
 
 
 class HuggingFaceCallback:
@@ -25,8 +26,9 @@ class HuggingFaceCallback:
 
         Trainer(model, arguments, train_dataset=…, callbacks=[HuggingFaceCallback("run.db")])
 
-    The loss beside a step is the model's own; if it gives none (a loss function of yours), the last one that the
-    trainer logged, an average over `logging_steps`. Steps are the trainer's, also after `resume_from_checkpoint`. Of
+    The loss beside a step is the model's own. Where it gives none (a loss function of yours), or gradients are
+    accumulated (its losses are then parts, and only the trainer knows of what), it is the last one that the trainer
+    logged, an average over `logging_steps`. Steps are the trainer's, also after `resume_from_checkpoint`. Of
     several ranks the first one is read. A training that ends with an exception does not tell its callbacks: use it as a
     context manager, or call `close`, to be sure that the probe is removed.
 
@@ -52,15 +54,16 @@ class HuggingFaceCallback:
         self._options = {name: value for name, value in (("every", every), ("rows", rows)) if value is not None}
         self._probe = probe
         self._open = contextlib.ExitStack()
-        self._loss: float | None = None
+        self._loss: float | None = None  # the last that was logged
+        self._parts = 1  # forward passes in a step
 
-    def on_train_begin(self, _: Any, state: Any, __: Any, model: Any = None, **___: Any) -> None:
+    def on_train_begin(self, args: Any, state: Any, _: Any, model: Any = None, **__: Any) -> None:
         """Attach."""
         self.close()
         if not getattr(state, "is_world_process_zero", True):
             return
         probe = self._probe or importlib.import_module("softscope").probe
-        self._loss = None
+        self._loss, self._parts = None, getattr(args, "gradient_accumulation_steps", 1)
         sinks = list(self.sinks)
         with contextlib.ExitStack() as opened:
             if isinstance(self.record, Record):
@@ -68,7 +71,7 @@ class HuggingFaceCallback:
             elif self.record is not None:
                 sinks.append(opened.enter_context(Record(self.record)))
             self.scope = opened.enter_context(probe(model, **self._options))
-            follow(self.scope, *sinks, first_step=state.global_step, loss=lambda: self._loss)
+            follow(self.scope, *sinks, first_step=state.global_step, loss=self._loss_of)
             self._open = opened.pop_all()
 
     def on_step_end(self, *_: Any, **__: Any) -> None:
@@ -84,6 +87,9 @@ class HuggingFaceCallback:
     def on_train_end(self, *_: Any, **__: Any) -> None:
         """Remove."""
         self.close()
+
+    def _loss_of(self, snapshot: Snapshot) -> float | None:
+        return self._loss if snapshot.loss is None or self._parts > 1 else snapshot.loss
 
     def close(self) -> None:
         """Remove the probe and close the record, if training left them open."""

@@ -87,8 +87,8 @@ def test_read_from_another_process_while_it_is_written(tmp_path):
 
 
 def test_a_reader_that_dawdles_does_not_hold_up_the_writer_or_its_end(tmp_path):
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
         record = Record(tmp_path / "run.db")
         record.sites(SITES)
         record.add(snapshot(0))
@@ -97,7 +97,18 @@ def test_a_reader_that_dawdles_does_not_hold_up_the_writer_or_its_end(tmp_path):
             record.add(snapshot(1))
             assert database.execute("SELECT count(*) FROM steps").fetchone() == (1,)  # one moment
             record.close()
+    assert caught == []
     assert len(read(tmp_path / "run.db").snapshots) == 2
+
+
+def test_where_warnings_are_errors_the_training_goes_on_too(tmp_path):
+    (tmp_path / "file").write_text("x")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        record = Record(tmp_path / "file" / "run.db")
+        record.sites(SITES)
+        record.add(snapshot(0))
+        record.close()
 
 
 FULL = """

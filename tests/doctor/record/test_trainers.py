@@ -51,6 +51,21 @@ def test_a_resumed_training_counts_on(tmp_path):
     assert [s.step for s in read(tmp_path / "run.db").snapshots] == [0, 1, 2, 3]
 
 
+@pytest.mark.parametrize(("own", "parts", "wanted"), [(0.5, 1, 0.5), (None, 1, 2.0), (0.5, 4, 2.0)])
+def test_the_loss_is_the_models_own_unless_it_is_a_part_of_one(tmp_path, own, parts, wanted):
+    class Scope(FakeScope):
+        def step(self):
+            super().step(loss=own)
+
+    callback = HuggingFaceCallback(tmp_path / "run.db", probe=Scope)
+    arguments = types.SimpleNamespace(gradient_accumulation_steps=parts)
+    callback.on_train_begin(arguments, state(), None, model=None)
+    callback.on_log(arguments, state(), None, logs={"loss": 2.0})
+    callback.on_step_end()
+    callback.on_train_end()
+    assert [s.loss for s in read(tmp_path / "run.db").snapshots] == [wanted]
+
+
 def test_only_the_first_rank_is_read(tmp_path):
     callback = HuggingFaceCallback(tmp_path / "run.db", probe=FakeScope)
     callback.on_train_begin(None, state(first=False), None, model=None)

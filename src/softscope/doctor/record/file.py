@@ -57,7 +57,9 @@ def _wal(database: sqlite3.Connection) -> bool:
 
 def into_one_file(database: sqlite3.Connection) -> None:
     """Fold the log into the file, so that it can be copied, or read from where nobody may write."""
-    with contextlib.suppress(sqlite3.OperationalError):  # somebody is reading: the log stays, and is read with it
+    with contextlib.suppress(
+        sqlite3.Error
+    ):  # somebody is reading, or the disk is full: the log stays, and is read with it
         database.execute("PRAGMA journal_mode = DELETE")
 
 

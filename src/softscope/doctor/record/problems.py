@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import warnings
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -39,6 +41,12 @@ class RecordNotFoundError(RecordError, FileNotFoundError):
 
 class RecordWarning(UserWarning):
     """Something about the record that the training does not stop for."""
+
+
+def warn(sentence: str) -> None:
+    """Say it once; where warnings are errors, it stays unsaid, and the training goes on."""
+    with contextlib.suppress(RecordWarning):
+        warnings.warn(sentence, RecordWarning, stacklevel=3)
 
 
 def reasons() -> tuple[str, ...]:

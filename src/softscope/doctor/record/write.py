@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import pathlib
 import sqlite3
 import threading
-import warnings
 import weakref
 from typing import TYPE_CHECKING, Any, Self
 
@@ -15,7 +15,7 @@ import numpy as np
 
 from softscope.doctor.record import file, schema
 from softscope.doctor.record.facts import facts
-from softscope.doctor.record.problems import RecordWarning
+from softscope.doctor.record.problems import warn
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -71,7 +71,7 @@ class Record:
             self._stop(error)
             return
         if not wal:
-            _warn(
+            warn(
                 f"{self.path} is on a filesystem without SQLite's WAL mode, as network filesystems are: "
                 f"recording goes on with a rollback journal, more slowly; a local path is better"
             )
@@ -85,7 +85,7 @@ class Record:
         before, self._sites = self._sites, sites
         self._write(self._begin_part if what or not before else self._renew_sites, schema.sites_as_text(sites))
         if what:
-            _warn(
+            warn(
                 f"{self.path} holds the run of a model that differs ({what}): a new part begins; "
                 f"read(path, part=-2) gives the one before"
             )
@@ -118,8 +118,10 @@ class Record:
             if not self._mine():
                 return None
             assert self._database is not None
-            found = self._database.execute("SELECT step FROM steps ORDER BY id DESC LIMIT 1").fetchone()
-            return None if found is None else int(found[0])
+            with contextlib.suppress(sqlite3.Error):
+                found = self._database.execute("SELECT step FROM steps ORDER BY id DESC LIMIT 1").fetchone()
+                return None if found is None else int(found[0])
+        return None
 
     def __enter__(self) -> Self:
         return self
@@ -230,7 +232,7 @@ class Record:
     def _complain(self, what: str) -> None:
         if not self._warned:
             self._warned = True
-            _warn(f"{self.path} {what}")
+            warn(f"{self.path} {what}")
 
     def _let_go(self) -> None:
         self._queue.clear()
@@ -242,7 +244,3 @@ class Record:
 def _close(database: sqlite3.Connection, process: int) -> None:
     if os.getpid() == process:  # a fork must not close what its parent writes
         database.close()
-
-
-def _warn(sentence: str) -> None:
-    warnings.warn(sentence, RecordWarning, stacklevel=3)
