@@ -110,6 +110,18 @@ def test_a_run_that_goes_on_is_followed_to_its_end(tmp_path):
     assert (watcher.returncode, rest) == (0, "The run has ended with KeyboardInterrupt.\n")
 
 
+def test_cells_have_the_colour_of_their_number(path, tmp_path):
+    _, text, _ = on_terminal("watch", str(path), "--once")
+    cells = {cell.strip(): colour for colour, cell in re.findall(r"\x1b\[(\d+;\d+)m(.{3})\x1b", text)}
+    few, many, most, read_only = "30;42", "30;43", "97;41", "30;46"
+    assert cells == {"0": few, "<1": few, "8": few, "25": many, "50": many, ">99": most, "100": most}
+    with Record(tmp_path / "still.db") as record:
+        record.sites(sites(1))
+        record.add(snapshot(3, [[0.0, 0.2, 0.3, 0.9]], loss=None))
+    _, text, _ = on_terminal("watch", str(tmp_path / "still.db"), "--once")
+    assert set(re.findall(r"\x1b\[(\d+;\d+)m", text)) == {read_only}  # without a loss no verdict
+
+
 @pytest.mark.parametrize("lang", LANGS)
 @pytest.mark.parametrize("width", [60, 80])
 def test_on_a_terminal_it_fits(tmp_path, width, lang):

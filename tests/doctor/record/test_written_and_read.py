@@ -264,14 +264,14 @@ def test_a_fork_leaves_the_record_to_its_parent(tmp_path):
         record = Record(sys.argv[1]); record.sites(SITES); record.add(snapshot(0))
         child = os.fork()
         if child == 0:
-            record.add(snapshot(7)); record.close(); sys.exit()
+            record.add(snapshot(1)); record.close(); sys.exit()
         os.waitpid(child, 0)
-        record.add(snapshot(1)); record.close()
+        record.add(snapshot(2)); record.close()
         """,
         tmp_path / "run.db",
     )
     assert err == ""
-    assert [s.step for s in read(tmp_path / "run.db").snapshots] == [0, 1]
+    assert [s.step for s in read(tmp_path / "run.db").snapshots] == [0, 2]
 
 
 def test_an_ordinary_run_warns_of_nothing(tmp_path):

@@ -196,11 +196,9 @@ class Record:
             # While the file fails, each step would be held up by another try: at 1, 2, 4, 8, … waiting is enough.
             if waiting & (waiting - 1) and not now:
                 return
-            part = self._part
             try:
                 self._change(self._queue)
             except (sqlite3.Error, OSError) as error:  # a full disk, a lock: these may pass
-                self._part = part
                 self._complain(
                     f"cannot be written ({error}): training goes on, and readings wait in memory for a while"
                 )
