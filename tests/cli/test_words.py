@@ -11,7 +11,8 @@ import softscope.cli
 from softscope.cli import words
 from softscope.cli.commands import COMMANDS
 from softscope.cli.tour.stops import STOPS
-from softscope.cli.words import WORDS, claims, experiment, explain, program, sentences, tour
+from softscope.cli.words import WORDS, claims, experiment, explain, program, record, sentences, tour
+from softscope.doctor.record.problems import reasons
 from softscope.experiments.ledger import VERDICTS
 
 ROOM = pathlib.Path(softscope.cli.__file__).parent
@@ -36,10 +37,12 @@ def test_both_languages(key):
 
 def test_there_are_words_to_test():
     assert len(WORDS) > 100
-    tables = (program.PROGRAM, explain.EXPLAIN, sentences.SENTENCES, tour.TOUR, experiment.EXPERIMENT, claims.CLAIMS)
+    tables = (program.PROGRAM, explain.EXPLAIN, sentences.SENTENCES, tour.TOUR, experiment.EXPERIMENT, claims.CLAIMS,
+              record.RECORD)  # fmt: skip
     assert len(WORDS) == sum(map(len, tables)), "a key stands in two tables"
     assert set(pathlib.Path(words.__file__).parent.glob("*.py")) == {
-        pathlib.Path(module.__file__) for module in (words, claims, experiment, explain, program, sentences, tour)
+        pathlib.Path(module.__file__)
+        for module in (words, claims, experiment, explain, program, record, sentences, tour)
     }
 
 
@@ -77,5 +80,7 @@ def test_every_text_is_used():
     }
     built |= {f"claims.text.{text}" for text in ("000", "001", "002", "003", "004")}
     built |= {f"claims.verdict.{verdict}" for verdict in VERDICTS}
+    built |= {f"record.{reason}" for reason in reasons()}
+    built |= {f"watch.what.{kind}" for kind in ("moving", "still")}
     used = built | {text for _, text in code_strings()}
     assert sorted(set(WORDS) - used) == []

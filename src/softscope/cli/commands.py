@@ -20,6 +20,8 @@ COMMANDS = {
     "experiment": "softscope.cli.experiment",
     "tour": "softscope.cli.tour",
     "claims": "softscope.cli.claims",
+    "watch": "softscope.cli.watch",
+    "export": "softscope.cli.export",
     "env": "softscope.cli.env",
 }
 
