@@ -211,8 +211,9 @@ def test_torch_stays_unimported(path):
 
 
 @pytest.mark.parametrize("lang", LANGS)
-def test_export(run, path, tmp_path, lang):
-    text = run.text("export", path, tmp_path / "out.csv", "--lang", lang)
+def test_export(run, path, tmp_path, lang, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # a long path is shown shortened
+    text = run.text("export", path, "out.csv", "--lang", lang)
     assert "out.csv" in text
     rows = list(csv.DictReader((tmp_path / "out.csv").read_text("utf-8").splitlines()))
     history = read(path)
