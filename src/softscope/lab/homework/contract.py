@@ -9,7 +9,7 @@ import numpy as np
 from softscope.lab.homework.exercise import Problem
 from softscope.lab.homework.running import Foreign
 from softscope.lab.homework.words import given
-from softscope.testing import check_simplex_map
+from softscope.testing.battery import breaks
 from softscope.testing.wording import show
 
 if TYPE_CHECKING:
@@ -25,8 +25,7 @@ def contract(function: str, *, but: tuple[str, ...] = ()) -> Callable[[Trial], I
     """A check that tries the whole contract on a function of the answer; `but` names properties not asked for."""
 
     def check(trial: Trial) -> Iterator[Problem]:
-        report = check_simplex_map(_remembering(trial, function), seed=trial.seed, lang=trial.lang)
-        for result in report.broken:
+        for result in breaks(_remembering(trial, function), seed=trial.seed, lang=trial.lang):
             if result.property in (*_NOT_ASKED, *but):
                 continue
             sentence = given(result.sentence, show(result.input)).of(trial.lang)

@@ -45,7 +45,6 @@ MISSING = t(
     "没有找到函数 {names}：请按题目给的名字定义它。",
     "There is no function {names}: define it under the name asked for.",
 )
-NOT_A_FILE = t("这段代码一个函数也没有定义。", "This code defines no function.")
 
 
 def raised(error: RaisedError) -> Text:
@@ -73,12 +72,15 @@ def _line(line: int | None) -> tuple[str, str]:
 
 def came_with(claim: Text, came: Text, shown: str) -> Text:
     """The sentence of a broken property: what must hold, what came, and for which input."""
-    return given(t(f"{claim.zh}，但{came.zh}。", f"{claim.en}, but {came.en}."), shown)
+    gap = " " if came.zh[0].isascii() else ""
+    return given(t(f"{claim.zh}，但{gap}{came.zh}。", f"{claim.en}, but {came.en}."), shown)
 
 
 def given(sentence: Text | str, shown: str) -> Text:
-    """A sentence, and the input that shows it."""
+    """A sentence, and the input that shows it, where there is one."""
     zh, en = (sentence, sentence) if isinstance(sentence, str) else sentence
+    if not shown:
+        return t(zh, en)
     return t(f"{zh}输入：{shown}", f"{en} Input: {shown}")
 
 

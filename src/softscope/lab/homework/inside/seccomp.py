@@ -54,7 +54,7 @@ def install() -> bool:
     numbers = [pair[place] for pair in ALLOWED.values()]
     steps = _steps(architecture, [number for number in numbers if number is not None])
     prctl = ctypes.CDLL(None, use_errno=True).prctl
-    program = _Program(len(steps), (_Step * len(steps))(*steps))
+    program = _Program(len(steps), (_Step * len(steps))(*(_Step(*step) for step in steps)))
     zero = ctypes.c_ulong(0)
     if prctl(_NO_NEW_PRIVILEGES, ctypes.c_ulong(1), zero, zero, zero) != 0:
         return False
