@@ -163,7 +163,7 @@ WRONG = {
             "def softmax(x):\n    e = 2.0 ** (x - x.max())\n    return e / e.sum()", "ratio", "e to the power of the difference"
         ),
         "hard": Wrong(
-            "def softmax(x):\n    return (x == x.max()) / (x == x.max()).sum()", "continuity", "in the 2-norm"
+            "def softmax(x):\n    return (x == x.max()) / (x == x.max()).sum()", "continuity", "may move the weights by at most"
         ),
         "list": Wrong(
             "import math\ndef softmax(x):\n    e = [math.exp(v - max(x)) for v in x]\n    return [v / sum(e) for v in e]",
@@ -188,7 +188,7 @@ WRONG = {
             RIGHT["temperature"][0].replace("/ T)", "/ np.sqrt(T))"), "power", "to the power 1/T"
         ),
         "ignores it": Wrong(RIGHT["temperature"][0].replace(" / T)", ")"), "power", "to the power 1/T"),
-        "0 log 0": Wrong(RIGHT["temperature"][0].replace("q = p[p > 0]", "q = p"), "table", "has entropy nan"),
+        "no minus": Wrong(RIGHT["temperature"][0].replace("-(q", "(q"), "table", "has entropy -"),
         "bits": Wrong(RIGHT["temperature"][0].replace("np.log(", "np.log2("), "table", "has entropy"),
         "columns swapped": Wrong(
             RIGHT["temperature"][0].replace("np.array(rows)", "np.array(rows)[:, ::-1]"), "table", "has peak"
@@ -264,7 +264,7 @@ WRONG = {
             RIGHT["sparsemax"][0].replace("x = x - np.max(x)", "x = x + 0.0"), "finite", "raised IndexError"
         ),
         "first k for the last": Wrong(
-            RIGHT["sparsemax"][0].replace("[-1]\n", "[0]\n"), "zeros", ""
+            RIGHT["sparsemax"][0].replace("[-1]\n", "[0]\n"), "sums_to_one", "must sum to 1"
         ),
         "sorted output": Wrong(
             RIGHT["sparsemax"][0].replace("np.maximum(x - total", "np.maximum(s - total"), "zeros", "and the others exactly 0"
@@ -290,7 +290,7 @@ WRONG = {
             _RESCALED.replace("state[0] + np.log(state[1])", "np.log(state[1])"), "whole", "must be log Σ e^x"
         ),
         "nothing is NaN": Wrong(
-            _RESCALED.replace("return (m, 0.0) if m == -np.inf else (m,", "return (m,"), "identity", "nan came"
+            _RESCALED.replace("return (m, 0.0) if m == -np.inf else (m,", "return (m,"), "identity", "-inf came"
         ),
         "empty raises": Wrong(
             _RESCALED.replace("    if len(x) == 0:\n        return (-np.inf, 0.0)\n", ""), "identity", "it raised ValueError"

@@ -76,7 +76,7 @@ def test_the_starter_runs_and_does_not_pass(exercise):
 def test_the_input_shown_is_short():
     """A function that is wrong only from length 4 on is shown four numbers, and round ones."""
     source = NUMPY + (
-        "def log_softmax(x):\n    y = x - x.max()\n    r = y - np.log(np.exp(y).sum())\n    return r + (len(x) > 3) * 0.5"
+        "def log_softmax(x):\n    y = x - x.max()\n    return y - np.log(np.exp(y).sum()) + (len(x) > 3) * 0.5"
     )
     grade = homework.grade("log-softmax", source, seed=8)
     shown = re.search(r"x = \[(.*?)\]", grade.messages[0])[1]

@@ -13,7 +13,7 @@ from softscope.lab.homework.limits import LIMITS, Limits
 from softscope.lab.homework.quiz import Quiz, mark
 from softscope.lab.homework.running import Answer, RaisedError, StoppedError
 from softscope.lab.homework.trial import Trial
-from softscope.lab.homework.words import MISSING, raised, stopped
+from softscope.lab.homework.words import MISSING, stopped, unread
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -90,8 +90,7 @@ def _problems(exercise: Exercise, source: str, seed: int, lang: Lang, limits: Li
                 if len(found) == _MOST:
                     break
     except RaisedError as error:  # while the file itself was read
-        text = raised(error).of(lang)
-        found.append(Problem("raised", text[0].upper() + text[1:] + ("。" if lang == "zh" else ".")))
+        found.append(Problem("raised", unread(error).of(lang)))
     except StoppedError as stop:
         found.append(Problem(stop.key, stopped(stop.key, stop.values).of(lang)))
     return found, answer.printed

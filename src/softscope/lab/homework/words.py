@@ -66,6 +66,12 @@ def raised(error: RaisedError) -> Text:
     return t(f"抛出了 {error!r}{zh}", f"it raised {error!r}{en}")
 
 
+def unread(error: RaisedError) -> Text:
+    """What is wrong with a file that raises before any function is called."""
+    told = raised(error)
+    return t(f"文件无法运行：{told.zh}。", f"The file does not run: {told.en}.")
+
+
 def _line(line: int | None) -> tuple[str, str]:
     return ("", "") if line is None else (f"（第 {line} 行）", f" (line {line})")
 

@@ -21,7 +21,14 @@ _LARGEST_STATE = 4
 
 def _parts(rng: np.random.Generator) -> Iterator[Arguments]:
     """Two parts of a row: the larger logit first, last, in both, far away."""
-    for a, b in (([0.0], [1.0]), ([1.0], [0.0]), ([0.0], [0.0]), ([1.0, 2.0], [3.0]), ([1000.0], [0.0, 1001.0])):
+    for a, b in (
+        ([0.0], [1.0]),
+        ([1.0], [0.0]),
+        ([0.0], [0.0]),
+        ([1.0, 2.0], [3.0]),
+        ([0.0], [1000.0]),
+        ([1000.0], [0.0, 1001.0]),
+    ):
         yield np.array(a), np.array(b)
     for n, m in ((1, 2), (3, 2), (5, 8)):
         yield drawn(rng, n), drawn(rng, m)

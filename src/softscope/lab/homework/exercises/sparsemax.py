@@ -110,7 +110,7 @@ EXERCISE = Exercise(
         ),
     ),
     notice=t(
-        "softmax 人人有份，sparsemax 会给出恰好的 0：在支撑集之外，权重和梯度都是 0。它是分段线性的，所以有折点，"
+        "softmax 人人有份，sparsemax 会给出精确的零：在支撑集之外，权重和梯度都是 0。它是分段线性的，所以有折点，"
         "但没有跳变。",
         "Softmax gives everyone something; sparsemax gives exact zeros: outside its support both weight and gradient are 0. "
         "It is linear piece by piece, so it has kinks, but no jumps.",

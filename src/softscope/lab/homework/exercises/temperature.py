@@ -88,12 +88,12 @@ EXERCISE = Exercise(
     task=t(
         "写两个函数。softmax_at(x, T)：先把分数除以温度 T，再做 softmax；T 是大于 0 的数，可能很小。\n\n"
         "experiment()：对 [1, 2, 3, 4, 5] 依次取 T = 0.01、0.1、1、10、100，返回 5 × 2 的数组，每行是最大权重和熵"
-        "（−Σ p·log p，自然对数；p = 0 的项算 0）。\n\n"
+        "（−Σ p·log p，自然对数）。\n\n"
         "这道题研究的是温度，所以可以 import softscope；自己写也行。",
         "Write two functions. softmax_at(x, T): divide the logits by the temperature T, then softmax; T is a number above "
         "0 and may be very small.\n\n"
         "experiment(): for [1, 2, 3, 4, 5] and T = 0.01, 0.1, 1, 10, 100, in this order, a 5 × 2 array whose rows are the "
-        "largest weight and the entropy (−Σ p·log p with the natural logarithm; where p = 0 the term is 0).\n\n"
+        "largest weight and the entropy (−Σ p·log p with the natural logarithm).\n\n"
         "This one is about temperature, so you may import softscope; your own softmax will do as well.",
     ),
     functions=("softmax_at(x, T)", "experiment()"),
@@ -163,8 +163,8 @@ EXERCISE = Exercise(
             "With a small T, x / T is large. What subtracting the maximum did in the first exercise, it does here.",
         ),
         t(
-            "熵里会出现 0·log 0。可以只对 p > 0 的项求和：q = p[p > 0]，再算 -(q * np.log(q)).sum()。",
-            "The entropy meets 0·log 0. Sum over p > 0 alone: q = p[p > 0], then -(q * np.log(q)).sum().",
+            "最大权重是 p.max()。熵是“负的总和”：每项是 p 乘以 np.log(p)，别忘了负号。",
+            "The largest weight is p.max(). The entropy is minus a sum, each term p times np.log(p); mind the minus.",
         ),
     ),
     notice=t(

@@ -18,7 +18,7 @@ def set_sizes(cpu_seconds: int, memory: int) -> None:
     _limit(resource.RLIMIT_CORE, 0)
     _limit(resource.RLIMIT_FSIZE, 2**20)
     _limit(resource.RLIMIT_NOFILE, 64)
-    _limit(resource.RLIMIT_CPU, cpu_seconds)
+    _limit(resource.RLIMIT_CPU, cpu_seconds, cpu_seconds + 1)  # the first sends a signal that names the reason
     with contextlib.suppress(ValueError, OSError):  # macOS has the name and refuses the call
         _limit(resource.RLIMIT_AS, memory)
 
@@ -46,7 +46,9 @@ def die_with_parent(parent: int) -> None:
             os._exit(1)
 
 
-def _limit(kind: int, value: int) -> None:
-    hard = resource.getrlimit(kind)[1]
-    value = value if hard == resource.RLIM_INFINITY else min(value, hard)
-    resource.setrlimit(kind, (value, value))
+def _limit(kind: int, soft: int, hard: int | None = None) -> None:
+    now = resource.getrlimit(kind)[1]
+    wanted = [
+        value if now == resource.RLIM_INFINITY else min(value, now) for value in (soft, soft if hard is None else hard)
+    ]
+    resource.setrlimit(kind, (wanted[0], wanted[1]))
