@@ -13,13 +13,15 @@ from softscope.cli.problems import UsageError, shown
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-# Each is a module with a `COMMAND` and a `run(Arguments, Console)`, imported when it is called. Words:
-# `NAME.summary`, `NAME.description`.
+# Each is a module with a `COMMAND` and a `run(Arguments, Console)`, which may return an exit code, imported when it is
+# called. Words: `NAME.summary`, `NAME.description`.
 COMMANDS = {
     "explain": "softscope.cli.explain",
     "experiment": "softscope.cli.experiment",
     "tour": "softscope.cli.tour",
     "claims": "softscope.cli.claims",
+    "homework": "softscope.cli.homework",
+    "glossary": "softscope.cli.glossary",
     "env": "softscope.cli.env",
 }
 

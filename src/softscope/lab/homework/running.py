@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from softscope.lab.homework.inside.messages import Foreign, ForeignError, decode, encode
+from softscope.lab.homework.inside.messages import Foreign, ForeignError, decode, encode, printable
 from softscope.lab.homework.limits import LIMITS, Limits
 
 if TYPE_CHECKING:
@@ -43,7 +43,8 @@ class RaisedError(Exception):
 
     def __init__(self, error: str, text: str, line: int | None, missing: str | None = None) -> None:
         super().__init__(error, text)
-        self.error, self.text, self.line, self.missing = error, text, line, missing
+        self.error, self.text = printable(error), printable(text)
+        self.line, self.missing = line, None if missing is None else printable(missing)
 
     def __repr__(self) -> str:
         return f"{self.error}({self.text!r})" if self.text else f"{self.error}()"
@@ -148,7 +149,7 @@ class Answer:
         }
         reply = self._exchange(job, self.limits.start_seconds)
         if "failed" in reply:
-            raise StoppedError("syntax", error=reply.get("error"), text=reply.get("text"), line=reply.get("line"))
+            raise StoppedError("syntax", text=printable(str(reply.get("text"))), line=reply.get("line"))
         self.guards = {name: bool(reply.get(name)) for name in ("dropped", "filtered")}
         self._deadline = time.monotonic() + self.limits.total_seconds
         reply = self._exchange(None, self.limits.call_seconds)

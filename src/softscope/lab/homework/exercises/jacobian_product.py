@@ -70,9 +70,9 @@ def _fits(trial: Trial, p: Numbers, v: Numbers) -> Text | None:
 
 EXERCISE = Exercise(
     id="jacobian-product",
-    title=t("不写出 Jacobian 的乘积", "The Jacobian product without the Jacobian"),
+    title=t("雅可比乘积：不写出矩阵", "The Jacobian product without the Jacobian"),
     task=t(
-        "softmax 的 Jacobian 是 J = diag(p) − p pᵀ：第 j 个分数动一点，第 i 个权重动多少。反向传播要的不是 J，而是 J 乘一个向量。\n\n"
+        "softmax 的雅可比矩阵是 J = diag(p) − p pᵀ：第 j 个分数动一点，第 i 个权重动多少。反向传播要的不是 J，而是 J 乘一个向量。\n\n"
         f"写一个函数 jacobian_product(p, v)：p 是权重，v 是同样长度的向量，返回 J v。向量可以有 {_LONG} 个数，"
         "而 J 有它的平方那么多个：所以不能写出 J。",
         "The Jacobian of softmax is J = diag(p) − p pᵀ: by how much weight i moves when logit j moves a little. "

@@ -74,7 +74,7 @@ EXERCISE = Exercise(
         ),
     ),
     notice=t(
-        "减去最大值没有改变任何权重，只改变了中间结果的大小：这就是平移不变性，也是所有库的写法。"
+        "减去最大值没有改变任何权重，只改变了中间结果的大小：这就是 softmax 的平移不变性，也是所有库的写法。"
         "最大的分数贡献 e 的 0 次方，所以总和至少是 1，既不会溢出，也不会除以 0。",
         "Subtracting the maximum changed no weight, only the size of what lies between: softmax ignores a shift, and every "
         "library uses it. The largest logit adds e to the power of 0, so the sum is at least 1: nothing overflows, and "

@@ -23,7 +23,7 @@ class Foreign:
     """Something that has no place in a message: the name of its type, and its repr."""
 
     def __init__(self, kind: str, text: str) -> None:
-        self.kind, self.text = kind, text
+        self.kind, self.text = printable(kind), printable(text)
 
     def __repr__(self) -> str:
         return self.text
@@ -92,6 +92,15 @@ def _numbers(message: dict[str, Any]) -> Any:
     array = np.array(message["array"], dtype=dtype).reshape(message["shape"])
     array.flags.writeable = not message["locked"]
     return array
+
+
+def printable(text: str) -> str:
+    r"""The text on one line, without signs that a terminal would obey.
+
+    >>> printable("a\x1b[31m\nb")
+    'a?[31m?b'
+    """
+    return "".join(c if c.isprintable() else "?" for c in text)
 
 
 def described(value: object) -> str:
