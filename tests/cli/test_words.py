@@ -11,12 +11,18 @@ import softscope.cli
 from softscope.cli import words
 from softscope.cli.commands import COMMANDS
 from softscope.cli.tour.stops import STOPS
-from softscope.cli.words import WORDS, claims, experiment, explain, program, sentences, tour
+from softscope.cli.words import WORDS, claims, experiment, explain, glossary, homework, program, sentences, tour
 from softscope.experiments.ledger import VERDICTS
 
 ROOM = pathlib.Path(softscope.cli.__file__).parent
 CHINESE = re.compile(r"[\u4e00-\u9fff]")
-SAME_IN_BOTH = {"source.arguments", "column.logistic", "name.logistic", "joint"}  # a formula, a sign, nothing
+SAME_IN_BOTH = {
+    "source.arguments",
+    "column.logistic",
+    "name.logistic",
+    "joint",
+    "homework.state.new",
+}  # a formula, a sign, nothing
 
 
 def fields(text):
@@ -36,10 +42,12 @@ def test_both_languages(key):
 
 def test_there_are_words_to_test():
     assert len(WORDS) > 100
-    tables = (program.PROGRAM, explain.EXPLAIN, sentences.SENTENCES, tour.TOUR, experiment.EXPERIMENT, claims.CLAIMS)
+    tables = (program.PROGRAM, explain.EXPLAIN, sentences.SENTENCES, tour.TOUR, experiment.EXPERIMENT, claims.CLAIMS,
+              homework.HOMEWORK, glossary.GLOSSARY)  # fmt: skip
     assert len(WORDS) == sum(map(len, tables)), "a key stands in two tables"
     assert set(pathlib.Path(words.__file__).parent.glob("*.py")) == {
-        pathlib.Path(module.__file__) for module in (words, claims, experiment, explain, program, sentences, tour)
+        pathlib.Path(module.__file__)
+        for module in (words, claims, experiment, explain, glossary, homework, program, sentences, tour)
     }
 
 
@@ -77,5 +85,7 @@ def test_every_text_is_used():
     }
     built |= {f"claims.text.{text}" for text in ("000", "001", "002", "003", "004")}
     built |= {f"claims.verdict.{verdict}" for verdict in VERDICTS}
+    built |= {f"homework.state.{state}" for state in ("new", "tried", "skipped", "passed")}
+    built |= {f"glossary.column.{column}" for column in ("en", "zh", "symbol", "code")}
     used = built | {text for _, text in code_strings()}
     assert sorted(set(WORDS) - used) == []

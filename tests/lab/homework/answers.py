@@ -214,7 +214,7 @@ WRONG = {
         "second": Wrong("c b b c", "question-2", "Question 2, b: The sum is negative"),
         "third": Wrong("c a c c", "question-3", "Question 3, c: Uniform weights"),
         "fourth": Wrong("c a b b", "question-4", "Question 4, b: The other way round"),
-        "too few": Wrong("c a b", "count", "4 letters are needed, such as a,b,c,d; 3 came"),
+        "too few": Wrong("c a b", "count", "4 letters are needed, such as abcd; 3 came"),
         "nothing": Wrong("", "count", "0 came"),
         "no such letter": Wrong("c a b f", "choice-4", "Question 4 has no choice f"),
     },

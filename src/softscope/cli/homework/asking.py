@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def letters(quiz: Quiz, console: Console) -> str:
     """The learner's letters, asked one by one; only where somebody can answer."""
     if sys.stdin is None or not sys.stdin.isatty() or console.stream is None:
-        example = ",".join(LETTERS[: len(quiz.questions)])
+        example = LETTERS[: len(quiz.questions)]
         raise UsageError("homework.answers.needed", count=len(quiz.questions), example=example)
     given = []
     for place, asked in enumerate(quiz.questions, 1):

@@ -26,6 +26,7 @@ def content(exercise: Exercise, console: Console) -> str:
     number = homework.number(exercise)
     title = exercise.title.of(console.lang)
     lines.append("# " + console.say("homework.head", number=number, all=len(homework.IDS), title=title))
+    lines.append("#")
     for paragraph in exercise.task.of(console.lang).split("\n"):
         lines += [line.rstrip() for line in wrap(paragraph, _COLUMNS, "# ")] if paragraph else ["#"]
     command = f"softscope homework check {number}"

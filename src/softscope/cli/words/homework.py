@@ -6,9 +6,9 @@ HOMEWORK: dict[str, tuple[str, str]] = {
         "八道自动批改的练习，答案写在文件里。",
     ),
     "homework.description": (
-        "Eight exercises on softmax and attention. start writes a file to complete, check grades it: the answer runs in "
-        "a process of its own that can reach no file, network or other process, and every message names a property that "
-        "is broken and the input that shows it. Exit code 0: passed; 1: not yet; 2: wrong use.",
+        "Eight exercises on softmax and attention. start writes a file to complete, check grades it: the answer runs "
+        "in a process of its own that can reach no file, network or other process, and every message names a property "
+        "that is broken and the input that shows it. Exit code 0: passed; 1: not yet; 2: wrong use.",
         "八道关于 softmax 和注意力的练习。start 写出一个待完成的文件，check 批改它：答案在单独的进程里运行，"
         "碰不到文件、网络和别的进程；每条意见都说明哪条性质不成立，并给出显示它的输入。"
         "退出码 0：通过；1：还没有；2：用法有误。",
@@ -21,7 +21,7 @@ HOMEWORK: dict[str, tuple[str, str]] = {
         "Its number or name; without it, the next that is not passed. For check, a file will do.",
         "练习的编号或名字；不写则是下一道还没通过的。check 也可以写文件名。",
     ),
-    "homework.option.answers": ("The letters for the quiz, such as a,b,c,d.", "选择题的答案，如 a,b,c,d。"),
+    "homework.option.answers": ("The letters for the quiz, such as abcd.", "选择题的答案，如 abcd。"),
     "homework.option.seed": (
         "Seed of the random inputs; without it, another one each time.",
         "随机输入的种子；不写则每次不同。",
@@ -58,7 +58,7 @@ HOMEWORK: dict[str, tuple[str, str]] = {
     ),
     "homework.hint": ("Hint {place} of {all}: {hint}", "提示 {place}，共 {all} 条：{hint}"),
     "homework.hint.last": ("That was the last hint.", "提示到此为止。"),
-    "homework.hint.more": ("One more hint: {command}", "再要一条提示：{command}"),
+    "homework.hint.more": ("For a hint: {command}", "需要提示：{command}"),
     "homework.next": ("Next: {title}", "下一道：{title}"),
     "homework.skipped": ("Left for later: {title}", "先跳过：{title}"),
     "homework.finish": (

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from softscope.lab.glossary.term import Term
 
 TERMS: tuple[Term, ...] = (
@@ -13,7 +15,7 @@ TERMS: tuple[Term, ...] = (
     Term("largest weight", "最大权重", "max p", "Partition.peak", forms=("peak",), also=("最大的权重",), loose=True),
     Term("entropy", "熵", "H", "Partition.entropy", forms=("entropies",)),
     Term("effective support", "有效支撑数", "e^H", "Partition.effective_support"),
-    Term("collision probability", "碰撞概率", "Σp²", "Partition.collision", forms=("collision probabilities",)),
+    Term("collision", "碰撞概率", "Σp²", "Partition.collision", forms=("collision probability",)),
     Term("log-sum-exp", "log-sum-exp", "log Σ e^x", "logsumexp"),
     Term("log-softmax", "log-softmax", "log p", "log_softmax", also=("log_softmax",)),
     Term("sparsemax", "sparsemax", "max(x − τ, 0)", "sparsemax"),
@@ -36,7 +38,7 @@ TERMS: tuple[Term, ...] = (
     Term("soft cap", "软上限", "c·tanh(s/c)", "attention(softcap)"),
     Term("sink", "sink", "e^s", "attention(sink)", loose=True),
     Term("score function", "打分函数", "s(q, k)", "additive_attention"),
-    Term("additive attention", "加性注意力", "vᵀ tanh(W q + U k)", "additive_attention"),
+    Term("additive attention", "加性注意力", "v·tanh(Wq + Uk)", "additive_attention"),
     Term("partition", "partition", "A(β)", "partition", also=("配分",), avoid=("分区函数",), loose=True),
     Term("merge", "合并", "A ⊕ B", "Partition.merge", forms=("merging", "merged"), loose=True),
     Term("variance", "方差", "A″", "Partition.variance"),
@@ -48,14 +50,14 @@ TERMS: tuple[Term, ...] = (
 
 
 def find(word: str) -> Term | None:
-    """The term with that English, Chinese or code name.
+    """The term with that English, Chinese or code name; of a code name, a part will do.
 
     >>> find("Entropy").zh, find("熵").en, find("logits").zh, find("fish")
     ('熵', 'entropy', '分数', None)
     """
     wanted = word.strip().lower()
     for term in TERMS:
-        names = (term.en, term.zh, term.code, term.code.partition("(")[0], *term.forms)
-        if wanted in {name.lower() for name in names} | {f"{term.en}s".lower()}:
+        names = (term.en, f"{term.en}s", term.zh, term.code, *term.forms)
+        if wanted in {name.lower() for name in names}:
             return term
-    return None
+    return next((term for term in TERMS if wanted in re.split(r"[.()]", term.code.lower()) if wanted), None)

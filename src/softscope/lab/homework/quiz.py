@@ -64,7 +64,7 @@ def mark(quiz: Quiz, answers: str, lang: Lang) -> list[Problem]:
     text = re.sub(r"#.*", "", answers.lower())
     letters = re.findall(r"[a-z]", text)
     if len(letters) != len(quiz.questions):
-        example = ",".join(LETTERS[: len(quiz.questions)])
+        example = LETTERS[: len(quiz.questions)]
         sentence = _COUNT.of(lang).format(wanted=len(quiz.questions), came=len(letters), example=example)
         return [Problem("count", sentence)]
     problems = []
