@@ -1,16 +1,11 @@
 """`softscope homework` on files: start, check, hint, next, list; exit codes 0, 1, 2."""
 
-import fcntl
 import json
 import os
-import pty
-import struct
-import subprocess
-import termios
 
 import pytest
 
-from cli.commands import LANGS, MODULE, columns, environment
+from cli.commands import LANGS, columns, on_terminal
 from lab.homework.answers import NUMPY, RIGHT, WRONG
 from softscope.lab import homework
 from softscope.lab.homework import IDS, Exercise
@@ -121,38 +116,16 @@ def test_the_quiz_by_option(work):
     assert "softscope homework check 4" in work.text("homework", "start", 4)
 
 
-def at_terminal(tmp_path, typed, *words):
-    """What a person at a terminal of 80 columns sees, and the exit code."""
-    ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 80, 0, 0))
-    process = subprocess.Popen(
-        [*MODULE, *words], stdin=theirs, stdout=theirs, stderr=theirs, cwd=tmp_path, start_new_session=True,
-        env=environment(SOFTSCOPE_HOME=str(tmp_path / "home"), NO_COLOR="1"),
-    )  # fmt: skip
-    os.close(theirs)
-    os.write(ours, typed)
-    seen = b""
-    while True:
-        try:
-            chunk = os.read(ours, 4096)
-        except OSError:
-            break
-        if not chunk:
-            break
-        seen += chunk
-    os.close(ours)
-    return process.wait(), seen.decode()
-
-
 @pytest.mark.parametrize("lang", LANGS)
 def test_the_quiz_at_a_terminal(tmp_path, lang):
-    code, seen = at_terminal(tmp_path, b"c\nzebra\nA\nb\nc\n", "homework", "check", "4", "--lang", lang)
-    assert code == 0, seen
+    words = ("homework", "check", "4", "--lang", lang)
+    home = {"SOFTSCOPE_HOME": str(tmp_path), "NO_COLOR": "1"}
+    code, seen, errors = on_terminal(*words, typed=b"c\nzebra\nA\nb\nc\n", cwd=tmp_path, **home)
+    assert (code, errors) == (0, ""), seen
     assert seen.count("a/b/c") == 5  # once more after the zebra
     assert all(columns(line) <= 80 for line in seen.splitlines())
-    code, seen = at_terminal(tmp_path, b"c\n\x04", "homework", "check", "4", "--lang", lang)
-    assert code == 130
-    assert "Traceback" not in seen
+    code, seen, errors = on_terminal(*words, typed=b"c\n\x04", cwd=tmp_path, **home)
+    assert (code, errors) == (130, ""), seen
 
 
 def test_what_an_answer_prints_cannot_steer_the_terminal(work, tmp_path):

@@ -1,43 +1,17 @@
 """The program as a program: help, version, languages, colours, pipes, and what it leaves unimported."""
 
-import fcntl
 import os
-import pty
 import re
-import struct
 import subprocess
 import sys
-import termios
 
 import pytest
 
 import softscope
-from cli.commands import LANGS, MODULE, columns, environment, program, script
+from cli.commands import LANGS, MODULE, columns, environment, on_terminal, program, script
 
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 EXPLAIN = ("explain", "1", "2", "3")
-
-
-def on_terminal(*words, width=80, **env):
-    """What a terminal of that width is sent."""
-    ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, width, 0, 0))
-    process = subprocess.Popen(
-        [*MODULE, *words], stdin=theirs, stdout=theirs, stderr=subprocess.PIPE, env=environment(**env)
-    )
-    os.close(theirs)
-    sent = b""
-    while True:
-        try:
-            part = os.read(ours, 4096)
-        except OSError:  # Linux says so when the other end is closed
-            break
-        if not part:
-            break
-        sent += part
-    os.close(ours)
-    _, errors = process.communicate(timeout=60)
-    return process.returncode, sent.decode().replace("\r\n", "\n"), errors.decode()
 
 
 @pytest.mark.parametrize("lang", LANGS)

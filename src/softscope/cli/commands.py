@@ -57,6 +57,17 @@ LANG = Option(("--lang",), "option.lang", "zh|en", language.checked)
 HELP = Option(("--help", "-h"), "option.help")
 
 
+def seed(text: str) -> int:
+    """The value of --seed.
+
+    >>> seed("7")
+    7
+    """
+    if not text.strip().isdecimal():
+        raise UsageError("seed.wrong", value=shown(text.strip()))
+    return int(text)
+
+
 @dataclasses.dataclass(frozen=True)
 class Arguments:
     """What was typed after the command: the values of its options, and the rest in its order."""

@@ -113,8 +113,9 @@ def test_it_ends_in_a_clear_message(name, where):
     assert says in told or _short(says) in told, told
     assert len(told) < 1500
     assert len(grade.printed) <= 4000
-    chinese = homework.grade("softmax", source, seed=0, lang="zh", limits=SHORT) if where == "file" else None
-    assert chinese is None or CHINESE.search(chinese.messages[0])
+    if where == "file" and key != "slow":
+        chinese = homework.grade("softmax", source, seed=0, lang="zh", limits=SHORT)
+        assert CHINESE.search(chinese.messages[0])
 
 
 def _short(says):

@@ -4,19 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from softscope.cli.commands import HELP, LANG, Arguments, Command, Option
+from softscope.cli.commands import HELP, LANG, Arguments, Command, Option, seed
 from softscope.cli.problems import UsageError, shown
 
 if TYPE_CHECKING:
     from softscope.cli.console import Console
 
 _ACTIONS = ("list", "start", "check", "hint", "next")
-
-
-def _seed(text: str) -> int:
-    if not text.strip().isdecimal():
-        raise UsageError("homework.seed.wrong", value=shown(text.strip()))
-    return int(text)
 
 
 COMMAND = Command(
@@ -28,7 +22,7 @@ COMMAND = Command(
     ),
     options=(
         Option(("--answers",), "homework.option.answers", "LETTERS"),
-        Option(("--seed",), "homework.option.seed", "N", _seed),
+        Option(("--seed",), "homework.option.seed", "N", seed),
         Option(("--skip",), "homework.option.skip"),
         LANG,
         HELP,

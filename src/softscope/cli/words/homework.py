@@ -118,10 +118,6 @@ HOMEWORK: dict[str, tuple[str, str]] = {
         "{option} belongs to {action}; leave it out",
         "{option} 只能与 {action} 合用；请去掉它",
     ),
-    "homework.seed.wrong": (
-        "--seed must be a whole number of at least 0, but {value} came",
-        "--seed 必须是不小于 0 的整数，收到的却是 {value}",
-    ),
     "homework.all_passed": (
         "all exercises are passed; name one to see it again",
         "所有练习都已通过；请写出要重看的那一道",

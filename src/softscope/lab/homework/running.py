@@ -69,6 +69,8 @@ class Answer:
         self.printed = b""
         self.functions: frozenset[str] = frozenset()
         self.guards: dict[str, bool] = {}
+        self._process: subprocess.Popen[bytes] | None = None
+        self._ends: list[int] = []  # ours of the three pipes
         self._pending = b""
         self._output_bytes = 0
         self._deadline = float("inf")
@@ -78,6 +80,7 @@ class Answer:
         if os.name != "posix":
             raise UnsupportedError("answers need a system with limits for processes: Linux or macOS")
         self._folder = tempfile.TemporaryDirectory(prefix="softscope-")
+        self._selector = selectors.DefaultSelector()
         try:
             self._start()
             self._load()
@@ -88,15 +91,13 @@ class Answer:
 
     def __exit__(self, *_: object) -> None:
         """End the whole process group, and leave nothing open."""
-        process: subprocess.Popen[bytes] | None = getattr(self, "_process", None)
-        if process is not None:
+        if self._process is not None:
             with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-            self._selector.close()
-            for end in (self._requests, self._replies, self._output):
-                os.close(end)
-            del self._process
+                os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
+        self._selector.close()
+        while self._ends:
+            os.close(self._ends.pop())
         self._folder.cleanup()
 
     def call(self, function: str, *arguments: Any) -> Any:
@@ -118,8 +119,8 @@ class Answer:
         theirs_in, self._requests = os.pipe()
         self._replies, theirs_out = os.pipe()
         self._output, theirs_print = os.pipe()
-        self._selector = selectors.DefaultSelector()
-        for end in (self._requests, self._replies, self._output):
+        self._ends = [self._requests, self._replies, self._output]
+        for end in self._ends:
             os.set_blocking(end, False)
         self._selector.register(self._replies, selectors.EVENT_READ)
         self._selector.register(self._output, selectors.EVENT_READ)
@@ -218,6 +219,7 @@ class Answer:
 
     def _ended(self) -> None:
         """The replies have come to an end: say how the process did."""
+        assert self._process is not None
         try:
             code = self._process.wait(2.0)
         except subprocess.TimeoutExpired:
