@@ -26,7 +26,7 @@ def test_every_exercise_has_right_answers_and_three_wrong_ones():
 
 @pytest.mark.parametrize(("name", "which"), [(name, i) for name in RIGHT for i in range(len(RIGHT[name]))])
 def test_a_right_answer_passes(name, which):
-    for seed in (0, 1, 2):
+    for seed in (0, 1):
         grade = homework.grade(
             name, NUMPY + RIGHT[name][which] if name != "dividing-by-the-sum" else RIGHT[name][which], seed=seed
         )

@@ -113,9 +113,13 @@ def test_it_ends_in_a_clear_message(name, where):
     assert says in told or _short(says) in told, told
     assert len(told) < 1500
     assert len(grade.printed) <= 4000
-    if where == "file" and key != "slow":
-        chinese = homework.grade("softmax", source, seed=0, lang="zh", limits=SHORT)
-        assert CHINESE.search(chinese.messages[0])
+
+
+@pytest.mark.parametrize("name", ["os._exit", "10 GB", "reads a file", "recursion", "scipy", "crash"])
+def test_in_chinese_too(name):
+    grade = homework.grade("softmax", f"{FINE}\n{HOSTILE[name][0]}\n", seed=0, lang="zh", limits=SHORT)
+    assert len(grade.messages) == 1
+    assert CHINESE.search(grade.messages[0])
 
 
 def _short(says):

@@ -8,7 +8,7 @@ from softscope.lab.glossary.term import Term
 
 TERMS: tuple[Term, ...] = (
     Term("softmax", "softmax", "softmax(x)", "softmax", avoid=("软最大化",)),
-    Term("logit", "分数", "x", "softmax(x)", also=("logit",), avoid=("打分(?!函数)", "对数几率", "得分")),
+    Term("logit", "分数", "x", "softmax(x)", also=("logit",), avoid=("打分", "对数几率", "得分")),
     Term("weight", "权重", "p", "jacobian(weights)", avoid=("比重",)),
     Term("temperature", "温度", "T", "softmax(temperature)"),
     Term("sharpness", "尖锐度", "1 − H/log n", "Partition.sharpness", also=("尖锐",), avoid=("锐利度",)),
