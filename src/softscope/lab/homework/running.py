@@ -124,9 +124,11 @@ class Answer:
             os.set_blocking(end, False)
         self._selector.register(self._replies, selectors.EVENT_READ)
         self._selector.register(self._output, selectors.EVENT_READ)
+        # Packages that are installed in place are found by hooks of `site`, which NumPy alone does not need.
+        flags = ["-I", "-B"] if self.may_import else ["-I", "-B", "-S"]
         try:
             self._process = subprocess.Popen(
-                [sys.executable, "-I", "-B", "-S", str(_PROGRAM), str(theirs_in), str(theirs_out)],
+                [sys.executable, *flags, str(_PROGRAM), str(theirs_in), str(theirs_out)],
                 stdin=subprocess.DEVNULL,
                 stdout=theirs_print,
                 stderr=theirs_print,

@@ -28,8 +28,8 @@ def drop_rights() -> bool:
     if os.geteuid() != 0:
         return False
     os.setgroups([])
-    os.setresgid(_NOBODY, _NOBODY, _NOBODY)
-    os.setresuid(_NOBODY, _NOBODY, _NOBODY)
+    os.setgid(_NOBODY)
+    os.setuid(_NOBODY)  # of root, this changes the saved one too: there is no way back
     return True
 
 
