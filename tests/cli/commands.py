@@ -83,14 +83,15 @@ def program(*words, command=MODULE, **options):
     )
 
 
-def on_terminal(*words, width=80, **env):
-    """What a terminal of that width is sent."""
+def on_terminal(*words, width=80, typed=b"", cwd=None, **env):
+    """Exit code, what a terminal of that width is sent, and stderr; `typed` is what a person types there."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, width, 0, 0))
     process = subprocess.Popen(
-        [*MODULE, *words], stdin=theirs, stdout=theirs, stderr=subprocess.PIPE, env=environment(**env)
+        [*MODULE, *words], stdin=theirs, stdout=theirs, stderr=subprocess.PIPE, env=environment(**env), cwd=cwd
     )
     os.close(theirs)
+    os.write(ours, typed)
     sent = b""
     while True:
         try:

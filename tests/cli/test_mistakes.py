@@ -8,6 +8,7 @@ import pytest
 
 from cli.commands import LANGS
 from softscope.cli import main
+from softscope.cli.commands import COMMANDS
 from softscope.cli.explain import source
 
 CHINESE = re.compile(r"[\u4e00-\u9fff]")
@@ -65,7 +66,7 @@ MISTAKES = {
     "nan in file": (["explain", "nan.npy"], "but nan came at place 2"),
     "command": (
         ["explian", "1"],
-        "there is no command explian; there are explain, experiment, tour, claims, watch, export, env",
+        f"there is no command explian; there are {', '.join(COMMANDS)}",
     ),
     "no command but numbers": (["1", "2"], "there is no command 1"),
     "option before": (["--frobnicate", "explain"], "softscope has no option --frobnicate"),

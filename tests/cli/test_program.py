@@ -9,6 +9,7 @@ import pytest
 
 import softscope
 from cli.commands import COLOUR, LANGS, MODULE, columns, environment, on_terminal, program, script
+from softscope.cli.commands import COMMANDS
 
 EXPLAIN = ("explain", "1", "2", "3")
 
@@ -135,14 +136,14 @@ def test_no_streams_at_all():
 @pytest.mark.parametrize("words", [(), ("--help",), ("-h",)])
 def test_help(run, words):
     text = run.text(*words)
-    for command in ("explain", "tour", "claims", "watch", "export", "env"):
+    for command in COMMANDS:
         assert f"\n  {command} " in text
     assert "softscope explain 2.0 2.1 2.2 --temperature 0.5" in text
     assert "用法：" in run.text("--lang", "zh", *words)
     assert "用法：" in run.text(*words, "--lang", "zh")
 
 
-@pytest.mark.parametrize("command", ["explain", "tour", "claims", "watch", "export", "env"])
+@pytest.mark.parametrize("command", COMMANDS)
 def test_help_of_each_command(run, command):
     assert run.text(command, "--help").startswith(f"Usage: softscope {command}")
     assert run.text(command, "-h", "--lang", "zh").startswith(f"用法：softscope {command}")
@@ -192,7 +193,7 @@ def test_interrupt(run, monkeypatch):
 @pytest.mark.parametrize(
     "words",
     [["--help"], ["explain", "1", "2"], ["tour"], ["env"], ["claims", "S1-03"], ["experiment", "--list"],
-     ["experiment", "overflow"]],
+     ["experiment", "overflow"], ["homework", "list"], ["glossary"]],
 )  # fmt: skip
 def test_torch_stays_unimported(words):
     code = f"import sys; from softscope.cli import main; main({words!r}); sys.exit('torch' in sys.modules)"
@@ -203,5 +204,5 @@ def test_commands_are_imported_when_called():
     code = "import sys; from softscope.cli import main; main(['--help']); print(*sys.modules)"
     modules = program("-c", code, command=(sys.executable,)).stdout.split()
     assert "softscope.cli.words" in modules
-    names = ("explain", "experiment", "tour", "claims", "watch", "export", "env")
+    names = COMMANDS
     assert not {f"softscope.cli.{name}" for name in names} & set(modules)

@@ -32,11 +32,15 @@ _WHOLE = Command(
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; 0 when all is fine, 2 for a wrong use or an unreadable or unwritable file."""
+    """Run one command; 0 when all is fine, 2 for a wrong use or an unreadable or unwritable file.
+
+    What a command returns is its own exit code: 1 for findings, as of homework that does not pass yet.
+    """
     argv = sys.argv[1:] if argv is None else argv
     lang = language.asked_for(argv)
+    code = FINE
     try:
-        _run(argv, Console.of(sys.stdout, os.environ, lang))
+        code = _run(argv, Console.of(sys.stdout, os.environ, lang))
         if sys.stdout is not None:
             sys.stdout.flush()
     except UsageError as problem:
@@ -48,28 +52,28 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _complain(UsageError("write.failed", reason=error.strerror or type(error).__name__), lang)
     except KeyboardInterrupt:
         return INTERRUPTED
-    return FINE
+    return code
 
 
-def _run(argv: Sequence[str], console: Console) -> None:
+def _run(argv: Sequence[str], console: Console) -> int:
     before, after = _divided(argv)
     options = parse(_WHOLE, before).options
     if options.version:
         import softscope
 
         console.write(f"softscope {softscope.__version__}")
-        return
+        return FINE
     if options.help or not after:
         _help.show(_WHOLE, console)
-        return
+        return FINE
     if after[0] not in COMMANDS:
         raise UsageError("command.unknown", command=shown(after[0]), known=", ".join(COMMANDS))
     module = importlib.import_module(COMMANDS[after[0]])
     arguments = parse(module.COMMAND, after[1:])
     if arguments.options.help:
         _help.show(module.COMMAND, console)
-    else:
-        module.run(arguments, console)
+        return FINE
+    return module.run(arguments, console) or FINE
 
 
 def _divided(argv: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:

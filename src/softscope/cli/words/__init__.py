@@ -3,9 +3,21 @@
 from softscope.cli.words.claims import CLAIMS
 from softscope.cli.words.experiment import EXPERIMENT
 from softscope.cli.words.explain import EXPLAIN
+from softscope.cli.words.glossary import GLOSSARY
+from softscope.cli.words.homework import HOMEWORK
 from softscope.cli.words.program import PROGRAM
 from softscope.cli.words.record import RECORD
 from softscope.cli.words.sentences import SENTENCES
 from softscope.cli.words.tour import TOUR
 
-WORDS: dict[str, tuple[str, str]] = {**PROGRAM, **EXPLAIN, **SENTENCES, **TOUR, **EXPERIMENT, **CLAIMS, **RECORD}
+WORDS: dict[str, tuple[str, str]] = {
+    **PROGRAM,
+    **EXPLAIN,
+    **SENTENCES,
+    **TOUR,
+    **EXPERIMENT,
+    **CLAIMS,
+    **RECORD,
+    **HOMEWORK,
+    **GLOSSARY,
+}

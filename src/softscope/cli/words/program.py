@@ -48,5 +48,9 @@ PROGRAM: dict[str, tuple[str, str]] = {
     ),
     "option.wrong": ("wrong use of an option ({message}); see --help", "选项用法有误（{message}）；用法见 --help"),
     "lang.unknown": ("--lang must be zh or en, but {value} came", "--lang 只能是 zh 或 en，收到的却是 {value}"),
+    "seed.wrong": (
+        "--seed must be a whole number of at least 0, but {value} came",
+        "--seed 必须是不小于 0 的整数，收到的却是 {value}",
+    ),
     "write.failed": ("the output could not be written: {reason}", "输出无法写入：{reason}"),
 }
