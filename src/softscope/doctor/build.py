@@ -6,6 +6,7 @@ import dataclasses
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from softscope.doctor.readings import of_heads
 from softscope.doctor.rows import RowReadings
@@ -13,11 +14,20 @@ from softscope.doctor.snapshot import Array, Site, Snapshot
 
 
 def snapshot_of(
-    step: int, seconds: float, loss: float | None, found: dict[str, list[RowReadings]], sites: tuple[Site, ...]
+    step: int,
+    seconds: float,
+    loss: float | None,
+    found: dict[str, list[RowReadings]],
+    sites: tuple[Site, ...],
+    strongest: dict[str, Tensor],
 ) -> Snapshot:
-    """All readings of one step as arrays (sites, heads)."""
+    """All readings of one step as arrays (sites, heads); `strongest`, the largest demand of each site, is updated."""
     places = {site.name: index for index, site in enumerate(sites)}
-    told = {name: of_heads(parts) for name, parts in found.items() if name in places}
+    told = {name: of_heads(parts, strongest.get(name)) for name, parts in found.items() if name in places}
+    for name, readings in told.items():
+        if "demand" in readings:
+            before = strongest.get(name)
+            strongest[name] = readings["demand"] if before is None else torch.fmax(before, readings["demand"])
     order = [(name, reading) for name, readings in told.items() for reading in readings]
     device = next(iter(told.values()))["count"].device  # layers may lie on several
     flat = torch.cat([told[name][reading].to(device, torch.float32) for name, reading in order]).cpu().numpy()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 import threading
 import time
@@ -22,6 +23,11 @@ from softscope.doctor.snapshot import History, Site, Snapshot
 from softscope.doctor.steps import Steps
 from softscope.doctor.unseen import unseen_modules
 
+NO_GRADIENT = (
+    "its gradient: the model computes this part without one and again in the backward pass, where it is not read; "
+    "checkpoint with use_reentrant=False"
+)
+
 
 class Scope:
     """What `softscope.probe` gives: the readings of one run, while it runs and after it."""
@@ -35,14 +41,16 @@ class Scope:
         self._sites: dict[str, Site] = {}
         self._snapshots: list[Snapshot] = []
         self._unseen: dict[str, str] = {}
+        self._partly: dict[str, str] = {}  # read, but not everything of it
         self._callbacks: list[Callable[[Snapshot], None]] = []
         self._found: dict[str, list[RowReadings]] = {}  # of the open step
         self._waiting: list[tuple[str, Chosen]] = []  # calls whose gradient may still come
         self._losses: list[Tensor] = []
+        self._strongest: dict[str, Tensor] = {}
         self._calls: dict[str, int] = {}  # of the open pass
         self._places: list[seams.Seam] | None = None
         self._warned = False
-        self._passes = 0
+        self._with_grad = False
         self._gate = gate.Gate(model, self._open_pass, self._close_pass)
         self._began = time.monotonic()
 
@@ -74,7 +82,7 @@ class Scope:
         >>> scope.history().snapshots[0].loss
         0.5
         """
-        self._guard(lambda: self._steps.mark(None if loss is None else float(loss)))
+        self._guard(lambda: self._steps.mark(float(loss.detach()) if isinstance(loss, Tensor) else loss))
 
     def on_snapshot(self, callback: Callable[[Snapshot], None]) -> None:
         """Call this with every snapshot from now on, once its step is over."""
@@ -88,9 +96,9 @@ class Scope:
     def history(self) -> History:
         """Everything read so far."""
         sites = self.sites
-        reasons = dict(self._unseen)
-        passes = self._passes or not self._steps.passes
-        reasons.update((path, why) for path, why in unseen_modules(self.model, sites, passes) if path not in reasons)
+        reasons = self._partly | self._unseen
+        missed = unseen_modules(self.model, sites, self._steps.passes)
+        reasons.update((path, why) for path, why in missed if path not in reasons)
         known = facts.of(self.model) | {"every": self._every, "rows": self._rows, "seed": self._seed}
         return History(sites, tuple(widened(s, sites) for s in self._snapshots), tuple(reasons.items()), known)
 
@@ -101,7 +109,7 @@ class Scope:
         if not self._steps.reading or not self._sampled(self._steps.index):
             return
         self.thread, self._calls = threading.get_ident(), {}
-        self._passes += 1
+        self._with_grad = torch.is_grad_enabled()
         if self._places is None:
             self._places = attach.all_seams(self.model)
             self._paths = names.paths(self.model)
@@ -142,6 +150,8 @@ class Scope:
         elif self._sites[name].heads != seen.heads:
             raise UnseenError(f"it had {self._sites[name].heads} heads in one pass and {seen.heads} in another")
         result = seen.result
+        if self._with_grad and not torch.is_grad_enabled():
+            self._partly[name] = NO_GRADIENT
         with quiet(result.device):
             first = min(FEWEST, seen.m // 2) - 1 if seen.causal and seen.n == seen.m else 0
             some = choose_rows(self._rows, max(first, 0), seen.n, self._rng)
@@ -168,7 +178,7 @@ class Scope:
             except Exception as error:
                 self._lose(name, error)
 
-        result.register_hook(arrive)
+        result.register_hook(arrive)  # type: ignore[no-untyped-call]
 
     def trouble(self, error: Exception) -> None:
         """A call could not be described."""
@@ -186,10 +196,8 @@ class Scope:
     def _warn(self, text: str) -> None:
         if not self._warned:
             self._warned = True
-            try:
+            with contextlib.suppress(RuntimeWarning):  # where warnings are errors, the run still goes on
                 warnings.warn(f"softscope.probe: {text}; the run goes on", RuntimeWarning, stacklevel=2)
-            except RuntimeWarning:  # where warnings are errors: they are the user's, not the model's
-                pass
 
     def _guard(self, work: Callable[[], None]) -> None:
         try:
@@ -213,7 +221,7 @@ class Scope:
         with seams.busy(), torch.no_grad():
             if loss is None and losses:
                 loss = float(torch.stack([x.float() for x in losses]).mean())
-            snapshot = snapshot_of(step, time.monotonic() - self._began, loss, found, self.sites)
+            snapshot = snapshot_of(step, time.monotonic() - self._began, loss, found, self.sites, self._strongest)
         self._snapshots.append(snapshot)
         for callback in self._callbacks:
             self._guard(lambda callback=callback: callback(snapshot))  # type: ignore[misc]

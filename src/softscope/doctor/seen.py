@@ -62,7 +62,7 @@ class Seen:
 
 
 def dtype_of(x: Tensor) -> str:
-    """float32, bfloat16, …"""
+    """The name of its dtype: float32, bfloat16, …."""
     return str(x.dtype).removeprefix("torch.")
 
 

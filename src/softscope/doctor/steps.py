@@ -54,7 +54,7 @@ class Steps:
         """It has ended: watch for a backward pass from what it gave."""
         for tensor in _tensors(output, 8):
             if tensor.requires_grad:
-                tensor.register_hook(self._came_back)
+                tensor.register_hook(self._came_back)  # type: ignore[no-untyped-call]
 
     def mark(self, loss: float | None) -> None:
         """The user says that a step is over."""

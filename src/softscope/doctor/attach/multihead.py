@@ -36,7 +36,7 @@ def _know(
     return {"kind": "multihead", "heads": num_heads, "dropout": float(dropout) if training else 0.0}
 
 
-def _product(result: Tensor, left: Tensor, right: Tensor, **_: Any) -> None:
+def _product(_: Tensor, left: Tensor, right: Tensor, **__: Any) -> None:
     """The first product is that of scaled queries and keys; the second, of weights and values, is passed over."""
     known = context()
     if known.get("kind") != "multihead" or "q" in known:
@@ -50,7 +50,7 @@ def _product(result: Tensor, left: Tensor, right: Tensor, **_: Any) -> None:
     known.update(q=four(left) / scale, k=four(right.transpose(-2, -1)), scale=scale)
 
 
-def _masked_product(result: Tensor, mask: Tensor, left: Tensor, right: Tensor, **named: Any) -> None:
+def _masked_product(result: Tensor, _: Tensor, left: Tensor, right: Tensor, **named: Any) -> None:
     _product(result, left, right, **named)
 
 

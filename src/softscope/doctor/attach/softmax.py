@@ -28,7 +28,11 @@ def seams() -> list[Seam]:
 
 
 def describe(
-    weights: Tensor, input: Tensor, dim: int | None = None, *_: Any, **named: Any  # noqa: A002  (torch's own name)
+    weights: Tensor,
+    input: Tensor,  # noqa: A002  (torch's own name)
+    dim: int | None = None,
+    *_: Any,
+    **named: Any,
 ) -> Seen | None:
     """The call, if it looks like attention.
 
