@@ -39,6 +39,7 @@ def fresh() -> Any:
     torch._dynamo.reset()
 
 
+@pytest.mark.filterwarnings("ignore:The .grad attribute")  # PyTorch's own, layer by layer, also without a probe
 @pytest.mark.parametrize("way", ["torch.compile", "in place", "layer by layer"])
 @pytest.mark.parametrize("first", ["compiled first", "probed first"])
 def test_no_extra_graph_and_the_same_readings(way: str, first: str) -> None:
