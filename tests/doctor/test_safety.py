@@ -79,7 +79,10 @@ def test_our_own_failure_warns_once_and_the_run_goes_on(part: str, monkeypatch: 
     monkeypatch.setattr(scope, part, fail)
     assert hasattr(rows, part)
     model = stack("fused")
-    with pytest.warns(RuntimeWarning, match="ZeroDivisionError: ours; the run goes on") as told, ss.probe(model) as found:
+    with (
+        pytest.warns(RuntimeWarning, match="ZeroDivisionError: ours; the run goes on") as told,
+        ss.probe(model) as found,
+    ):
         for _ in range(2):
             model(tokens()).mean().backward()
     assert len(told) == 1

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from softscope._attention_call import Call
 from softscope._torch import written_out
 from softscope._torch.jacobian import sensitivity
 from softscope.doctor.sampling import FEWEST
 from softscope.doctor.seen import HIDDEN, Seen
+
+TILE = 1 << 18  # logits at a time on a CPU: 1 MB of float32, and a few such
 
 
 @dataclasses.dataclass
@@ -26,11 +30,17 @@ class Chosen:
 
     seen: Seen
     rows: Tensor  # (R,)
+    numbers: Sequence[int]  # the same, on this side of the device
     call: Call | None  # of the chosen rows, if q and k are known
     logits: Tensor | None  # else the chosen rows of what the softmax got
     weights: Tensor | None  # and gave
     known_keys: Tensor | None  # (B or 1, m): keys that anybody sees
     versions: tuple[int, ...]
+
+    def last_key(self, part: slice) -> int | None:
+        """One past the last key that these rows can see, or None where that is not known."""
+        right, start = self.seen.right, self.seen.start
+        return None if right is None or not isinstance(start, int) else self.numbers[part][-1] + start + right + 1
 
     def untouched(self) -> bool:
         """Whether q, k, v still hold what they held: somebody may have written into them."""
@@ -51,7 +61,7 @@ class RowReadings:
     blocked_rows: Tensor | None = None  # (B, heads): how many
 
 
-def choose(seen: Seen, rows: Tensor, known_keys: Tensor | None) -> Chosen:
+def choose(seen: Seen, numbers: Sequence[int], rows: Tensor, known_keys: Tensor | None) -> Chosen:
     """Keep what reading these rows takes."""
     if not seen.queries_and_keys():
         assert seen.logits is not None
@@ -59,10 +69,10 @@ def choose(seen: Seen, rows: Tensor, known_keys: Tensor | None) -> Chosen:
         logits, weights = (x.index_select(2, rows) for x in (seen.logits, seen.weights))
         call = _call(seen, rows) if seen.q is not None else None
         seen = dataclasses.replace(seen, logits=None, weights=None, result=rows)  # frees the whole matrices
-        return Chosen(seen, rows, call, logits, weights, known_keys, _versions(call))
+        return Chosen(seen, rows, numbers, call, logits, weights, known_keys, _versions(call))
     call = _call(seen, rows)
     seen = dataclasses.replace(seen, q=None, k=None, v=None, mask=None, result=rows)
-    return Chosen(seen, rows, call, None, None, known_keys, _versions(call))
+    return Chosen(seen, rows, numbers, call, None, None, known_keys, _versions(call))
 
 
 def _call(seen: Seen, rows: Tensor) -> Call:
@@ -84,63 +94,201 @@ def _versions(call: Call | None) -> tuple[int, ...]:
 
 
 def read(chosen: Chosen, grad: Tensor | None) -> RowReadings:
-    """All readings of the chosen rows; with the gradient of the call's result, whole, also the moving ones."""
+    """All readings of the chosen rows; with the gradient of the call's result, whole, also the moving ones.
+
+    A few rows at a time, in memory that stays in a cache, and only the keys that a causal row can see.
+    """
     call = None if chosen.call is None else chosen.call.spread()
-    scores: Tensor | None = None
-    slope: Tensor | None = None
-    sink: Tensor | None = None
-    if chosen.logits is None or chosen.weights is None:
-        assert call is not None
-        dtype = torch.float64 if call.q.dtype == torch.float64 else torch.float32
-        scores, x, visible = written_out.logits(call, None, dtype)
-        if call.softcap is not None and grad is not None:
-            slope = torch.cosh(scores / call.softcap) ** -2.0
-        weights = None
-    else:
-        dtype = torch.float64 if chosen.logits.dtype == torch.float64 else torch.float32
-        x, weights = chosen.logits.to(dtype), chosen.weights.to(dtype)
-        visible = x > max(HIDDEN, torch.finfo(chosen.logits.dtype).min / 2)
-        if call is not None and call.k.shape[-2] == x.shape[-1]:
-            scores = (call.q.to(dtype) @ call.k.to(dtype).transpose(-1, -2)) * call.scale
-    count = visible.sum(dim=-1)
-    values, weights, lse = _still(x, visible, count, weights, chosen.seen.alpha)
-    if call is not None and call.sink is not None:
-        share = torch.sigmoid(_number(call.sink, dtype, x.device) - lse)
-        weights, sink = weights * (1.0 - share).unsqueeze(-1), share
-    valid, included = _which(chosen, count)
-    k_norm = None
-    if call is not None:
-        more, k_norm = _norms(call, scores, visible, count, chosen.known_keys, dtype)
-        values |= more
-    shares = weights if sink is None else torch.cat([weights, sink.unsqueeze(-1)], dim=-1)
-    readings = RowReadings(values, valid, included, _columns(shares, included), x.shape[-1], k_norm)
     if grad is not None:
-        _move(readings, chosen, call, shares, visible, slope, grad, dtype)
-    return readings
+        grad = chosen.seen.gradient(grad).index_select(2, chosen.rows)
+    count = _counts(chosen, call)
+    valid, included = _which(chosen, count)
+    k_norm = None if call is None else torch.linalg.vector_norm(call.k, dim=-1, dtype=_inner(call.k))
+    parts = [
+        _part(chosen, call, part, grad, count[:, :, part], included[:, :, part], k_norm) for part in _tiles(chosen)
+    ]
+    return _joined(parts, count, valid, included, None if k_norm is None else _over_keys(k_norm, chosen))
 
 
-def _still(
-    x: Tensor, visible: Tensor, count: Tensor, weights: Tensor | None, alpha: float
-) -> tuple[dict[str, Tensor], Tensor, Tensor]:
-    """What needs no loss; the weights over the keys; and the lse."""
-    highest = x.masked_fill(~visible, -math.inf).amax(dim=-1, keepdim=True)
+def _over_keys(k_norm: Tensor, chosen: Chosen) -> Tensor:
+    """The mean over keys that anybody sees, (B, heads)."""
+    if chosen.known_keys is None or chosen.known_keys.shape[-1] != k_norm.shape[-1]:
+        return k_norm.mean(dim=-1)
+    known = chosen.known_keys[:, None].to(k_norm.dtype)
+    return (k_norm * known).sum(dim=-1) / known.sum(dim=-1)
+
+
+def _counts(chosen: Chosen, call: Call | None) -> Tensor:
+    """How many keys each row sees, (B, heads, R)."""
+    if chosen.logits is not None:
+        return (~_hidden(chosen.logits)).sum(dim=-1).to(_inner(chosen.logits))
+    assert call is not None
+    shape, m = (*call.batch, chosen.seen.heads, len(chosen.numbers)), chosen.seen.m
+    shown = call.visible_and_bias()[0]
+    if shown is None:
+        return torch.full(shape, float(m), dtype=_inner(call.q), device=call.q.device)
+    return shown.expand(*shown.shape[:-1], m).sum(dim=-1).to(_inner(call.q)).expand(shape)
+
+
+def _hidden(logits: Tensor) -> Tensor:
+    return logits <= max(HIDDEN, torch.finfo(logits.dtype).min / 2)
+
+
+def _tiles(chosen: Chosen) -> list[slice]:
+    like = chosen.call.q if chosen.weights is None and chosen.call is not None else chosen.weights
+    assert like is not None
+    many = (TILE if like.device.type == "cpu" else 64 * TILE) // (like.shape[0] * chosen.seen.heads * chosen.seen.m)
+    rows = max(8, many)
+    return [slice(first, first + rows) for first in range(0, len(chosen.rows), rows)]
+
+
+def _joined(
+    parts: list[_Part], count: Tensor, valid: Tensor, included: Tensor, k_norm: Tensor | None
+) -> RowReadings:  # fmt: skip
+    """The parts' rows behind one another, and their columns added."""
+    values = {name: torch.cat([part.values[name] for part in parts], dim=-1) for name in parts[0].values}
+    columns, keys = torch.stack([part.columns for part in parts]).sum(dim=0), parts[0].keys
+    found = RowReadings(values | {"count": count}, valid, included, columns, keys, k_norm)
+    blocked = [part.blocked_columns for part in parts if part.blocked_columns is not None]
+    if blocked:
+        found.blocked_columns = torch.stack(blocked).sum(dim=0)
+        found.blocked_rows = (values["blocked"] > 0.0).sum(dim=-1)
+    return found
+
+
+class _Part(NamedTuple):
+    """What a tile of rows says."""
+
+    values: dict[str, Tensor]
+    columns: Tensor
+    keys: int
+    blocked_columns: Tensor | None
+
+
+@dataclasses.dataclass
+class _Logits:
+    """The logits of some rows over the keys they may see, (B, heads, rows, keys)."""
+
+    x: Tensor  # −inf where hidden; may be written into
+    scores: Tensor | None  # before cap and mask, where they are others
+    hidden: Tensor | None  # broadcasts to x, None for nothing hidden
+    slope: Tensor | None = None
+    weights: Tensor | None = None
+
+
+def _logits_of(call: Call, slope: bool) -> _Logits:
+    """From q and k."""
+    dtype = _inner(call.q)
+    scores = (call.q.to(dtype) * _number(call.scale, dtype, call.q.device)) @ call.k.to(dtype).transpose(-1, -2)
+    shown, bias = call.visible_and_bias()
+    hidden = None if shown is None else ~shown
+    x, curve = scores, None
+    if call.softcap is not None:
+        x = call.softcap * torch.tanh(scores / call.softcap)
+        curve = torch.cosh(scores / call.softcap) ** -2.0 if slope else None
+    if bias is not None:
+        x = x + bias.to(dtype)
+    other = None if x is scores else scores
+    if hidden is not None:
+        x = x.masked_fill_(hidden, -math.inf)
+    return _Logits(x, other, hidden, curve)
+
+
+def _logits_given(chosen: Chosen, call: Call | None, part: slice) -> _Logits:
+    """As an explicit softmax got them; with the scores of q and k where these are known."""
+    assert chosen.logits is not None
+    assert chosen.weights is not None
+    given, scores = chosen.logits[:, :, part], None
+    hidden = _hidden(given)
+    x = given.to(_inner(given)).masked_fill(hidden, -math.inf)
+    if call is not None and call.k.shape[-2] == x.shape[-1]:
+        scores = _logits_of(dataclasses.replace(call, mask=None, left=None, right=None), slope=False).x.to(x.dtype)
+    return _Logits(x, scores, hidden, None, chosen.weights[:, :, part].to(x.dtype))
+
+
+def _inner(x: Tensor) -> torch.dtype:
+    return torch.float64 if x.dtype == torch.float64 else torch.float32
+
+
+def _part(
+    chosen: Chosen, call: Call | None, part: slice, grad: Tensor | None, count: Tensor, included: Tensor,
+    k_norm: Tensor | None,
+) -> _Part:  # fmt: skip
+    """The readings of some of the chosen rows."""
+    m = chosen.seen.m
+    call = None if call is None else call.some(part)
+    if chosen.weights is None:
+        assert call is not None
+        call = _near(call, chosen.last_key(part))
+        found = _logits_of(call, slope=grad is not None)
+    else:
+        found = _logits_given(chosen, call, part)
+    dtype = found.x.dtype
+    values: dict[str, Tensor] = {}
+    if call is not None and k_norm is not None:
+        values |= _norms(call, found, count, k_norm[..., : call.k.shape[-2]])
+    more, weights, lse = _still(found, count, chosen.seen.alpha)
+    values |= more
+    sinks, columns = 0, None
+    shares, hidden, slope = weights, found.hidden, found.slope
+    if call is not None and call.sink is not None:
+        sinks = 1
+        share = torch.sigmoid(_number(call.sink, dtype, lse.device) - lse)
+        shares = torch.cat([weights * (1.0 - share).unsqueeze(-1), share.unsqueeze(-1)], dim=-1)
+        # A sink is one more key, that everybody sees, with gradient 0.
+        hidden = (
+            None if hidden is None else functional.pad(hidden.expand(*hidden.shape[:-1], weights.shape[-1]), (0, 1))
+        )
+        slope = None if slope is None else functional.pad(slope, (0, 1), value=1.0)
+    if grad is not None:
+        dP = grad[:, :, part].to(dtype)
+        if chosen.weights is None:
+            assert call is not None
+            assert call.v is not None
+            dP = dP @ call.v.to(dtype).transpose(-1, -2)
+        dP = functional.pad(dP, (0, sinks)) if sinks else dP
+        moving = written_out.from_weights(shares, dP, slope, hidden, count + sinks, chosen.seen.alpha)
+        values |= {name: value for name, value in moving._asdict().items() if name != "blocked"}
+        blocked = moving.blocked & included
+        values["blocked"] = blocked.to(dtype)
+        columns = _columns(shares, blocked, m, sinks)
+    return _Part(values, _columns(shares, included, m, sinks), m, columns)
+
+
+def _near(call: Call, last: int | None) -> Call:
+    """The call over the keys up to the last that any of its rows can see."""
+    if last is None or last >= call.k.shape[-2]:
+        return call
+    mask = call.mask
+    if mask is not None and mask.ndim and mask.shape[-1] != 1:
+        mask = mask[..., :last]
+    v = None if call.v is None else call.v[..., :last, :]
+    return dataclasses.replace(call, k=call.k[..., :last, :], v=v, mask=mask)
+
+
+def _still(found: _Logits, count: Tensor, alpha: float) -> tuple[dict[str, Tensor], Tensor, Tensor]:
+    """What needs no loss; the weights over the keys; and the lse. Writes into the logits."""
+    x, n = found.x, count.clamp_min(1.0)
+    sparse = None
+    if alpha != 1.0:
+        sparse = written_out.weights(x, x != -math.inf, None, alpha)
+    highest = x.amax(dim=-1, keepdim=True)
     highest = highest.masked_fill(highest == -math.inf, 0.0)
-    below = (x - highest).masked_fill_(~visible, 0.0)
-    n = count.to(x.dtype).clamp_min(1.0)
-    spread = torch.linalg.vector_norm(below, dim=-1) ** 2 / n - (below.sum(dim=-1) / n) ** 2
-    e = torch.exp(below).masked_fill_(~visible, 0.0)
+    below = x.sub_(highest)
+    e = torch.exp(below)
+    if found.hidden is not None:
+        below.masked_fill_(found.hidden, 0.0)
     z = e.sum(dim=-1).clamp_min(torch.finfo(x.dtype).tiny)
     lse = highest.squeeze(-1) + torch.log(z)
-    if alpha == 1.0:
+    spread = torch.linalg.vector_norm(below, dim=-1) ** 2 / n - (below.sum(dim=-1) / n) ** 2
+    if sparse is None:
         # exp underflows where the distance is large, and 0·finite is 0.
-        entropy = torch.log(z) - (e * below).sum(dim=-1) / z
+        entropy = torch.log(z) - below.mul_(e).sum(dim=-1) / z
         trace = 1.0 - (torch.linalg.vector_norm(e, dim=-1) / z) ** 2
         peak = 1.0 / z
-        if weights is None:
-            weights = e.div_(z.unsqueeze(-1))
+        weights = e.div_(z.unsqueeze(-1)) if found.weights is None else found.weights
     else:
-        weights = written_out.weights(x, visible, None, alpha)
-        s = sensitivity(weights, alpha)
+        weights, s = sparse, sensitivity(sparse, alpha)
         total = s.sum(dim=-1)
         entropy = -torch.special.xlogy(weights, weights).sum(dim=-1)
         trace = total - (s * s).sum(dim=-1) / total.clamp_min(torch.finfo(x.dtype).tiny)
@@ -152,7 +300,6 @@ def _still(
         "peak": peak,
         "logit_spread": spread.clamp_min(0.0).sqrt(),
         "lse_min": lse,
-        "count": count.to(x.dtype),
     }
     return values, weights, lse
 
@@ -162,58 +309,41 @@ def _which(chosen: Chosen, count: Tensor) -> tuple[Tensor, Tensor]:
     valid = count > 0
     if chosen.known_keys is not None and chosen.seen.n == chosen.seen.m:
         valid = valid & chosen.known_keys[:, chosen.rows][:, None]
-    richest = count.masked_fill(~valid, 0).amax(dim=(-2, -1), keepdim=True)
-    return valid, valid & (count > 1) & (2 * count >= torch.clamp(richest, max=2 * FEWEST))
+    richest = count.masked_fill(~valid, 0.0).amax(dim=(-2, -1), keepdim=True)
+    return valid, valid & (count > 1) & (2 * count >= richest.clamp(max=2 * FEWEST))
 
 
-def _norms(
-    call: Call, scores: Tensor | None, visible: Tensor, count: Tensor, known_keys: Tensor | None, dtype: torch.dtype
-) -> tuple[dict[str, Tensor], Tensor]:
-    """The lengths of q and k, and how they are aligned."""
-    q_norm, k_norm = (torch.linalg.vector_norm(x, dim=-1, dtype=dtype) for x in (call.q, call.k))
+def _norms(call: Call, found: _Logits, count: Tensor, k_norm: Tensor) -> dict[str, Tensor]:
+    """The lengths of q, how q and k are aligned, and the largest score."""
+    dtype = found.x.dtype
+    q_norm = torch.linalg.vector_norm(call.q, dim=-1, dtype=dtype)
     values = {"q_norm": q_norm.expand(count.shape)}
+    scores = found.scores
+    if scores is None and found.weights is None:
+        scores = found.x
     if scores is not None:
-        values["max_logit"] = scores.masked_fill(~visible, -math.inf).amax(dim=-1)
+        hidden, other = found.hidden, scores is not found.x and found.hidden is not None
+        shown = scores.masked_fill(hidden, -math.inf) if other and hidden is not None else scores
+        values["max_logit"] = shown.amax(dim=-1)
         scale = _number(call.scale, dtype, call.q.device)
         tiny = torch.finfo(dtype).tiny
-        aligned = (scores / k_norm.unsqueeze(-2).clamp_min(tiny)).masked_fill_(~visible, 0.0)
+        aligned = scores / k_norm.unsqueeze(-2).clamp_min(tiny)
+        if hidden is not None:
+            aligned.masked_fill_(hidden, 0.0)
         total = torch.linalg.vector_norm(aligned, ord=1, dim=-1)
         lengths = (q_norm * scale.abs().reshape(-1, 1) if scale.ndim else q_norm * scale.abs()).clamp_min(tiny)
         values["cosine"] = total / lengths / count.clamp_min(1)
-    k_norm = k_norm.expand(*count.shape[:2], k_norm.shape[-1])
-    if known_keys is None or known_keys.shape[-1] != k_norm.shape[-1]:
-        return values, k_norm.mean(dim=-1)
-    known = known_keys[:, None].to(dtype)
-    return values, (k_norm * known).sum(dim=-1) / known.sum(dim=-1)
+    return values
 
 
 def _number(x: Any, dtype: torch.dtype, device: torch.device) -> Tensor:
     return x.to(dtype) if isinstance(x, Tensor) else torch.tensor(x, dtype=dtype, device=device)
 
 
-def _columns(shares: Tensor, rows: Tensor) -> Tensor:
-    """Σ over these rows of the weight of each key: (B, heads, keys)."""
-    return (rows.to(shares.dtype).unsqueeze(-2) @ shares).squeeze(-2)
-
-
-def _move(
-    readings: RowReadings, chosen: Chosen, call: Call | None, shares: Tensor, visible: Tensor, slope: Tensor | None,
-    grad: Tensor, dtype: torch.dtype,
-) -> None:  # fmt: skip
-    """Add what needs a loss: dP from the output's gradient and v, or as it was seen."""
-    grad = chosen.seen.gradient(grad).index_select(2, chosen.rows).to(dtype)
-    if chosen.weights is not None:
-        dP = grad
-    else:
-        assert call is not None
-        assert call.v is not None
-        dP = (grad @ call.v.to(dtype).transpose(-1, -2)).expand(visible.shape)
-    if shares.shape[-1] > visible.shape[-1]:  # a sink is one more key with gradient 0
-        visible = torch.nn.functional.pad(visible, (0, 1), value=True)
-        dP = torch.nn.functional.pad(dP, (0, 1))
-        slope = None if slope is None else torch.nn.functional.pad(slope, (0, 1), value=1.0)
-    found = written_out.from_weights(shares, dP, slope, visible, chosen.seen.alpha)
-    readings.values |= {name: value for name, value in found._asdict().items() if name != "blocked"}
-    blocked = found.blocked & readings.included
-    readings.values["blocked"] = blocked.to(dtype)
-    readings.blocked_columns, readings.blocked_rows = _columns(shares, blocked), blocked.sum(dim=-1)
+def _columns(shares: Tensor, rows: Tensor, m: int, sinks: int) -> Tensor:
+    """Σ over these rows of the weight of each of m keys, and behind them of the sink: (B, heads, m or m + 1)."""
+    found = (rows.to(shares.dtype).unsqueeze(-2) @ shares).squeeze(-2)
+    keys = found.shape[-1] - sinks
+    if keys == m:
+        return found
+    return torch.cat([functional.pad(found[..., :keys], (0, m - keys)), found[..., keys:]], dim=-1)

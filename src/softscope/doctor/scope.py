@@ -155,8 +155,8 @@ class Scope:
         with quiet(result.device):
             first = min(FEWEST, seen.m // 2) - 1 if seen.causal and seen.n == seen.m else 0
             some = choose_rows(self._rows, max(first, 0), seen.n, self._rng)
-            rows = torch.tensor(range(seen.n) if some is None else some, device=result.device)
-            chosen = choose(seen, rows, padding(seen))
+            numbers = range(seen.n) if some is None else some
+            chosen = choose(seen, numbers, torch.tensor(numbers, device=result.device), padding(seen))
             if not result.requires_grad:
                 self._found.setdefault(name, []).append(read(chosen, None))
                 return
