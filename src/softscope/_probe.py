@@ -22,6 +22,8 @@ def probe(model: Any, *, every: int | None = None, rows: int | None = 32, seed: 
 
     Use it around a training loop or around inference. A probed run computes bit for bit what a bare one does, and
     everything is taken off again at the end, also after an error. What could not be read is listed, with the reason.
+    Until the backward pass of a sampled step, keys and values of each call stay in memory (they do anyway, unless
+    activations are recomputed) and the chosen rows of the queries, or of weights that were written down.
     A compiled model runs its sampled steps without the compiler, so that these agree within rounding, not in bits.
 
     Steps are found by themselves: an optimizer's step ends one, however many passes it took; without a backward pass

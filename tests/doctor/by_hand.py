@@ -27,8 +27,7 @@ def row(logits: Array, scores: Array, shown: Array, dP: Array, slope: Array, sin
         x, g, c = np.append(x, sink), np.append(g, 0.0), np.append(c, 1.0)
         e = np.exp(x - x.max())
         p, n = e / e.sum(), n + 1
-    J = np.diag(p) - np.outer(p, p)
-    demand, supply = np.linalg.norm(g - g.mean()), np.linalg.norm(c * (J @ g))
+    demand, supply = np.linalg.norm(g - g.mean()), np.linalg.norm(c * p * (g - p @ g))
     found |= {"demand": demand, "supply": supply, "transmission": n * supply / demand}
     found["advantage"] = (g.mean() - p @ g) / g.std()
     found["regret_ratio"] = (p @ g - g.min()) / (g.mean() - g.min())

@@ -14,7 +14,7 @@ import softscope as ss
 
 from . import by_hand
 
-BATCH, HEADS, N, D = 3, 4, 320, 16
+BATCH, HEADS, N, D = 2, 4, 320, 16
 CASES: dict[str, dict[str, Any]] = {
     "plain": {},
     "causal": {"causal": True},
@@ -64,7 +64,7 @@ def case(name: str, dtype: torch.dtype) -> tuple[dict[str, Any], dict[str, Any],
         options["window"] = says["window"]
         shown &= offsets >= -says["window"][0]
     if says.get("padded"):
-        lengths = np.array([N, 200, 90])
+        lengths = np.array([N, 130])
         queries = np.arange(N) < lengths[:, None]
         shown &= queries[:, None, :]
         if says.get("masked"):
@@ -118,8 +118,12 @@ def compare(history: Any, wanted: list[dict[str, float]], rel: float, skip: set[
             assert got == pytest.approx(head[name], rel=rel, abs=rel), f"{name} of head {h}"
 
 
-@pytest.mark.parametrize("name", CASES)
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+SINGLE = ("grouped", "padded causal", "blocked, capped, with a sink")  # these in float32, too
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype"), [*((name, torch.float64) for name in CASES), *((name, torch.float32) for name in SINGLE)]
+)
 def test_every_row(name: str, dtype: torch.dtype) -> None:
     arrays, options, wanted = case(name, dtype)
     history = read(arrays, options)
@@ -137,7 +141,7 @@ def test_an_explicit_softmax(name: str) -> None:
 
 
 def test_chosen_rows_are_at_their_true_positions() -> None:
-    arrays, options, wanted = case("causal", torch.float64)
+    arrays, options, _ = case("causal", torch.float64)
     some, every = read(arrays, options, rows=24), read(arrays, options)
     for name in ("sharpness", "count", "transmission", "logit_spread"):
         got, whole = (float(h.snapshots[0].readings[name][0, 0]) for h in (some, every))

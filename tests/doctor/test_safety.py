@@ -49,9 +49,15 @@ def test_after_an_error(where: str) -> None:
 
     if where == "inside the model":
         model.layers[1].mix = fail
-    with pytest.raises(KeyError, match="the model's own"), ss.probe(model) as found:
-        model(tokens()).mean().backward()
-        fail()
+    found = ss.probe(model)
+
+    def run() -> None:
+        with found:
+            model(tokens()).mean().backward()
+            fail()
+
+    with pytest.raises(KeyError, match="the model's own"):
+        run()
     assert laid() == before
     assert not model._forward_hooks
     assert len(found.history().snapshots) == 1  # what was read before stays
@@ -79,12 +85,15 @@ def test_our_own_failure_warns_once_and_the_run_goes_on(part: str, monkeypatch: 
     monkeypatch.setattr(scope, part, fail)
     assert hasattr(rows, part)
     model = stack("fused")
-    with (
-        pytest.warns(RuntimeWarning, match="ZeroDivisionError: ours; the run goes on") as told,
-        ss.probe(model) as found,
-    ):
-        for _ in range(2):
-            model(tokens()).mean().backward()
+    found = ss.probe(model)
+
+    def run() -> None:
+        with found:
+            for _ in range(2):
+                model(tokens()).mean().backward()
+
+    with pytest.warns(RuntimeWarning, match="ZeroDivisionError: ours; the run goes on") as told:
+        run()
     assert len(told) == 1
     reasons = dict(found.history().unseen)
     assert reasons.keys() == {"layers.0", "layers.1"}
@@ -101,9 +110,15 @@ def test_our_own_failure_where_warnings_are_errors(monkeypatch: pytest.MonkeyPat
 
 def test_a_callback_that_fails() -> None:
     model = stack("fused")
-    with pytest.warns(RuntimeWarning, match="no such thing"), ss.probe(model) as found:
-        found.on_snapshot(lambda _: {}["no such thing"])
-        model(tokens())
+    found = ss.probe(model)
+    found.on_snapshot(lambda _: {}["no such thing"])
+
+    def run() -> None:
+        with found:
+            model(tokens())
+
+    with pytest.warns(RuntimeWarning, match="no such thing"):
+        run()
     assert len(found.history().snapshots) == 1
 
 
@@ -167,7 +182,7 @@ def test_what_was_not_seen_is_listed() -> None:
 
 
 def test_wrong_arguments() -> None:
-    with pytest.raises(TypeError, match="model must be a torch.nn.Module, but int came"):
+    with pytest.raises(TypeError, match=r"model must be a torch\.nn\.Module, but int came"):
         ss.probe(3)
     with pytest.raises(ValueError, match="every must be at least 1"):
         ss.probe(stack("fused"), every=0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import warnings
 from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any
@@ -134,3 +135,52 @@ def test_autocast() -> None:
     assert same(*outputs)
     assert scope.history().sites[0].dtype == "bfloat16"
     assert scope.history().snapshots[0].has_loss
+
+
+def test_a_padded_batch_on_the_fast_path() -> None:
+    """Nested tensors inside: padding is still known."""
+    layer = nn.TransformerEncoderLayer(16, 2, 32, batch_first=True)
+    model = nn.TransformerEncoder(layer, 2, enable_nested_tensor=True).eval()
+    hidden = torch.arange(48) >= torch.tensor([48, 40, 20])[:, None]
+    with torch.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # PyTorch says that nested tensors are a prototype
+        bare = model(tokens(), src_key_padding_mask=hidden)
+        with ss.probe(model, rows=None) as scope:
+            probed = model(tokens(), src_key_padding_mask=hidden)
+    assert torch.equal(bare, probed)
+    history = scope.history()
+    assert [site.name for site in history.sites] == ["layers.0.self_attn", "layers.1.self_attn"]
+    counts = history.snapshots[0].readings["count"]
+    assert counts == pytest.approx((48 * 48 + 40 * 40 + 20 * 20) / (48 + 40 + 20), rel=1e-6)
+
+
+def own_kernel(module: Any, query: Tensor, key: Tensor, value: Tensor, attention_mask: Any, **named: Any) -> Any:
+    """Attention that calls nothing that could be overheard, as flash kernels do."""
+    del attention_mask
+    groups = query.shape[1] // key.shape[1]
+    key, value = key.repeat_interleave(groups, 1), value.repeat_interleave(groups, 1)
+    e = torch.exp(query @ key.mT * named["scaling"]).tril()
+    assert module.is_causal
+    return (e / e.sum(-1, keepdim=True) @ value).transpose(1, 2).contiguous(), None
+
+
+def test_a_kernel_of_hugging_face_reads_as_sdpa_does() -> None:
+    from transformers.modeling_utils import AttentionInterface
+
+    ids = torch.randint(50, (2, 40), generator=torch.Generator().manual_seed(0))
+    AttentionInterface.register("own_kernel", own_kernel)
+    try:
+        read = []
+        for implementation in ("sdpa", "own_kernel"):
+            model = small_llama("sdpa")
+            model.config._attn_implementation = implementation
+            with ss.probe(model, rows=None) as scope:
+                model(ids, labels=ids).loss.backward()
+            history = scope.history()
+            assert not history.unseen
+            assert {(site.kind, site.kv_heads, site.causal) for site in history.sites} == {("huggingface", 2, True)}
+            read.append(history.snapshots[0].readings)
+    finally:
+        del AttentionInterface._global_mapping["own_kernel"]
+    for name in ("sharpness", "count", "max_logit", "transmission", "advantage", "demand"):
+        torch.testing.assert_close(*(torch.tensor(found[name]) for found in read), rtol=1e-3, atol=1e-4)

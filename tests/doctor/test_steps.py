@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import random
 from typing import Any
 
 import pytest
@@ -47,6 +49,20 @@ def test_accumulated_passes_say_what_the_whole_batch_says() -> None:
     for name in whole:
         torch.testing.assert_close(torch.tensor(whole[name]), torch.tensor(split[name]), rtol=1e-4, atol=1e-6,
                                    equal_nan=True)  # fmt: skip
+
+
+def test_two_passes_with_one_loss() -> None:
+    model = stack("fused")
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with ss.probe(model, rows=None) as scope:
+        for _ in range(4):
+            optimizer.zero_grad()
+            (model(tokens()).mean() + model(-tokens()).mean()).backward()
+            optimizer.step()
+    history = scope.history()
+    assert not history.unseen
+    assert all(snapshot.has_loss for snapshot in history.snapshots[1:])  # after the first step it is known
+    assert len(history.snapshots) == 5
 
 
 def test_a_loop_without_an_optimizer() -> None:
@@ -105,12 +121,10 @@ def test_default_sampling_thins_out() -> None:
     read = [step for step in range(3000) if default_schedule(step)]
     assert read[:10] == list(range(10))
     assert len([step for step in read if step < 1000]) < 60
-    assert max(b - a for a, b in zip(read, read[1:], strict=False)) == 50
+    assert max(b - a for a, b in itertools.pairwise(read)) == 50
 
 
 def test_chosen_rows() -> None:
-    import random
-
     rng, seen = random.Random(0), set()
     for _ in range(200):
         rows = choose_rows(8, 31, 100, rng)

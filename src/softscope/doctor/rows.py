@@ -20,7 +20,7 @@ from softscope.doctor.seen import HIDDEN, Seen
 TILE = 1 << 18  # logits at a time on a CPU: 1 MB of float32, and a few such
 
 
-@dataclasses.dataclass
+@dataclasses.dataclass(eq=False)
 class Chosen:
     """The rows of one call that are to be read, and all that is needed to read them later.
 
@@ -47,7 +47,7 @@ class Chosen:
         return self.versions == _versions(self.call)
 
 
-@dataclasses.dataclass
+@dataclasses.dataclass(eq=False)
 class RowReadings:
     """One number per row, (B, heads, R), and what belongs to columns."""
 

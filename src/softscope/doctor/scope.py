@@ -106,8 +106,10 @@ class Scope:
 
     def _open_pass(self) -> None:
         self._guard(self._steps.begin_pass)
-        if not self._steps.reading or not self._sampled(self._steps.index):
-            return
+        if self._steps.reading and self._sampled(self._steps.index):
+            self._guard(self._listen)
+
+    def _listen(self) -> None:
         self.thread, self._calls = threading.get_ident(), {}
         self._with_grad = torch.is_grad_enabled()
         if self._places is None:
@@ -119,10 +121,13 @@ class Scope:
     def _close_pass(self, output: Any) -> None:
         seams.stop(self)
         if self._steps.reading:
-            self._guard(lambda: self._steps.end_pass(output))
-            loss = getattr(output, "loss", None)
-            if isinstance(loss, Tensor) and loss.numel() == 1 and self._sampled(self._steps.index):
-                self._losses.append(loss.detach())
+            self._guard(lambda: self._look_at(output))
+
+    def _look_at(self, output: Any) -> None:
+        self._steps.end_pass(output)
+        loss = getattr(output, "loss", None)
+        if isinstance(loss, Tensor) and loss.numel() == 1 and self._sampled(self._steps.index):
+            self._losses.append(loss.detach())
 
     def _sampled(self, step: int) -> bool:
         return default_schedule(step) if self._every is None else step % self._every == 0

@@ -22,7 +22,7 @@ class UnseenError(Exception):
     """A call that cannot be read, and why."""
 
 
-@dataclasses.dataclass
+@dataclasses.dataclass(eq=False)
 class Seen:
     """One call of attention. Tensors are detached and shared, not copied.
 

@@ -13,8 +13,9 @@ from torch.optim.optimizer import register_optimizer_step_post_hook
 class Steps:
     """Counts the steps of a run, and calls `finish(index, loss)` once each is over.
 
-    A step is over when an optimizer of the model has stepped; without an optimizer, when the next forward pass finds
-    other parameters, or when no backward pass followed (inference). Once the user marks steps, marks alone count.
+    A step is over when an optimizer of the model has stepped, however many passes it took. Before one ever has, it is
+    when the next forward pass finds other parameters, or when no backward pass came between (inference). Once the user
+    marks steps, marks alone count.
     Passes without gradients between training steps (validation) belong to none.
     """
 
@@ -72,9 +73,11 @@ class Steps:
     def _is_over(self) -> bool:
         if self._marked:
             return False
-        if self._closed or not self._backward:
+        if self._closed or not (self._backward or self._model.training):
             return True
-        return not self._optimized and self._parameters() != self._versions
+        if self._optimized:
+            return False
+        return not self._backward or self._parameters() != self._versions
 
     def _parameters(self) -> int:
         """A number that changes when parameters do."""
