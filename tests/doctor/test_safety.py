@@ -188,3 +188,19 @@ def test_wrong_arguments() -> None:
         ss.probe(stack("fused"), every=0)
     with pytest.raises(ValueError, match="rows must be at least 1"):
         ss.probe(stack("fused"), rows=0)
+
+
+def test_a_model_trained_in_parallel(tmp_path: Any) -> None:
+    if not torch.distributed.is_available():
+        pytest.skip("this PyTorch was built without torch.distributed")
+    store = torch.distributed.FileStore(str(tmp_path / "store"), 1)
+    torch.distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
+    try:
+        model = nn.parallel.DistributedDataParallel(stack("fused"))
+        for probed in (model, model.module):
+            with ss.probe(probed) as found:
+                model(tokens()).mean().backward()
+            assert [site.name for site in found.history().sites] == ["layers.0", "layers.1"]
+            assert found.history().snapshots[0].has_loss
+    finally:
+        torch.distributed.destroy_process_group()

@@ -100,7 +100,7 @@ def test_hugging_face(implementation: str, dtype: torch.dtype) -> None:
     history = scope.history()
     assert [site.name for site in history.sites] == [f"model.layers.{i}.self_attn" for i in range(2)]
     assert {(site.kind, site.heads, site.kv_heads) for site in history.sites} == {("huggingface", 4, 2)}
-    assert {site.fused for site in history.sites} == {implementation == "sdpa"}
+    assert {(site.fused, site.causal) for site in history.sites} == {(implementation == "sdpa", True)}
     assert history.snapshots[0].loss == pytest.approx(output.loss.item(), rel=1e-2)
     assert history.snapshots[0].has_loss
     assert not history.unseen

@@ -158,7 +158,7 @@ class Scope:
         if self._with_grad and not torch.is_grad_enabled():
             self._partly[name] = NO_GRADIENT
         with quiet(result.device):
-            first = min(FEWEST, seen.m // 2) - 1 if seen.causal and seen.n == seen.m else 0
+            first = min(FEWEST, seen.m // 2) - 1 if seen.right == 0 and seen.mask is None and seen.n == seen.m else 0
             some = choose_rows(self._rows, max(first, 0), seen.n, self._rng)
             numbers = range(seen.n) if some is None else some
             chosen = choose(seen, numbers, torch.tensor(numbers, device=result.device), padding(seen))

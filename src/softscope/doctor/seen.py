@@ -52,7 +52,7 @@ class Seen:
     kv_heads: int = 0
     dropout: float = 0.0
     fused: bool = True
-    causal: bool = False
+    causal: bool = False  # what is said of it; what is hidden, right and mask say
     dtype: str = "float32"
     below: str = ""  # what follows the module's path in the site's name
 

@@ -43,10 +43,12 @@ def _know(
     module: nn.Module, query: Tensor, key: Tensor, value: Tensor, attention_mask: Any = None, *rest: Any, **named: Any
 ) -> dict[str, Any]:
     """What the inner call does not show: key heads before they are repeated, and with `eager` q and k themselves."""
-    del module, value, attention_mask, rest
+    del value, attention_mask, rest
+    causal = named.get("is_causal")
     scale = named.get("scaling")
     return {
         "kind": "huggingface",
+        "causal": bool(getattr(module, "is_causal", False) if causal is None else causal),
         "heads": query.shape[1],
         "kv_heads": key.shape[1],
         "q": query.detach(),

@@ -49,8 +49,8 @@ def describe(
         kind=known.get("kind", "sdpa"), result=output, gradient=gradient, heads=heads, n=q.shape[2], m=k.shape[2],
         q=q, k=k, v=v, scale=_scale(scale, q), right=0 if is_causal else None,
         mask=mask_axes(None if attn_mask is None else attn_mask.detach(), shape, known.get("heads")),
-        kv_heads=known.get("kv_heads", k.shape[1]), dropout=float(dropout_p), causal=bool(is_causal),
-        dtype=dtype_of(q),
+        kv_heads=known.get("kv_heads", k.shape[1]), dropout=float(dropout_p), dtype=dtype_of(q),
+        causal=bool(is_causal or known.get("causal")),
     )  # fmt: skip
 
 

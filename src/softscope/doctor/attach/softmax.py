@@ -63,5 +63,6 @@ def describe(
         kind=known.get("kind", "softmax"), result=weights, gradient=four, heads=full[1], n=full[2], m=full[3],
         q=q, k=k, scale=known.get("scale", float("nan")), logits=four(input.detach()), weights=four(weights.detach()),
         kv_heads=known.get("kv_heads", full[1]), dropout=known.get("dropout", 0.0), fused=False,
+        causal=known.get("causal", False),
         dtype=dtype_of(input) if q is None else dtype_of(q),
     )  # fmt: skip
