@@ -5,7 +5,6 @@ The weights are known, and their gradient is seen itself; q and k are known only
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import torch
@@ -14,8 +13,6 @@ from torch.nn import functional
 
 from softscope.doctor.seams import Seam, context, told
 from softscope.doctor.seen import Seen, dtype_of
-
-ATTENTION = re.compile(r"att(entio)?n|head|mha", re.IGNORECASE)
 
 
 def seams() -> list[Seam]:
