@@ -83,12 +83,13 @@ def _verdict(diagnosis: Diagnosis) -> Text:
     found = diagnosis.of("finding")
     if starving:
         names = named(case, starving)
+        one = len(starving) == 1
         return t(
-            f"{total} 个头里有 {len(starving)} 个在挨饿：{names.zh}。它们盯着不该盯的键，梯度又到不了，再训练也学不"
-            f"动。",
-            f"{len(starving)} of {total} heads {'starves' if len(starving) == 1 else 'starve'}: {names.en}. What they "
-            f"look "
-            f"at is no better than any other key, and no gradient reaches them: more training will not move them.",
+            f"{total} 个头里有 {len(starving)} 个在挨饿：{names.zh}。"
+            f"它{'' if one else '们'}盯着的键不比随便一个好，梯度又到不了，再训练也学不动。",
+            f"{len(starving)} of {_many(total, 'head')} {'starves' if one else 'starve'}: {names.en}. "
+            f"{'It looks' if one else 'They look'} at keys no better than any other, and no gradient reaches "
+            f"{'it' if one else 'them'}: more training will not help.",
         )
     others = [head for outcomes in found.values() for outcome in outcomes for head in outcome.heads]
     judged = total - states["unjudged"]
@@ -109,13 +110,14 @@ def _verdict(diagnosis: Diagnosis) -> Text:
         return t(said.zh + blind.zh, f"{said.en} {blind.en}")
     parts = [(states[name], name) for name in ("right", "learning", "resting") if states[name]]
     words = {
-        "right": ("个已经读对", "read the right keys"),
-        "learning": ("个还在学", "can still learn"),
-        "resting": ("个停在 sink 上", "rest on a sink"),
+        "right": ("个已经读对", "reads the right keys", "read the right keys"),
+        "learning": ("个还在学", "can still learn", "can still learn"),
+        "resting": ("个停在 sink 上", "rests on a sink", "rest on a sink"),
     }
+    english = ", ".join(f"{n} {words[name][1 if n == 1 else 2]}" for n, name in parts)
     return t(
         f"没有发现问题。{total} 个头：" + "，".join(f"{n} {words[name][0]}" for n, name in parts) + "。",
-        f"No finding. Of {_many(total, 'head')} " + ", ".join(f"{n} {words[name][1]}" for n, name in parts) + ".",
+        f"No finding. {'Its one head ' + words[parts[0][1]][1] if total == 1 else f'Of {total} heads {english}'}.",
     )
 
 

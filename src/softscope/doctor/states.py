@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 import numpy as np
 
 from softscope._bilingual import Text, t
-from softscope.doctor.thresholds import ERRORS, IN_A_ROW, MANY, RIGHT, SINK
+from softscope.doctor.thresholds import ASKED, ERRORS, IN_A_ROW, MANY, RIGHT, SATISFIED, SINK
 
 if TYPE_CHECKING:
     from softscope.doctor.case import Case, Head
@@ -85,28 +85,44 @@ def _blocked_state(case: Case, head: Head, found: HeadState, wanted: int) -> Sta
         return "resting"
     if math.isnan(found.advantage):
         return "unjudged"
-    return "right" if reads_right(found.advantage, found.error) else "starving"
+    enough = 0.0 if _satisfied(case, head, wanted) else RIGHT.value
+    return "right" if reads_right(found.advantage, found.error, enough) else "starving"
 
 
-def reads_right(advantage: float, error: float) -> bool:
-    """Whether the advantage passes its threshold beyond its error.
+def _satisfied(case: Case, head: Head, wanted: int) -> bool:
+    """Whether the loss has stopped caring what the head reads."""
+    demand = case.curve("demand", head)[1]
+    return len(demand) > wanted and bool(demand[-wanted:].max() < SATISFIED.value * demand.max())
+
+
+def reads_right(advantage: float, error: float, enough: float = RIGHT.value) -> bool:
+    """Whether the advantage is enough beyond its error.
 
     >>> reads_right(3.0, 0.1), reads_right(1.3, 0.3), reads_right(0.6, 0.2)
     (True, True, False)
     """
-    return advantage - ERRORS * error >= RIGHT.value
+    return advantage - ERRORS * error >= enough
 
 
 def _advantage(case: Case, head: Head, count: int) -> tuple[float, float]:
     """Mean and standard error over the last readings, which come from different batches.
 
-    A reading of one sequence has no error of its own: then the readings' own spread is taken, and one alone has none.
+    While the error leaves it open whether the advantage is enough, older readings are asked too.
     """
-    values = case.last("advantage", head, count)
+    values, errors = case.last("advantage", head, ASKED), case.last("advantage_error", head, ASKED)
     if not values:
         return math.nan, math.nan
+    mean, error = _pooled(values[-count:], errors[-count:])
+    for more in range(count + 1, len(values) + 1):
+        if abs(mean - RIGHT.value) >= ERRORS * error:
+            break
+        mean, error = _pooled(values[-more:], errors[-more:])
+    return mean, error
+
+
+def _pooled(values: list[float], errors: list[float]) -> tuple[float, float]:
+    """A reading of one sequence has no error of its own: then the readings' spread is taken, and one alone has none."""
     mean = float(np.mean(values))
-    errors = case.last("advantage_error", head, count)
     if len(errors) == len(values):
         return mean, float(np.linalg.norm(errors)) / len(errors)
     if len(values) > 1:

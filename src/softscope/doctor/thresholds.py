@@ -41,7 +41,18 @@ RIGHT = Threshold(
         "30% random labels 1.3 ± 0.3; stuck ones have −0.6 … 0.6",
     ),
 )
+ASKED = 12  # readings at most, while the error leaves it open
 ERRORS = 2.0  # standard errors by which an advantage must pass RIGHT
+SATISFIED = Threshold(
+    0.01,
+    t(
+        "demand 跌到自身最大值的 1% 以下：损失已经几乎不在意它读什么，这时优势只要大于 0（超出误差）就算读对。"
+        "检索学到损失为 0 之后，优势会从 2.3 降到 0.7",
+        "a demand below 1% of its largest: the loss hardly cares any more what is read, and an advantage above 0 "
+        "beyond "
+        "its error is enough. In recall learned to a loss of 0 the advantage falls from 2.3 to 0.7",
+    ),
+)
 SINK = Threshold(
     0.9,
     t(

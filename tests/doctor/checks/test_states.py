@@ -32,6 +32,9 @@ def state(found, head=1):
         (STUCK | {"blocked": [0.0, 0.0, 0.9, 0.9, 0.9]}, "starving"),
         (STUCK | {"blocked_mass": [0.97, 0.97, 0.97, 0.5, 0.97]}, "starving"),  # a sink stays where it is
         (STUCK | {"blocked_mass": math.nan}, "starving"),
+        (STUCK | {"advantage": 0.4, "demand": [1.0, 0.5, 0.005, 0.004, 0.003]}, "right"),  # nothing left to want
+        (STUCK | {"advantage": 0.4, "demand": [1.0, 0.5, 0.1, 0.1, 0.1]}, "starving"),
+        (STUCK | {"advantage": -0.4, "demand": [1.0, 0.5, 0.005, 0.004, 0.003]}, "starving"),
     ],
 )
 def test_each_state(readings, wanted):
@@ -66,13 +69,20 @@ def test_since_when():
 def test_an_advantage_without_an_error():
     one = STUCK | {"advantage_error": math.nan}
     assert state(history(**per_head(1, one | {"advantage": [0, 0, 2.9, 3.0, 3.1]}))).state == "right"
-    assert state(history(**per_head(1, one | {"advantage": [0, 0, -3.0, 3.0, 3.1]}))).state == "starving"
+    assert state(history(**per_head(1, one | {"advantage": [-3, 3, -3.0, 3.0, 3.1]}))).state == "starving"
 
 
 def test_errors_are_pooled_over_the_readings():
     found = state(history(**per_head(1, STUCK | {"advantage": 1.0, "advantage_error": 0.3})))
     assert found.error == pytest.approx(0.3 / math.sqrt(3), rel=1e-5)
     assert found.state == "right"  # 1 − 2·0.17 ≥ 0.5; one reading alone would not say so
+
+
+def test_what_is_open_asks_older_readings():
+    noisy = STUCK | {"advantage": [1.4, 1.2, 0.9, 0.8, 0.9], "advantage_error": 0.4}
+    found = state(history(**per_head(1, noisy)))
+    assert found.state == "right"  # the last three alone: 0.87 ± 0.23
+    assert found.advantage == pytest.approx(0.95, rel=1e-5)  # four decide
 
 
 def test_states_have_words():
