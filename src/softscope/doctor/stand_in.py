@@ -72,7 +72,7 @@ class Scope:
 
 def readings(q: Any, k: Any, v: Any, grad: Any, scale: float) -> dict[str, Any]:
     """Every reading of one call, (batch, heads, n, d), as (1, heads) arrays."""
-    part = softscope.attention_partition(q, k, scale=scale)
+    part: Any = softscope.attention_partition(q, k, scale=scale)
     back = softscope.gradient_readings(q, k, v, grad, scale=scale)
     logits = (q @ k.transpose(-1, -2)).double() * scale
     weights = torch.softmax(logits, -1)

@@ -16,12 +16,15 @@ if TYPE_CHECKING:
 MOST = 4  # heads named under one check
 
 
+Style = Literal["", "title", "finding", "tip", "informative", "passed", "dim"]
+
+
 class Line(NamedTuple):
     """One paragraph."""
 
     text: str
     indent: int = 0
-    style: Literal["", "title", "finding", "tip", "informative", "passed", "dim"] = ""
+    style: Style = ""
 
 
 LABELS = {
@@ -37,8 +40,8 @@ def lines(diagnosis: Diagnosis, lang: Lang) -> Iterator[Line]:
     """Verdict first, then findings by check, the prescription, what was not seen, and the counts of every answer."""
     if diagnosis.title:
         yield Line(said(diagnosis.title, lang), 0, "title")
-    kind = next((kind for kind in SEVERITIES if diagnosis.counts[kind]), "passed")
-    yield Line(diagnosis.verdict.of(lang), 0, kind if kind != "informative" else "passed")
+    style: Style = "finding" if diagnosis.counts["finding"] else "tip" if diagnosis.counts["tip"] else "passed"
+    yield Line(diagnosis.verdict.of(lang), 0, style)
     yield from _found(diagnosis, lang)
     yield from _prescribed(diagnosis, lang)
     if diagnosis.case.history.unseen:
@@ -72,9 +75,13 @@ def _prescribed(diagnosis: Diagnosis, lang: Lang) -> Iterator[Line]:
         yield Line("")
         yield Line(LABELS["prescribed"].of(lang), 0, "title")
     for given in diagnosis.prescriptions:
-        yield Line(given.what.of(lang), 2, "passed")
+        yield Line(_sentence(given.what.of(lang)), 2, "passed")
         yield Line(LABELS["why"].of(lang) + given.why.of(lang), 4)
         yield Line(LABELS["expect"].of(lang) + given.expect.of(lang), 4)
-        yield Line(given.evidence.of(lang) + ("。" if lang == "zh" else "."), 4, "dim")
+        yield Line(_sentence(given.evidence.of(lang)) + ("。" if lang == "zh" else "."), 4, "dim")
         if given.does_not is not None:
-            yield Line(given.does_not.of(lang) + ("。" if lang == "zh" else "."), 4, "dim")
+            yield Line(_sentence(given.does_not.of(lang)) + ("。" if lang == "zh" else "."), 4, "dim")
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]

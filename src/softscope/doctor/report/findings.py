@@ -35,7 +35,7 @@ def _card(diagnosis: Diagnosis, kind: Kind, code: str, outcomes: list[Outcome]) 
     return (
         f'<article class="{kind}"><h4><span class="code">{code}</span> {both(check.title)} '
         f'<span class="kind">{both(KIND_NAMES[kind])} {len(outcomes)}</span></h4><ul>{shown}</ul>{rest}'
-        f"<p><b>{words('怎么办', 'What to do')}</b> {both(check.remedy)}</p>"
+        f"<p><b>{words('怎么办：', 'What to do:')}</b> {both(check.remedy)}</p>"
         f"<details><summary>{words('阈值和理由', 'Threshold and why')}</summary><ul>{reasons}</ul></details></article>"
     )
 

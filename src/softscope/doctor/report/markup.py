@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import itertools
 import math
 from typing import TYPE_CHECKING
 
@@ -96,5 +97,5 @@ def curve(
         for x, y in points
     ]
     # Steps from point to point, and no blank before a minus: half the size, with hundreds of curves on a page.
-    steps = [(b[0] - a[0], b[1] - a[1]) for a, b in zip(whole, whole[1:], strict=False)]
+    steps = [(b[0] - a[0], b[1] - a[1]) for a, b in itertools.pairwise(whole)]
     return f"m{whole[0][0]} {whole[0][1]}l" + " ".join(f"{x} {y}" for x, y in steps).replace(" -", "-")
