@@ -13,9 +13,10 @@ from softscope.cli.problems import UsageError, shown
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-# Each is a module with a `COMMAND` and a `run(Arguments, Console)`, imported when it is called. Words:
-# `NAME.summary`, `NAME.description`.
+# Each is a module with a `COMMAND` and a `run(Arguments, Console)`, imported when it is called; an exit code that it
+# returns is the program's. Words: `NAME.summary`, `NAME.description`.
 COMMANDS = {
+    "checkup": "softscope.cli.checkup",
     "explain": "softscope.cli.explain",
     "experiment": "softscope.cli.experiment",
     "tour": "softscope.cli.tour",

@@ -85,9 +85,11 @@ def _verdict(diagnosis: Diagnosis) -> Text:
         names = named(case, starving)
         one = len(starving) == 1
         return t(
-            f"{total} 个头里有 {len(starving)} 个在挨饿：{names.zh}。"
+            f"{'唯一的头' if total == 1 else f'{total} 个头里有 {len(starving)} 个'}在挨饿：{names.zh}。"
             f"它{'' if one else '们'}盯着的键不比随便一个好，梯度又到不了，再训练也学不动。",
-            f"{len(starving)} of {_many(total, 'head')} {'starves' if one else 'starve'}: {names.en}. "
+            f"{'Its one head' if total == 1 else f'{len(starving)} of {total} heads'} "
+            f"{'starves' if one else 'starve'}: "
+            f"{names.en}. "
             f"{'It looks' if one else 'They look'} at keys no better than any other, and no gradient reaches "
             f"{'it' if one else 'them'}: more training will not help.",
         )

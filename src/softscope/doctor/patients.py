@@ -10,7 +10,7 @@ from softscope._bilingual import Text, t
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from softscope.doctor.snapshot import History, Snapshot
+    from softscope.doctor.snapshot import History
 
 WIDTH, PAIRS, BATCH, RATE = 256, 16, 16, 3e-4
 STEPS, EVERY = 200, 5
@@ -46,10 +46,13 @@ def train(
     steps: int = STEPS,
     every: int = EVERY,
     seed: int = 0,
-    on_snapshot: Callable[[Snapshot], None] | None = None,
+    watch: Callable[[History], None] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Trained:
-    """Train a patient with the doctor watching. One thread: the tensors are small."""
+    """Train a patient with the doctor watching; `watch` gets the history after every reading.
+
+    On one thread: the tensors are small.
+    """
     import torch
 
     from softscope import tasks
@@ -59,8 +62,8 @@ def train(
     torch.set_num_threads(1)
     try:
         with _watching(model, every) as scope:
-            if on_snapshot is not None:
-                scope.on_snapshot(on_snapshot)
+            if watch is not None:
+                scope.on_snapshot(lambda _: watch(scope.history()))
             trained = tasks.train(
                 model,
                 lambda generator: tasks.recall_batch(BATCH, pairs=PAIRS, noise=patient.noise, generator=generator),

@@ -40,14 +40,15 @@ class Scope:
             )
             for name in "qkv"
         ]
-        self.hooks.append(
-            self.layer.w_o.register_full_backward_hook(lambda _, grad, __: self.seen.__setitem__("grad", grad[0]))
-        )
+        self.hooks.append(self.layer.w_o.register_full_backward_hook(self._went_back))
         return self
 
     def __exit__(self, *_: object) -> None:
         for hook in self.hooks:
             hook.remove()
+
+    def _went_back(self, _module: Any, grads: Any, _outer: Any) -> None:
+        self.seen["grad"] = grads[0]
 
     def on_snapshot(self, callback: Callable[[Snapshot], None]) -> None:
         """Call back with every snapshot."""

@@ -78,8 +78,9 @@ GROWTH_READINGS = Threshold(
 STEADY = Threshold(
     0.75,
     t(
-        "后半段的增长速度不低于前半段的四分之三：没有平台。病在不停地涨，不在高低",
-        "the second half grows at three quarters of the first half's rate or more: no plateau. The disease is growth "
+        "后半段和最后三分之一的增长速度都不低于前半段的四分之三：没有平台。病在不停地涨，不在高低",
+        "the second half and the last third grow at three quarters of the first half's rate or more: no plateau. The "
+        "disease is growth "
         "without end, more than the level",
     ),
     "Su Jianlin on MuonClip, 2025; Wortsman et al. 2023",

@@ -65,6 +65,10 @@ SILENT = {
     "resting": ("SS001", history(**per_head(1, RESTING))),
     "starving is not resting": ("SS002", history(**SICK)),
     "a plateau": ("SS003", history(steps=LONG, max_logit={1: 60 * (1 - np.exp(-np.arange(10)))})),
+    "one jump, then a plateau": (
+        "SS003",
+        history(steps=LONG, max_logit={1: [46, 85, 93, 94, 95, 95, 154, 163, 163, 163]}),
+    ),
     "slow growth": ("SS003", history(steps=LONG, max_logit={1: np.linspace(5, 15, 10)})),
     "up and down": ("SS003", history(steps=LONG, max_logit={1: 20 + 3 * NOISY})),
     "q × 30 and k / 30": ("SS004", history(q_norm={1: 240.0}, k_norm={1: 8 / 30})),

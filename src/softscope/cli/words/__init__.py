@@ -1,5 +1,6 @@
 """Every text of the command line, English and Chinese side by side: key → (English, Chinese)."""
 
+from softscope.cli.words.checkup import CHECKUP
 from softscope.cli.words.claims import CLAIMS
 from softscope.cli.words.experiment import EXPERIMENT
 from softscope.cli.words.explain import EXPLAIN
@@ -7,4 +8,4 @@ from softscope.cli.words.program import PROGRAM
 from softscope.cli.words.sentences import SENTENCES
 from softscope.cli.words.tour import TOUR
 
-WORDS: dict[str, tuple[str, str]] = {**PROGRAM, **EXPLAIN, **SENTENCES, **TOUR, **EXPERIMENT, **CLAIMS}
+WORDS: dict[str, tuple[str, str]] = {**PROGRAM, **EXPLAIN, **SENTENCES, **TOUR, **EXPERIMENT, **CLAIMS, **CHECKUP}

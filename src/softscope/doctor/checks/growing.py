@@ -66,7 +66,7 @@ def _judge(case: Case, head: Head) -> Judgement:
 
 
 def steady_rate(steps: Array, logits: Array) -> float | None:
-    """The growth per step of the second half, where it has not slowed; None where it has, or none can be told.
+    """The growth per step of the second half and its end, where it has not slowed; None where it has, or too few know.
 
     >>> import numpy as np
     >>> steady_rate(np.arange(8), 2.0 * np.arange(8)), steady_rate(np.arange(8), np.sqrt(np.arange(8.0)))
@@ -74,10 +74,11 @@ def steady_rate(steps: Array, logits: Array) -> float | None:
     """
     if len(logits) < GROWTH_READINGS.value or not np.isfinite(logits).all():
         return None
-    half = len(logits) // 2
-    early, late = (float(np.polyfit(steps[part], logits[part], 1)[0]) for part in (slice(half), slice(half, None)))
-    late = round(late, 9)  # the rounding of a straight line
-    return late if late > 0.0 and late >= STEADY.value * early else None
+    half, third = len(logits) // 2, len(logits) * 2 // 3
+    parts = (slice(half), slice(half, None), slice(third, None))  # one jump in the second half is no steady growth
+    early, *late = (float(np.polyfit(steps[part], logits[part], 1)[0]) for part in parts)
+    rate = round(min(late), 9)  # the rounding of a straight line
+    return rate if rate > 0.0 and rate >= STEADY.value * early else None
 
 
 CHECK = Check(

@@ -19,7 +19,7 @@ def _judge(case: Case, head: Head) -> Judgement:
         return Absent("not-applicable", found.why or NO_LOSS)
     if found.state != "starving":
         return None
-    figures = f"{found.advantage:.2f} ± {found.error:.2f}"
+    figures = f"{found.advantage:.2f} ± {found.error:.2f}".replace("-", "−")
     return Fired(
         t(
             f"{found.blocked:.0%} 的行被阻断（自第 {found.since} 步起），读到的键不比随便一个好：优势 {figures}",
