@@ -9,6 +9,7 @@ import pytest
 
 import softscope.cli
 from softscope.cli import words
+from softscope.cli.checkup.live import COLUMNS
 from softscope.cli.commands import COMMANDS
 from softscope.cli.tour.stops import STOPS
 from softscope.cli.words import WORDS, checkup, claims, experiment, explain, program, sentences, tour
@@ -86,5 +87,6 @@ def test_every_text_is_used():
     }
     built |= {f"claims.text.{text}" for text in ("000", "001", "002", "003", "004")}
     built |= {f"claims.verdict.{verdict}" for verdict in VERDICTS}
+    built |= {f"checkup.column.{name}" for name, _ in COLUMNS}
     used = built | {text for _, text in code_strings()}
     assert sorted(set(WORDS) - used) == []

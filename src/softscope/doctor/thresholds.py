@@ -22,7 +22,7 @@ class Threshold:
 MANY = Threshold(
     0.10,
     t(
-        "被阻断的行超过 10% 才算多：训练好的 1.35 亿参数模型里，270 个头中只有 3–4 个超过它，而且都停在 sink 上；"
+        "被阻断的行超过 10% 才算多：训练好的 135M 参数模型里，270 个头中只有 3–4 个超过它，而且都停在 sink 上；"
         "健康的小语言模型是 0%",
         "over 10% of the rows blocked is many: in a trained 135M model only 3–4 of 270 heads pass it, all of them "
         "resting on a sink; in a healthy small language model 0% of the rows are blocked",

@@ -41,6 +41,11 @@ ALSO_FIRES = {
     "on its way to 100": ("SS003", history(steps=LONG, max_logit={1: np.linspace(10, 60, 10) + NOISY}), "finding"),
     "faster and faster": ("SS003", history(steps=LONG, max_logit={1: np.geomspace(2, 60, 10)}), "finding"),
     "high and resting there": ("SS003", history(max_logit={1: 150.0}), "tip"),
+    "one jump, then a plateau": (
+        "SS003",
+        history(steps=LONG, max_logit={1: [46, 85, 93, 94, 95, 95, 154, 163, 163, 163]}),
+        "tip",
+    ),
     "high, read once": ("SS003", history(steps=[0], max_logit={1: 150.0}), "tip"),
     "k × 30": ("SS004", history(k_norm={1: 240.0}), "finding"),
     "q × 30 without a loss": ("SS004", history(loss=False, q_norm={1: 240.0}), "finding"),
@@ -65,10 +70,6 @@ SILENT = {
     "resting": ("SS001", history(**per_head(1, RESTING))),
     "starving is not resting": ("SS002", history(**SICK)),
     "a plateau": ("SS003", history(steps=LONG, max_logit={1: 60 * (1 - np.exp(-np.arange(10)))})),
-    "one jump, then a plateau": (
-        "SS003",
-        history(steps=LONG, max_logit={1: [46, 85, 93, 94, 95, 95, 154, 163, 163, 163]}),
-    ),
     "slow growth": ("SS003", history(steps=LONG, max_logit={1: np.linspace(5, 15, 10)})),
     "up and down": ("SS003", history(steps=LONG, max_logit={1: 20 + 3 * NOISY})),
     "q × 30 and k / 30": ("SS004", history(q_norm={1: 240.0}, k_norm={1: 8 / 30})),

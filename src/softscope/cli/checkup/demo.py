@@ -25,20 +25,18 @@ def run(console: Console, mute: Sequence[str], aloud: bool, report: pathlib.Path
     from softscope.cli.checkup.live import Table
     from softscope.doctor import patients
     from softscope.doctor.diagnosis import diagnose
+    from softscope.experiments.packages import missing
 
+    if missing(("torch",)):
+        raise UsageError("checkup.torch")
     stage = console if aloud else dataclasses.replace(console, stream=io.StringIO())
     stage.paragraph(stage.say("checkup.opening", d=patients.WIDTH, steps=patients.STEPS), "")
     stage.write()
     table = Table(stage, patients.PATIENTS, patients.STEPS)
     trained = []
-    try:
-        for patient in patients.PATIENTS:
-            watch, progress = partial(table.read, patient.name), partial(table.progress, patient.name)
-            trained.append(patients.train(patient, watch=watch, progress=progress))
-    except ImportError as error:
-        if "PyTorch" not in str(error) and getattr(error, "name", None) != "torch":
-            raise
-        raise UsageError("checkup.torch") from None
+    for patient in patients.PATIENTS:
+        watch, progress = partial(table.read, patient.name), partial(table.progress, patient.name)
+        trained.append(patients.train(patient, watch=watch, progress=progress))
     table.close()
     diagnoses = [diagnose(one.history, mute=mute, title=one.patient.title) for one in trained]
     for diagnosis in diagnoses:

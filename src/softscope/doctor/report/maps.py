@@ -70,6 +70,7 @@ def _map(diagnosis: Diagnosis, name: str, title: Text, about: Text, logarithmic:
         colour = ""
         if x is not None and math.isfinite(x) and high > low:
             colour = f' style="--c:{(place(x) - low) / (high - low):.2f}"'
-        cells[head] = f"<td{colour}>{figure(x)}</td>"
-    span = f"{figure(min(known))} … {figure(max(known))}"
+        cells[head] = f"<td{colour}>{figure(x, 2)}</td>"
+    least, most = figure(min(known)), figure(max(known))
+    span = least if least == most else f"{least} … {most}"
     return _table(diagnosis, title, f"{both(about)} · {span}", cells)

@@ -51,11 +51,11 @@ def short(case: Case, head: Head) -> str:
     return html.escape(f"{case.site(head).name} · {head.head}")
 
 
-def figure(x: float | None) -> str:
-    """A number in three digits.
+def figure(x: float | None, digits: int = 3) -> str:
+    """A number in three digits, or two where there is little room.
 
-    >>> figure(0.12345), figure(265.4), figure(3e-34), figure(None), figure(0.0), figure(-0.2341)
-    ('0.123', '265', '3e-34', '–', '0', '−0.234')
+    >>> figure(0.12345), figure(265.4), figure(3e-34), figure(None), figure(0.0), figure(-0.2341), figure(265.4, 2)
+    ('0.123', '265', '3e-34', '–', '0', '−0.234', '265')
     """
     if x is None or math.isnan(x):
         return "–"
@@ -63,8 +63,11 @@ def figure(x: float | None) -> str:
         return "∞" if x > 0 else "−∞"
     if x == 0.0:
         return "0"
-    text = f"{x:.0e}" if abs(x) < 1e-3 or abs(x) >= 1e5 else f"{x:.3g}"
-    return text.replace("e-0", "e-").replace("e+0", "e").replace("e+", "e").replace("-", "−", int(text[0] == "-"))
+    if abs(x) < 10.0 ** (-digits) or abs(x) >= 1e5:
+        text = f"{x:.0e}".replace("e-0", "e-").replace("e+0", "e").replace("e+", "e")
+    else:
+        text = f"{x:.0f}" if abs(x) >= 100.0 else f"{x:.{digits}g}"
+    return text.replace("-", "−", int(x < 0.0))
 
 
 def share(x: float) -> str:

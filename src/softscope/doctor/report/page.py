@@ -58,7 +58,7 @@ def _one(diagnosis: Diagnosis, index: int, of: int) -> str:
     if kind == "passed" and diagnosis.states["unjudged"]:
         kind = "unjudged"
     counted = "".join(
-        f'<li class="{name}"><b>{count}</b> {both(KIND_NAMES[name])}</li>' for name, count in diagnosis.counts.items()
+        f'<li class="{name}">{both(KIND_NAMES[name])} <b>{count}</b></li>' for name, count in diagnosis.counts.items()
     )
     title = f"<h2>{both(diagnosis.title)}</h2>" if diagnosis.title else ""
     sections = (

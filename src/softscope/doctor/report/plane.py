@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import statistics
 from typing import TYPE_CHECKING
 
 from softscope._bilingual import t
+from softscope._reference.gradients import BLOCKED
 from softscope.doctor.report.markup import both, drawn, figure, share, short, words
 from softscope.doctor.states import MEANINGS, NAMES, STATES, State
 from softscope.doctor.thresholds import RIGHT
@@ -24,6 +26,13 @@ SHAPES: dict[State, str] = {
     "starving": '<path d="M-6 5 0-6.5 6 5z"/>',
     "unjudged": '<circle r="3"/>',
 }
+
+
+ZONES = t(
+    "底色：中间的一行也被阻断的地方。一个头的状态，要看它有多少行被阻断，以及它们的优势。",
+    "shaded: where the median row is blocked too. A head's state follows from how many of its rows are blocked, and "
+    "from their advantage.",
+)
 
 
 def plane(diagnosis: Diagnosis) -> str:
@@ -46,10 +55,18 @@ def plane(diagnosis: Diagnosis) -> str:
     )
     label = t(f"每个头的传导率与优势：{counted.zh}", f"Transmission and advantage of every head: {counted.en}")
     return (
-        f'<div class="wide"><svg class="plane" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{both(label.en)}" '
-        f'data-label-zh="{both(label.zh)}" data-label-en="{both(label.en)}">{_frame()}{"".join(marks)}</svg></div>'
-        f'<ul class="legend">{_legend(diagnosis)}</ul>'
+        f'<div class="wide"><svg class="plane" viewBox="0 0 {WIDTH} {HEIGHT}" role="group" '
+        f'aria-label="{both(label.en)}" data-label-zh="{both(label.zh)}" data-label-en="{both(label.en)}">'
+        f"{_frame(_edge(diagnosis))}{''.join(marks)}</svg></div>"
+        f'<ul class="legend">{_legend(diagnosis)}</ul><p class="none">{both(ZONES)}</p>'
     )
+
+
+def _edge(diagnosis: Diagnosis) -> float:
+    """The transmission below which a row is blocked: 0.0025·√n, with the keys that the median head sees."""
+    found = (diagnosis.case.value("count", head) for head in diagnosis.case.heads)
+    keys = [n for n in found if n is not None and 1.0 <= n < math.inf]
+    return BLOCKED * math.sqrt(statistics.median(keys) if keys else 16.0)
 
 
 def _x(transmission: float) -> float:
@@ -63,9 +80,9 @@ def _y(advantage: float) -> float:
     return TOP + (high - inside) / (high - low) * (HEIGHT - TOP - BOTTOM)
 
 
-def _frame() -> str:
+def _frame(edge: float) -> str:
     floor, line = HEIGHT - BOTTOM, _y(RIGHT.value)
-    wide = _x(0.01) - LEFT  # 0.0025·√16; where rows are blocked depends on how many keys they see
+    wide = _x(edge) - LEFT
     parts = [
         f'<rect class="zone right" x="{LEFT}" y="{TOP}" width="{wide:.0f}" height="{line - TOP:.0f}"/>',
         f'<rect class="zone starving" x="{LEFT}" y="{line:.0f}" width="{wide:.0f}" height="{floor - line:.0f}"/>',
