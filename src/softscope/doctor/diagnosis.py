@@ -110,11 +110,12 @@ def _verdict(diagnosis: Diagnosis) -> Text:
     if judged < total:
         said = t("没有发现问题。", "No finding.")
         return t(said.zh + blind.zh, f"{said.en} {blind.en}")
-    parts = [(states[name], name) for name in ("right", "learning", "resting") if states[name]]
+    parts = [(states[name], name) for name in ("right", "learning", "resting", "positional") if states[name]]
     words = {
         "right": ("个已经读对", "reads the right keys", "read the right keys"),
         "learning": ("个还在学", "can still learn", "can still learn"),
         "resting": ("个停在 sink 上", "rests on a sink", "rest on a sink"),
+        "positional": ("个按位置读取", "reads by position", "read by position"),
     }
     english = ", ".join(f"{n} {words[name][1 if n == 1 else 2]}" for n, name in parts)
     return t(

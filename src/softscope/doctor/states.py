@@ -1,4 +1,7 @@
-"""Is a head learning, right, resting or starving? DESIGN's table, on the last readings of a history."""
+"""Is a head learning, right, resting, positional or starving? DESIGN's table, on the last readings of a history.
+
+Positional is ours: the previous-token heads of trained models are as sharp as stuck ones, without an advantage.
+"""
 
 from __future__ import annotations
 
@@ -9,18 +12,19 @@ from typing import TYPE_CHECKING, Literal, get_args
 import numpy as np
 
 from softscope._bilingual import Text, t
-from softscope.doctor.thresholds import ASKED, ERRORS, IN_A_ROW, MANY, RIGHT, SATISFIED, SINK
+from softscope.doctor.thresholds import ASKED, ERRORS, IN_A_ROW, MANY, OFFSET, RIGHT, SATISFIED, SINK
 
 if TYPE_CHECKING:
     from softscope.doctor.case import Case, Head
 
-State = Literal["learning", "right", "resting", "starving", "unjudged"]
+State = Literal["learning", "right", "resting", "positional", "starving", "unjudged"]
 STATES: tuple[State, ...] = get_args(State)
 
 NAMES: dict[State, Text] = {
     "learning": t("在学", "learning"),
     "right": t("读对", "right"),
     "resting": t("停歇", "resting"),
+    "positional": t("按位置", "positional"),
     "starving": t("饥饿", "starving"),
     "unjudged": t("未判", "not judged"),
 }
@@ -28,9 +32,14 @@ MEANINGS: dict[State, Text] = {
     "learning": t("梯度还能到达 q 和 k", "the gradient still reaches q and k"),
     "right": t("已经尖锐，而且读的是对的键", "sharp, and on the right keys"),
     "resting": t("停在一个不说话的键上；不是病", "parked on one key that says nothing; no disease"),
+    "positional": t(
+        "总读同一个相对位置，比如前一个 token；不是病",
+        "always reads the same offset, such as the previous token; no disease",
+    ),
     "starving": t("尖锐，读的键却不比随便一个好，梯度也到不了", "sharp on keys no better than any other, and cut off"),
     "unjudged": t("没有损失就无从判断，不等于健康", "cannot be told without a loss, which does not mean healthy"),
 }
+SETTLED: tuple[State, ...] = ("right", "resting", "positional")  # many rows blocked, and that is as it should be
 NO_LOSS = t("没有见到反向传播：没有损失就无法判断", "no backward pass was seen: without a loss it cannot be judged")
 TOO_FEW = t(
     f"有很多行被阻断，但带损失的读数不到 {IN_A_ROW.value} 次，还不能判断",
@@ -83,6 +92,9 @@ def _blocked_state(case: Case, head: Head, found: HeadState, wanted: int) -> Sta
     masses = case.last("blocked_mass", head, wanted)
     if masses and min(masses) >= SINK.value:
         return "resting"
+    offsets = case.last("blocked_offset_mass", head, wanted)
+    if offsets and min(offsets) >= OFFSET.value:
+        return "positional"
     if math.isnan(found.advantage):
         return "unjudged"
     enough = 0.0 if _satisfied(case, head, wanted) else RIGHT.value

@@ -68,6 +68,11 @@ ALSO_FIRES = {
 SILENT = {
     "right": ("SS001", history(**per_head(1, RIGHT))),
     "resting": ("SS001", history(**per_head(1, RESTING))),
+    "positional": ("SS001", history(**per_head(1, STUCK | {"blocked_offset_mass": 0.95}))),
+    "positional, so nothing need pass": (
+        "SS009",
+        history(**per_head(1, STUCK | {"blocked_offset_mass": 0.95, "transmission:median": 0.0})),
+    ),
     "starving is not resting": ("SS002", history(**SICK)),
     "a plateau": ("SS003", history(steps=LONG, max_logit={1: 60 * (1 - np.exp(-np.arange(10)))})),
     "slow growth": ("SS003", history(steps=LONG, max_logit={1: np.linspace(5, 15, 10)})),

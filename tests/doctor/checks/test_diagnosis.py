@@ -12,6 +12,11 @@ CASES = {
     "healthy": (history(), "No finding. Of 4 heads 4 can still learn.", []),
     "right": (history(**per_head(1, RIGHT)), "No finding. Of 4 heads 1 reads the right keys, 3 can still learn.", []),
     "resting": (history(**per_head(1, RESTING)), "No finding. Of 4 heads 3 can still learn, 1 rests on a sink.", []),
+    "positional": (
+        history(**per_head(1, STUCK | {"blocked_offset_mass": 0.95})),
+        "No finding. Of 4 heads 3 can still learn, 1 reads by position.",
+        [],
+    ),
     "one": (history(heads=1, blocked=0.9, advantage=3.0), "No finding. Its one head reads the right keys.", []),
     "starving": (history(**per_head(1, STUCK)), "1 of 4 heads starves: layers.0.attention head 1.", ["unit-qk-norm"]),
     "several": (history(blocked=0.9), "4 of 4 heads starve: layers.0.attention head 0,", ["unit-qk-norm"]),

@@ -17,7 +17,14 @@ if TYPE_CHECKING:
 
 COLUMNS = (("patient", 14), ("step", 17), ("loss", 6), ("blocked", 8), ("transmission", 9), ("advantage", 13))
 _CELLS = 12
-_TONES = {"starving": "negative", "right": "code", "learning": "bar", "resting": "caution", "unjudged": "dim"}
+_TONES = {
+    "starving": "negative",
+    "right": "code",
+    "learning": "bar",
+    "resting": "caution",
+    "positional": "caution",
+    "unjudged": "dim",
+}
 
 
 class Table:

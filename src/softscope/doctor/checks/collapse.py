@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from softscope._bilingual import t
 from softscope.doctor.checks.base import Absent, Check, Fired, Judgement
-from softscope.doctor.states import reads_right
+from softscope.doctor.states import SETTLED, reads_right
 from softscope.doctor.thresholds import COLLAPSE, COLLAPSED, IN_A_ROW
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def _judge(case: Case, head: Head) -> Judgement:
     if falls[worst] < COLLAPSE.value:
         return None
     found = case.states[head]
-    if found.state in ("right", "resting") or (found.state == "learning" and reads_right(found.advantage, found.error)):
+    if found.state in SETTLED or (found.state == "learning" and reads_right(found.advantage, found.error)):
         return None
     start, end = int(steps[worst]), int(steps[worst + window])
     figures = f"{entropy[worst]:.2f} → {entropy[worst + window]:.2f}"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from softscope._bilingual import t
 from softscope.doctor.checks.base import Absent, Check, Fired, Judgement, unseen
-from softscope.doctor.states import NO_LOSS
+from softscope.doctor.states import NO_LOSS, SETTLED
 from softscope.doctor.thresholds import IN_A_ROW, NOTHING
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def _judge(case: Case, head: Head) -> Judgement:
             {"demand": 0.0},
         )
     passed = case.last("transmission:median", head, wanted) or case.last("transmission", head, wanted)
-    if not passed or max(passed) >= NOTHING.value or case.states[head].state in ("right", "resting"):
+    if not passed or max(passed) >= NOTHING.value or case.states[head].state in SETTLED:
         return None
     return Fired(
         t(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from softscope._bilingual import t
 from softscope.doctor.checks.base import Absent, Check, Fired, Judgement
 from softscope.doctor.states import NO_LOSS
-from softscope.doctor.thresholds import IN_A_ROW, MANY, RIGHT, SATISFIED
+from softscope.doctor.thresholds import IN_A_ROW, MANY, OFFSET, RIGHT, SATISFIED, SINK
 
 if TYPE_CHECKING:
     from softscope.doctor.case import Case, Head
@@ -38,7 +38,7 @@ CHECK = Check(
     asks=t(
         "有没有头卡在错误的键上，梯度又到不了它？", "Is a head stuck on the wrong keys, out of the gradient's reach?"
     ),
-    thresholds=(MANY, IN_A_ROW, RIGHT, SATISFIED),
+    thresholds=(MANY, IN_A_ROW, RIGHT, SATISFIED, SINK, OFFSET),
     remedy=t(
         "让打分的标准差回到 1 左右：用 1/√d 缩放，或从头开始用单位长的 QK 归一化，或减小初始化",
         "bring the logits back to a standard deviation of about 1: scale by 1/√d, or unit QK-norm from the start, or a "

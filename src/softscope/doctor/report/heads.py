@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from softscope.doctor.diagnosis import Diagnosis
 
 CURVES = ("blocked", "transmission:median", "advantage", "sharpness", "max_logit")
-_ORDER = ("starving", "unjudged", "right", "resting", "learning")  # those who need looking at first
+_ORDER = ("starving", "unjudged", "right", "resting", "positional", "learning")  # those who need looking at first
 assert set(_ORDER) == set(STATES)
 _LOGARITHMIC = {"transmission:median": 1e-9, "max_logit": 1e-2}  # and what is drawn at the floor
 _WIDTH, _HEIGHT = 72, 20

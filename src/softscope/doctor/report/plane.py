@@ -23,6 +23,7 @@ SHAPES: dict[State, str] = {
     "learning": '<circle r="5"/>',
     "right": '<path d="M0-6.5 6.5 0 0 6.5-6.5 0z"/>',
     "resting": '<path d="M-5-5H5V5H-5z"/>',
+    "positional": '<path d="M-5-2H5V2H-5z"/>',
     "starving": '<path d="M-6 5 0-6.5 6 5z"/>',
     "unjudged": '<circle r="3"/>',
 }
@@ -88,7 +89,7 @@ def _frame(edge: float) -> str:
         f'<rect class="zone starving" x="{LEFT}" y="{line:.0f}" width="{wide:.0f}" height="{floor - line:.0f}"/>',
         drawn(t("读对", "right"), f'x="{LEFT + 8}" y="{TOP + 18}" font-weight="600"'),
         drawn(
-            t("饥饿（除非停在 sink 上）", "starving (unless it rests on a sink)"),
+            t("饥饿（除非停歇或按位置）", "starving (unless resting or positional)"),
             f'x="{LEFT + 8}" y="{floor - 10}" font-weight="600"',
         ),
         drawn(t("在学", "learning"), f'x="{WIDTH - 20}" y="{TOP + 18}" text-anchor="end" font-weight="600"'),
