@@ -183,22 +183,25 @@ def test_the_patients(run, monkeypatch, tmp_path, lang):
         assert run("checkup", "--fail-on", "finding", "--format", "json")[0] == 1
 
 
-def test_a_live_table_on_a_terminal(monkeypatch):
+@pytest.mark.parametrize("lang", LANGS)
+@pytest.mark.parametrize("width", [40, 60, 80])
+def test_a_live_table_on_a_terminal(monkeypatch, width, lang):
     """Drawn over itself, so that what stays is one table."""
     from softscope.cli.checkup.live import Table
     from softscope.cli.console import Console
 
     screen = Terminal()
     monkeypatch.setattr(sys, "stdout", screen)
-    table = Table(Console(screen, "en", colour=True), patients.PATIENTS, 10)
-    table.read("scaled", history(heads=1))
+    table = Table(Console(screen, lang, width=width, colour=True), patients.PATIENTS, 10)
+    found = history(heads=1, blocked=0.9, transmission__median=1e-18, advantage=-0.25, advantage_error=0.5)
+    table.read("scaled", found)
     for step in range(1, 11):
         table.progress("scaled", step, 10)
     table.close()
     drawn = screen.getvalue()
-    assert drawn.count("\x1b[4A") == drawn.count("patient") - 1 == 5
-    assert "learning" in drawn
-    assert max(columns(re.sub(r"\x1b\[[0-9;]*[A-Za-z]", "", line)) for line in drawn.splitlines()) <= 80
+    assert drawn.count("\x1b[4A") == drawn.count("patient" if lang == "en" else "病人") - 1 == 5
+    assert ("starving" if lang == "en" else "饥饿") in drawn
+    assert max(columns(re.sub(r"\x1b\[[0-9;]*[A-Za-z]", "", line)) for line in drawn.splitlines()) <= width
 
 
 def test_without_torch():

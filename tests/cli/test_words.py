@@ -87,6 +87,6 @@ def test_every_text_is_used():
     }
     built |= {f"claims.text.{text}" for text in ("000", "001", "002", "003", "004")}
     built |= {f"claims.verdict.{verdict}" for verdict in VERDICTS}
-    built |= {f"checkup.column.{name}" for name, _ in COLUMNS}
+    built |= {f"checkup.column.{name}" for name in COLUMNS}
     used = built | {text for _, text in code_strings()}
     assert sorted(set(WORDS) - used) == []

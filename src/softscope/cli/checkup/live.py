@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-import math
 import sys
 from typing import TYPE_CHECKING
 
 from softscope.cli.layout import bar, pad, width
 from softscope.doctor.case import Case
-from softscope.doctor.states import NAMES
+from softscope.doctor.states import NAMES, STATES
 
 if TYPE_CHECKING:
     from softscope.cli.console import Console
     from softscope.doctor.patients import Patient
     from softscope.doctor.snapshot import History
 
-COLUMNS = (("patient", 14), ("step", 17), ("loss", 6), ("blocked", 8), ("transmission", 9), ("advantage", 13))
-_CELLS = 12
+# Name and width of each column; the bar has no title, the state comes last and has none to its right.
+COLUMNS = {
+    "patient": 14, "bar": 12, "step": 5, "loss": 6, "blocked": 8, "transmission": 9, "advantage": 14, "state": 10
+}  # fmt: skip
+_SPARED = ("transmission", "bar", "loss", "advantage")  # where the terminal is narrow, in this order
+
+
 _TONES = {
     "starving": "negative",
     "right": "code",
@@ -32,8 +36,9 @@ class Table:
 
     def __init__(self, console: Console, patients: tuple[Patient, ...], steps: int) -> None:
         self.console, self.steps = console, steps
-        self.rows: dict[str, list[str]] = {patient.name: [patient.title.of(console.lang)] for patient in patients}
+        self.rows = {patient.name: {"patient": patient.title.of(console.lang)} for patient in patients}
         self.done = dict.fromkeys(self.rows, 0)
+        self.columns = _fitting(console.width)
         stream = console.stream
         self.live = stream is not None and stream is sys.stdout and stream.isatty() and console.colour
         self.drawn = False
@@ -46,17 +51,15 @@ class Table:
 
     def read(self, name: str, history: History) -> None:
         """There is a new reading."""
-        case = Case(history)
-        (found,) = case.states.values()
-        state = self.console.paint(NAMES[found.state].of(self.console.lang), _TONES[found.state])
+        (found,) = Case(history).states.values()
         loss = history.snapshots[-1].loss
-        self.rows[name][1:] = [
-            "–" if loss is None else f"{loss:.2f}",
-            f"{found.blocked:.0%}",
-            f"{found.transmission:.1e}" if found.transmission < 0.01 else f"{found.transmission:.2f}",
-            f"{found.advantage:.2f} ± {found.error:.2f}".replace("-", "−") if math.isfinite(found.error) else "–",
-            state,
-        ]
+        self.rows[name] |= {
+            "loss": "–" if loss is None else f"{loss:.2f}",
+            "blocked": f"{found.blocked:.0%}",
+            "transmission": f"{found.transmission:.1e}" if found.transmission < 0.01 else f"{found.transmission:.2f}",
+            "advantage": f"{found.advantage:.2f} ± {found.error:.2f}".replace("-", "−"),
+            "state": found.state,
+        }
 
     def close(self) -> None:
         """The last state, which stays."""
@@ -64,29 +67,49 @@ class Table:
 
     def _draw(self) -> None:
         console = self.console
+        end = "\x1b[K" if self.live else ""
         if self.drawn:
             console.write(f"\x1b[{len(self.rows) + 2}A")  # back to the heading
-        titles = [console.say(f"checkup.column.{name}") for name, _ in COLUMNS]
-        heading = "".join(
-            _cell(title, columns, i) for i, (title, (_, columns)) in enumerate(zip(titles, COLUMNS, strict=True))
-        )
-        console.write(console.paint(heading + "  " + console.say("checkup.column.state"), "dim") + self._end)
+        titles = {name: "" if name == "bar" else console.say(f"checkup.column.{name}") for name in self.columns}
+        heading = "".join(_cell(name, title) for name, title in titles.items())
+        console.write(console.paint(heading.rstrip(), "dim") + end)
         for name, row in self.rows.items():
-            share = self.done[name] / self.steps
-            drawn = bar(share, _CELLS, console.blocks)
-            step = console.paint(pad(drawn, _CELLS), "bar") + pad(
-                str(self.done[name]), COLUMNS[1][1] - _CELLS, right=True
+            drawn = {
+                **row,
+                "bar": bar(self.done[name] / self.steps, COLUMNS["bar"], console.blocks),
+                "step": str(self.done[name]),
+            }
+            console.write(
+                "".join(self._painted(column, drawn.get(column, "")) for column in self.columns).rstrip() + end
             )
-            figures = "".join(_cell(x, COLUMNS[i][1], i) for i, x in enumerate(row[1:-1], start=2))
-            state = "  " + row[-1] if len(row) > 1 else ""
-            console.write(_cell(row[0], COLUMNS[0][1], 0) + step + figures + state + self._end)
         self.drawn = self.live
 
-    @property
-    def _end(self) -> str:
-        return "\x1b[K" if self.live else ""
+    def _painted(self, column: str, text: str) -> str:
+        if column == "bar":
+            return self.console.paint(_cell(column, text), "bar")
+        if column != "state" or not text:
+            return _cell(column, text)
+        state = next(state for state in STATES if state == text)
+        return "  " + self.console.paint(NAMES[state].of(self.console.lang), _TONES[state])
 
 
-def _cell(text: str, columns: int, index: int) -> str:
-    """Names to the left, figures to the right; what is too wide keeps a blank before it."""
-    return pad(text, columns, right=index > 0) if width(text) <= columns else " " + text
+def _fitting(columns: int) -> tuple[str, ...]:
+    """The columns that a terminal has room for.
+
+    >>> len(_fitting(80)), _fitting(40)
+    (8, ('patient', 'step', 'blocked', 'state'))
+    """
+    kept = list(COLUMNS)
+    for name in _SPARED:
+        if sum(COLUMNS[column] for column in kept) + 2 > columns:
+            kept.remove(name)
+    return tuple(kept)
+
+
+def _cell(name: str, text: str) -> str:
+    """Figures to the right, all else to the left; what is too wide keeps a blank before it."""
+    if name == "state":
+        return "  " + text
+    return (
+        pad(text, COLUMNS[name], right=name not in ("patient", "bar")) if width(text) <= COLUMNS[name] else " " + text
+    )
