@@ -117,9 +117,10 @@ def _verdict(diagnosis: Diagnosis) -> Text:
         "resting": ("个停在 sink 上", "rests on a sink", "rest on a sink"),
         "positional": ("个按位置读取", "reads by position", "read by position"),
     }
+    chinese = f"{total} 个头：" + "，".join(f"{n} {words[name][0]}" for n, name in parts)
     english = ", ".join(f"{n} {words[name][1 if n == 1 else 2]}" for n, name in parts)
     return t(
-        f"没有发现问题。{total} 个头：" + "，".join(f"{n} {words[name][0]}" for n, name in parts) + "。",
+        f"没有发现问题。{'唯一的头' + words[parts[0][1]][0].removeprefix('个') if total == 1 else chinese}。",
         f"No finding. {'Its one head ' + words[parts[0][1]][1] if total == 1 else f'Of {total} heads {english}'}.",
     )
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from softscope._bilingual import Text, t
 from softscope.doctor.case import Head
-from softscope.doctor.report.markup import both, figure, state_cell, words
+from softscope.doctor.report.markup import both, figure, share, state_cell, words
 
 if TYPE_CHECKING:
     from softscope.doctor.diagnosis import Diagnosis
@@ -33,15 +33,31 @@ def maps(diagnosis: Diagnosis) -> str:
     return _states(diagnosis) + "".join(_map(diagnosis, *reading) for reading in READINGS)
 
 
+def shortened(names: list[str]) -> list[str]:
+    """The names without the words that all begin and end with: room for numbers. The whole name is the tooltip.
+
+    >>> shortened(["layers.0.attention", "layers.10.attention"]), shortened(["encoder"]), shortened(["a.b", "a.b.c"])
+    (['0', '10'], ['encoder'], ['a.b', 'a.b.c'])
+    """
+    words = [name.split(".") for name in names]
+    least = min((len(parts) for parts in words), default=0)
+    first = next((i for i in range(least) if len({parts[i] for parts in words}) > 1), least)
+    last = next((i for i in range(least) if len({parts[-1 - i] for parts in words}) > 1), least)
+    if first + last >= least:
+        return names
+    return [".".join(parts[first : len(parts) - last]) for parts in words]
+
+
 def _table(diagnosis: Diagnosis, title: Text, about: str, cells: dict[Head, str]) -> str:
     sites = diagnosis.case.history.sites
     heads = max((site.heads for site in sites), default=0)
     corner = words("层 / 头", "layer / head")
     top = "".join(f'<th scope="col">{j}</th>' for j in range(heads))
     rows = []
+    names = shortened([site.name for site in sites])
     for i, site in enumerate(sites):
         row = "".join(cells[Head(i, j)] if j < site.heads else "<td></td>" for j in range(heads))
-        rows.append(f'<tr><th scope="row" title="{both(site.name)}">{both(site.name)}</th>{row}</tr>')
+        rows.append(f'<tr><th scope="row" title="{both(site.name)}">{both(names[i])}</th>{row}</tr>')
     return (
         f'<div class="map"><table><caption><b>{both(title)}</b> <span>{about}</span></caption>'
         f'<thead><tr><th scope="col">{corner}</th>{top}</tr></thead>'
@@ -70,7 +86,8 @@ def _map(diagnosis: Diagnosis, name: str, title: Text, about: Text, logarithmic:
         colour = ""
         if x is not None and math.isfinite(x) and high > low:
             colour = f' style="--c:{(place(x) - low) / (high - low):.2f}"'
-        cells[head] = f"<td{colour}>{figure(x, 2)}</td>"
+        text = share(x) if name == "blocked" and x is not None else figure(x, 2)
+        cells[head] = f"<td{colour}>{text}</td>"
     least, most = figure(min(known)), figure(max(known))
     span = least if least == most else f"{least} … {most}"
     return _table(diagnosis, title, f"{both(about)} · {span}", cells)

@@ -54,8 +54,8 @@ def short(case: Case, head: Head) -> str:
 def figure(x: float | None, digits: int = 3) -> str:
     """A number in three digits, or two where there is little room.
 
-    >>> figure(0.12345), figure(265.4), figure(3e-34), figure(None), figure(0.0), figure(-0.2341), figure(265.4, 2)
-    ('0.123', '265', '3e-34', '–', '0', '−0.234', '265')
+    >>> figure(0.12345), figure(265.4), figure(3e-34), figure(None), figure(0.0), figure(-0.2341), figure(0.0631, 2)
+    ('0.123', '265', '3e-34', '–', '0', '−0.234', '0.06')
     """
     if x is None or math.isnan(x):
         return "–"
@@ -66,7 +66,7 @@ def figure(x: float | None, digits: int = 3) -> str:
     if abs(x) < 10.0 ** (-digits) or abs(x) >= 1e5:
         text = f"{x:.0e}".replace("e-0", "e-").replace("e+0", "e").replace("e+", "e")
     else:
-        text = f"{x:.0f}" if abs(x) >= 100.0 else f"{x:.{digits}g}"
+        text = f"{x:.0f}" if abs(x) >= 100.0 else f"{x:.2f}" if digits == 2 and abs(x) < 1.0 else f"{x:.{digits}g}"
     return text.replace("-", "−", int(x < 0.0))
 
 
