@@ -10,6 +10,7 @@ import pytest
 
 import softscope.cli
 from softscope.cli import words
+from softscope.cli.checkup.live import COLUMNS
 from softscope.cli.commands import COMMANDS
 from softscope.cli.tour.stops import STOPS
 from softscope.cli.words import WORDS
@@ -88,5 +89,6 @@ def test_every_text_is_used():
     built |= {f"watch.what.{kind}" for kind in ("moving", "still")}
     built |= {f"homework.state.{state}" for state in ("new", "tried", "skipped", "passed")}
     built |= {f"glossary.column.{column}" for column in ("en", "zh", "symbol", "code")}
+    built |= {f"checkup.column.{name}" for name in COLUMNS}
     used = built | {text for _, text in code_strings()}
     assert sorted(set(WORDS) - used) == []

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 # Each is a module with a `COMMAND` and a `run(Arguments, Console)`, which may return an exit code, imported when it is
 # called. Words: `NAME.summary`, `NAME.description`.
 COMMANDS = {
+    "checkup": "softscope.cli.checkup",
     "explain": "softscope.cli.explain",
     "experiment": "softscope.cli.experiment",
     "tour": "softscope.cli.tour",

@@ -24,6 +24,7 @@ _WHOLE = Command(
     usage="softscope [OPTIONS] COMMAND [...]",
     options=(Option(("--version",), "option.version"), LANG, HELP),
     examples=(
+        ("softscope checkup", "softscope.example.checkup"),
         ("softscope tour", "softscope.example.tour"),
         ("softscope explain 2.0 2.1 2.2 --temperature 0.5", "softscope.example.explain"),
         ("softscope explain --help", "softscope.example.help"),
@@ -34,7 +35,7 @@ _WHOLE = Command(
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; 0 when all is fine, 2 for a wrong use or an unreadable or unwritable file.
 
-    What a command returns is its own exit code: 1 for findings, as of homework that does not pass yet.
+    What a command returns is its own exit code: 1 for findings, or for homework that does not pass yet.
     """
     argv = sys.argv[1:] if argv is None else argv
     lang = language.asked_for(argv)
@@ -47,6 +48,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _complain(problem, lang)
     except BrokenPipeError:  # the reader has seen enough, as in `softscope tour | head -1`
         _forget(sys.stdout)
+        return FINE
     except OSError as error:  # reading turns its own into problems: this is the disk under stdout
         _forget(sys.stdout)
         return _complain(UsageError("write.failed", reason=error.strerror or type(error).__name__), lang)

@@ -1,5 +1,6 @@
 """Every text of the command line, English and Chinese side by side: key → (English, Chinese)."""
 
+from softscope.cli.words.checkup import CHECKUP
 from softscope.cli.words.claims import CLAIMS
 from softscope.cli.words.experiment import EXPERIMENT
 from softscope.cli.words.explain import EXPLAIN
@@ -17,6 +18,7 @@ WORDS: dict[str, tuple[str, str]] = {
     **TOUR,
     **EXPERIMENT,
     **CLAIMS,
+    **CHECKUP,
     **RECORD,
     **HOMEWORK,
     **GLOSSARY,
