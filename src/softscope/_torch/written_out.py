@@ -176,11 +176,10 @@ def from_weights(
     demand = torch.linalg.vector_norm(centred, dim=-1)
     rounding = ROUNDING * torch.finfo(p.dtype).eps / torch.finfo(torch.float64).eps
     demand = torch.where(demand > rounding * (mean.abs() + demand), demand, 0.0 * demand)
-    reaching = product(p, centred, alpha)
-    supply = torch.linalg.vector_norm(reaching if slope is None else slope * reaching, dim=-1)
-    expected = (p * centred).sum(dim=-1)
     # The mean over visible keys is 0, so the lowest of them is below the 0 of hidden ones.
     lowest = centred.amin(dim=-1) if dP.shape[-1] else torch.zeros_like(demand)
+    reaching, expected = _reaching(p, centred, alpha)
+    supply = torch.linalg.vector_norm(reaching if slope is None else slope * reaching, dim=-1)
     left_out = ~((n > 1) & (demand > 0.0))
     transmission = (n * supply / demand).masked_fill(left_out, math.nan)
     advantage = (-expected / (demand / torch.sqrt(n))).masked_fill(left_out, math.nan)
@@ -194,3 +193,13 @@ def from_weights(
         regret_ratio=regret,
         blocked=transmission < BLOCKED * torch.sqrt(n),
     )
+
+
+def _reaching(p: Tensor, v: Tensor, alpha: float) -> tuple[Tensor, Tensor]:
+    """J·v, and Σ p·v. For softmax in one pass less than `product` takes, since its weights sum to 1; writes into v."""
+    if alpha != 1.0 or p.shape[-1] == 0:
+        return product(p, v, alpha), (p * v).sum(dim=-1)
+    top = v.gather(-1, p.argmax(dim=-1, keepdim=True))
+    moved = v.sub_(top).mul_(p)  # counted from the largest weight, as `product` does: near one-hot nothing cancels
+    away = moved.sum(dim=-1, keepdim=True)
+    return moved.addcmul_(p, away, value=-1.0), (away + top).squeeze(-1)

@@ -98,7 +98,7 @@ def read(chosen: Chosen, grad: Tensor | None) -> RowReadings:
 
     A few rows at a time, in memory that stays in a cache, and only the keys that a causal row can see.
     """
-    call = None if chosen.call is None else chosen.call.spread()
+    call = None if chosen.call is None else _ready(chosen.call)
     if grad is not None:
         grad = chosen.seen.gradient(grad).index_select(2, chosen.rows)
     count = _counts(chosen, call)
@@ -108,6 +108,14 @@ def read(chosen: Chosen, grad: Tensor | None) -> RowReadings:
         _part(chosen, call, part, grad, count[:, :, part], included[:, :, part], k_norm) for part in _tiles(chosen)
     ]
     return _joined(parts, count, valid, included, None if k_norm is None else _over_keys(k_norm, chosen))
+
+
+def _ready(call: Call) -> Call:
+    """A key head for each query head, in the dtype and the layout that every tile needs, made once."""
+    call = call.spread()
+    dtype = _inner(call.q)
+    k, v = (None if x is None else x.to(dtype).contiguous() for x in (call.k, call.v))
+    return dataclasses.replace(call, k=k, v=v)
 
 
 def _over_keys(k_norm: Tensor, chosen: Chosen) -> Tensor:

@@ -28,10 +28,12 @@ class Steps:
         self._marked = self._optimized = self._trained = False  # ever
         self._backward = False  # in this step
         self._versions = 0
+        self._parameters: list[nn.Parameter] = []
         self._handle: Any = None
 
     def attach(self) -> None:
         """Listen to all optimizers."""
+        self._parameters = [p for p in self._model.parameters() if not p.is_inference()]
         self._handle = register_optimizer_step_post_hook(self._stepped)
 
     def detach(self) -> None:
@@ -49,7 +51,8 @@ class Steps:
             self.end()
         if not self._open:
             self._open, self._closed, self._backward = True, False, False
-        self._versions = self._parameters()
+        if not (self._optimized or self._marked):
+            self._versions = self._changes()
 
     def end_pass(self, output: Any) -> None:
         """It has ended: watch for a backward pass from what it gave."""
@@ -77,11 +80,11 @@ class Steps:
             return True
         if self._optimized:
             return False
-        return not self._backward or self._parameters() != self._versions
+        return not self._backward or self._changes() != self._versions
 
-    def _parameters(self) -> int:
+    def _changes(self) -> int:
         """A number that changes when parameters do."""
-        return sum(p._version for p in self._model.parameters() if not p.is_inference())
+        return sum(p._version for p in self._parameters)
 
     def _came_back(self, grad: Tensor) -> None:
         del grad
@@ -90,7 +93,7 @@ class Steps:
     def _stepped(self, optimizer: torch.optim.Optimizer, *_: Any) -> None:
         if not self._open:
             return
-        ours = {id(p) for p in self._model.parameters()}
+        ours = {id(p) for p in self._parameters}
         if any(id(p) in ours for group in optimizer.param_groups for p in group["params"]):
             self._closed = self._optimized = True
 
