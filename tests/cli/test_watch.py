@@ -152,6 +152,7 @@ def test_on_a_terminal_it_is_drawn_over_itself_and_ctrl_c_ends_it(tmp_path):
     watcher = subprocess.Popen(
         [*MODULE, "watch", tmp_path / "run.db"], stdin=theirs, stdout=theirs, stderr=subprocess.PIPE,
         env=environment(COLUMNS="90", LINES="40"),
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # who starts us in the background ignores it
     )  # fmt: skip
     os.close(theirs)
     sent = b""

@@ -42,7 +42,7 @@ TERMS: tuple[Term, ...] = (
     Term("partition", "partition", "A(β)", "partition", also=("配分",), avoid=("分区函数",), loose=True),
     Term("merge", "合并", "A ⊕ B", "Partition.merge", forms=("merging", "merged"), loose=True),
     Term("variance", "方差", "A″", "Partition.variance"),
-    Term("transmission", "传递率", "n·‖dS‖/‖dP‖", "gradient_readings"),
+    Term("transmission", "传导率", "n·‖dS‖/‖dP‖", "gradient_readings"),
     Term("calibration", "校准", "ECE", "fit_temperature"),
     Term("distillation", "蒸馏", "T²·KL", "distillation_loss"),
     Term("sampling", "采样", "y ~ p", "sample", avoid=("取样",)),
