@@ -58,7 +58,7 @@ CONTRADICTIONS = (
         ("S4-01",),
         ("S2-47", "S3-44"),
         t(
-            "不缩放时，d 变小让注意力更接近 one-hot（004 的标题），还是 d 变大才会（002、003）",
+            "d 变小让注意力更接近 one-hot（004 的标题），还是不缩放时 d 变大才会（002、003）",
             "Whether attention gets closer to one-hot as d falls (title of 004) or, unscaled, as d grows (002, 003)",
         ),
     ),
