@@ -5,7 +5,8 @@
 // and output take.
 #pragma once
 
-#include "fold.h"
+#include "few_rows.h"
+#include "finish.h"
 #include "logits.h"
 #include "multiply.h"
 #include "pack.h"
@@ -106,7 +107,7 @@ class Attend {
     }
     for (size_t s = 0; s < count; ++s) {
       if (task.part == nullptr) {
-        finish(a, row[s].head, row[s].i, states[s], output + s * wide);
+        finish<S, N, Output>(a, row[s].head, row[s].i, states[s], output + s * wide);
       } else {
         char* to_part = static_cast<char*>(task.part) + s * part_bytes(a);
         __builtin_memcpy(to_part, &states[s], sizeof(RowState));
@@ -115,39 +116,7 @@ class Attend {
     }
   }
 
-  // The rows of a task from the parts that its keys were cut into, `stride` bytes apart.
-  static void merge(const Attention& a, const AttentionRows& rows, size_t parts, size_t stride) {
-    C* sum = static_cast<C*>(rows.scratch);
-    for (size_t s = 0; s < rows.count; ++s) {
-      const char* first = static_cast<const char*>(rows.part) + s * part_bytes(a);
-      RowState total, part;
-      for (size_t i = 0; i < parts; ++i) {
-        __builtin_memcpy(&part, first + i * stride, sizeof part);
-        if (part.m > total.m) total.m = part.m;
-      }
-      const double maximum = total.m;
-      for (size_t c = 0; c < a.dv; ++c) sum[c] = 0;
-      for (size_t i = 0; i < parts; ++i) {
-        __builtin_memcpy(&part, first + i * stride, sizeof part);
-        const double shrink = part.m < maximum ? part.move(maximum) : 1;
-        total.join(part);
-        if (!Output) continue;
-        const char* out = first + i * stride + kPartOutput;
-        for (size_t c = 0; c < a.dv; ++c) {
-          C value;
-          __builtin_memcpy(&value, out + c * sizeof(C), sizeof(C));
-          sum[c] += value * static_cast<C>(shrink);
-        }
-      }
-      const size_t index = rows.first + s;
-      finish(a, index / a.n, index % a.n, total, sum);
-    }
-  }
-
  private:
-  static constexpr size_t kPartOutput = 128;
-  static_assert(sizeof(RowState) <= kPartOutput);
-
   struct Row {
     size_t head, i;
     size_t from, to;  // the keys that it may see
@@ -164,8 +133,6 @@ class Attend {
   C *keys, *values, *scores, *bias, *own_bias, *output, *block_output;
   bool broken = false;       // some value of the block is infinite or NaN
   bool shared_bias = false;  // `bias` holds what the mask adds for every row of the block
-
-  static ptrdiff_t offset(size_t i, ptrdiff_t stride) { return static_cast<ptrdiff_t>(i) * stride; }
 
   void visible_keys(Row& at) const {
     const int64_t from = a.positions[at.i] - a.left, to = a.positions[at.i] + a.right + 1;
@@ -198,7 +165,7 @@ class Attend {
       scale[r] = static_cast<C>(a.scale[at.head]);
     }
     if (direct) {
-      dots<R>(q, scale, first, from, end, many, scores);
+      dots<S, N, R>(a, q, scale, first, from, end, many, scores, kKeys);
     } else {
       for (size_t j = from; j < end; j += kTile) {
         V sum[R][2] = {};
@@ -216,7 +183,7 @@ class Attend {
     }
     if constexpr (Output) {
       if (direct) {
-        add_values<R>(s, first, from, to);
+        add_few<R>(s, first, from, to);
         return;
       }
       const C* p[R];
@@ -235,93 +202,11 @@ class Attend {
     }
   }
 
-  // scale·q·k for keys [from, end) of the block, N at a time; for those past the last, of that.
+  // The outputs of R rows from s on gain Σ p·v over keys [from, to) of the block.
   template <int R>
-  SOFTSCOPE_INLINE void dots(const C* const (&q)[R], const C (&scale)[R], size_t first, size_t from,
-                             size_t end, size_t many, C* x) const {
-    const size_t whole = a.d / N * N, rest = a.d - whole;
-    for (size_t j = from; j < end; j += N) {
-      const S* k[N];
-      for (size_t i = 0; i < N; ++i) {
-        const size_t key = j + i < many ? j + i : many - 1;
-        k[i] = static_cast<const S*>(a.k) + offset(first + key, a.k_row);
-        fetch(k[i] + kAhead * a.k_row, a.d);
-      }
-      V sum[R][N];
-      for (size_t i = 0; i < N; i += 2) {  // key after key, as they lie in memory
-        V s0[R] = {}, s1[R] = {};
-        for (size_t c = 0; c < whole; c += N) {
-          const V k0 = load<S, N>(k[i] + c), k1 = load<S, N>(k[i + 1] + c);
-          for (size_t r = 0; r < R; ++r) {
-            const V at = load_raw<C, N>(q[r] + c);
-            s0[r] += at * k0;
-            s1[r] += at * k1;
-          }
-        }
-        if (rest != 0) {
-          const V k0 = load_first<S, N>(k[i] + whole, rest, 0);
-          const V k1 = load_first<S, N>(k[i + 1] + whole, rest, 0);
-          for (size_t r = 0; r < R; ++r) {
-            const V at = load_first<C, N>(q[r] + whole, rest, 0);
-            s0[r] += at * k0;
-            s1[r] += at * k1;
-          }
-        }
-        for (size_t r = 0; r < R; ++r) {
-          sum[r][i] = s0[r];
-          sum[r][i + 1] = s1[r];
-        }
-      }
-      for (size_t r = 0; r < R; ++r) {
-        store_raw<C, N>(x + r * kKeys + j,
-                        fold<C, N>(sum[r], [](V u, V w) { return u + w; }) * scale[r]);
-      }
-    }
-  }
-
-  // The processor looks ahead within a page only. Nothing is read: any address will do.
-  static constexpr ptrdiff_t kAhead = 16;
-  SOFTSCOPE_INLINE static void fetch(const S* row_ahead, size_t n) {
-    const char* at = reinterpret_cast<const char*>(row_ahead);
-    for (size_t byte = 0; byte < n * sizeof(S); byte += 64) __builtin_prefetch(at + byte);
-  }
-
-  // The outputs of R rows from s on gain Σ p·v over keys [from, to) of the block. Some keys at a
-  // time: their values then stay in the first-level cache for all rows.
-  template <int R>
-  SOFTSCOPE_INLINE void add_values(size_t s, size_t first, size_t from, size_t to) {
-    constexpr size_t kWide = 8;   // vectors of the output at a time, in registers
-    constexpr size_t kSome = 32;  // keys
+  SOFTSCOPE_INLINE void add_few(size_t s, size_t first, size_t from, size_t to) {
     for (size_t i = 0; i < R * wide; ++i) block_output[i] = 0;
-    for (size_t begin = from; begin < to; begin += kSome) {
-      const size_t stop = to - begin < kSome ? to : begin + kSome;
-      const S* v = static_cast<const S*>(a.v) + offset(first + begin, a.v_row);
-      for (size_t r = 0; r < R; ++r) {
-        const C* p = scores + r * kKeys;
-        C* sums = block_output + r * wide;
-        size_t c = 0;
-        for (; c + kWide * N <= a.dv; c += kWide * N) {
-          V sum[kWide];
-          for (size_t i = 0; i < kWide; ++i) sum[i] = load_raw<C, N>(sums + c + i * N);
-          const S* at = v + c;
-          for (size_t j = begin; j < stop; ++j, at += a.v_row) {
-            const V weight = fill<C, N>(p[j]);
-            if (r == 0) fetch(at + kAhead * a.v_row, kWide * N);
-            for (size_t i = 0; i < kWide; ++i) sum[i] += weight * load<S, N>(at + i * N);
-          }
-          for (size_t i = 0; i < kWide; ++i) store_raw<C, N>(sums + c + i * N, sum[i]);
-        }
-        for (; c < a.dv; c += N) {
-          V sum = load_raw<C, N>(sums + c);
-          const S* at = v + c;
-          const size_t left = a.dv - c;
-          for (size_t j = begin; j < stop; ++j, at += a.v_row) {
-            sum += p[j] * (left >= N ? load<S, N>(at) : load_first<S, N>(at, left, 0));
-          }
-          store_raw<C, N>(sums + c, sum);
-        }
-      }
-    }
+    add_values<S, N, R>(a, scores, kKeys, first, from, to, block_output, wide);
     for (size_t r = 0; r < R; ++r) {
       C* out = output + (s + r) * wide;
       const C* sums = block_output + r * wide;
@@ -348,7 +233,7 @@ class Attend {
     C* again = scores + (kStrip - 1) * kKeys;  // no strip of few rows uses this
     const C* const q[1] = {at.q};
     const C scale[1] = {static_cast<C>(a.scale[at.head])};
-    dots<1>(q, scale, first, from, end, many, again);
+    dots<S, N, 1>(a, q, scale, first, from, end, many, again, kKeys);
     shared_bias = false;
     const size_t begin = at.from > first ? at.from - first : 0;
     const size_t stop = at.to - first < many ? at.to - first : many;
@@ -462,44 +347,6 @@ class Attend {
         const C value = load_first<S, N>(v + c, 1, 0)[0];
         if (!(value - value == 0)) output[s * wide + c] = static_cast<C>(__builtin_nan(""));
       }
-    }
-  }
-
-  static void finish(const Attention& a, size_t head, size_t i, RowState state, const C* from) {
-    const double z = state.z();
-    if (z != z && state.m != kInfinity<double>) state.nan = true;
-    if (Output) {
-      double by = 0;
-      if (state.nan) {
-        by = __builtin_nan("");
-      } else if (state.m > -kInfinity<double>) {
-        by = 1 / z;
-        if (a.sink != nullptr) {
-          const double sink = a.sink[head], top = sink > state.m ? sink : state.m;
-          const Vec<double, 2> e = exp_nonpositive<2>(Vec<double, 2>{state.m - top, sink - top});
-          by = e[0] / (z * e[0] + e[1]);
-        }
-      }
-      S* out = static_cast<S*>(a.out) + offset(head, a.out_head) + offset(i, a.out_row);
-      const C factor = static_cast<C>(by);
-      size_t c = 0;
-      for (; c + N <= a.dv; c += N) store<S, N>(out + c, load_raw<C, N>(from + c) * factor);
-      if (c < a.dv) {
-        store_first<S, N>(out + c, a.dv - c, load_first<C, N>(from + c, a.dv - c, 0) * factor);
-      }
-    }
-    if (a.state != nullptr) {
-      double* to = a.state + offset(head, a.state_head) + offset(i, a.state_row);
-      const double nan = __builtin_nan("");
-      if (state.nan) {
-        state.m = state.highest = nan;
-      }
-      if (state.nan || state.m == kInfinity<double>) {
-        state.c = state.r = state.u = state.t = state.w = nan;
-      }
-      const double all[] = {state.n, state.c, state.m, state.r,
-                            state.u, state.t, state.w, state.highest};
-      __builtin_memcpy(to, all, sizeof all);
     }
   }
 };

@@ -96,8 +96,6 @@ class AttendBack {
   Row* row;
   C *keys_across, *values_across, *keys, *p, *ds, *bias, *q, *dq, *grad, *dk, *dv;
 
-  static ptrdiff_t offset(size_t i, ptrdiff_t stride) { return static_cast<ptrdiff_t>(i) * stride; }
-
   static size_t start(const Row& r, size_t first, size_t many) {
     return r.from > first ? (r.from - first < many ? r.from - first : many) : 0;
   }

@@ -14,6 +14,10 @@ constexpr size_t kMaskSize[] = {2, 2, 4, 8, 1, 0};
 // before cap and mask.
 constexpr size_t kAttentionNumbers = 8;
 
+constexpr ptrdiff_t offset(size_t i, ptrdiff_t stride) {
+  return static_cast<ptrdiff_t>(i) * stride;
+}
+
 // Distances count entries; the last axis of q, k, v and out has none between its entries.
 struct Attention {
   size_t heads, n, m, d, dv;

@@ -27,7 +27,7 @@ void attend(const Attention& a, const AttentionRows& rows) {
 
 template <class S, int N>
 void merge_parts(const Attention& a, const AttentionRows& rows, size_t parts, size_t stride) {
-  with_wanted<S, N>(a, [&]<class Kind>() { Kind::merge(a, rows, parts, stride); });
+  (a.out == nullptr ? merge<S, N, false> : merge<S, N, true>)(a, rows, parts, stride);
 }
 
 template <class S, int N>
