@@ -1,5 +1,7 @@
 // One query or a few against many keys: what decoding is. Packing would cost more than it saves, so
-// keys and values are read where they are, once, and memory sets the pace.
+// keys and values are read where they are, once, and memory sets the pace. The processor looks
+// ahead within a page only, so it is told what comes; little by little, as it can wait for some
+// twenty lines at a time. Telling reads nothing: any address will do.
 #pragma once
 
 #include "attention.h"
@@ -9,14 +11,6 @@
 namespace softscope {
 namespace {
 
-// The processor looks ahead within a page only. Nothing is read: any address will do.
-constexpr ptrdiff_t kAhead = 16;
-template <class S>
-SOFTSCOPE_INLINE void fetch(const S* row_ahead, size_t n) {
-  const char* at = reinterpret_cast<const char*>(row_ahead);
-  for (size_t byte = 0; byte < n * sizeof(S); byte += 64) __builtin_prefetch(at + byte);
-}
-
 // x = scale·q·k for keys [from, end) of the `many` of a block that begins with key `first`, N at a
 // time; for those past the last, of that.
 template <class S, int N, int R, class C = Compute<S>>
@@ -24,17 +18,22 @@ SOFTSCOPE_INLINE void dots(const Attention& a, const C* const (&q)[R], const C (
                            size_t first, size_t from, size_t end, size_t many, C* x, size_t x_row) {
   using V = Vec<C, N>;
   const size_t whole = a.d / N * N, rest = a.d - whole;
+  constexpr size_t kLine = 64 / sizeof(S);
+  const ptrdiff_t ahead = 16 * a.k_row;
   for (size_t j = from; j < end; j += N) {
     const S* k[N];
     for (size_t i = 0; i < N; ++i) {
       const size_t key = j + i < many ? j + i : many - 1;
       k[i] = static_cast<const S*>(a.k) + offset(first + key, a.k_row);
-      fetch(k[i] + kAhead * a.k_row, a.d);
     }
     V sum[R][N];
     for (size_t i = 0; i < N; i += 2) {  // key after key, as they lie in memory
       V s0[R] = {}, s1[R] = {};
       for (size_t c = 0; c < whole; c += N) {
+        if (c % kLine == 0) {
+          __builtin_prefetch(k[i] + ahead + c);
+          __builtin_prefetch(k[i + 1] + ahead + c);
+        }
         const V k0 = load<S, N>(k[i] + c), k1 = load<S, N>(k[i + 1] + c);
         for (size_t r = 0; r < R; ++r) {
           const V at = load_raw<C, N>(q[r] + c);
@@ -71,6 +70,8 @@ SOFTSCOPE_INLINE void add_values(const Attention& a, const C* weights, size_t we
   using V = Vec<C, N>;
   constexpr size_t kWide = 8;   // vectors of the output at a time, in registers
   constexpr size_t kSome = 32;  // keys
+  constexpr size_t kLine = 64 / sizeof(S);
+  const ptrdiff_t ahead = kSome * a.v_row;
   for (size_t begin = from; begin < to; begin += kSome) {
     const size_t stop = to - begin < kSome ? to : begin + kSome;
     const S* v = static_cast<const S*>(a.v) + offset(first + begin, a.v_row);
@@ -84,7 +85,9 @@ SOFTSCOPE_INLINE void add_values(const Attention& a, const C* weights, size_t we
         const S* at = v + c;
         for (size_t j = begin; j < stop; ++j, at += a.v_row) {
           const V weight = fill<C, N>(p[j]);
-          if (r == 0) fetch(at + kAhead * a.v_row, kWide * N);
+          if ((j - begin) % R == r) {
+            for (size_t i = 0; i < kWide * N; i += kLine) __builtin_prefetch(at + ahead + i);
+          }
           for (size_t i = 0; i < kWide; ++i) sum[i] += weight * load<S, N>(at + i * N);
         }
         for (size_t i = 0; i < kWide; ++i) store_raw<C, N>(sums + c + i * N, sum[i]);

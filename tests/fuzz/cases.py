@@ -233,10 +233,10 @@ def _check_partition(case: Case, got: ss.Partition, wide: Array, t: Any, visible
             raise AssertionError(f"{case}\nof {case.x.dtype} {case.x.shape}, {name} at {at}: got {a[at]}, want {b[at]}")
 
 
-def run(seconds: float, seed: int) -> int:
-    """As many cases as there is time for; returns their number."""
+def run(seconds: float, seed: int, fewest: int = 0) -> int:
+    """As many cases as there is time for, and `fewest` however slow the machine is; returns their number."""
     end, count = time.monotonic() + seconds, 0
-    while time.monotonic() < end:
+    while time.monotonic() < end or count < fewest:
         ss.set_num_threads(1 + (seed + count) % 3)
         case = make(seed * 1_000_003 + count)
         try:
