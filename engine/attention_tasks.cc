@@ -8,11 +8,10 @@
 namespace softscope {
 namespace {
 
-// Query rows of a task. Each packs the keys for itself, so the more the better, while queries and
-// outputs fit the second-level cache beside a block of keys, and there are enough tasks to share;
-// multiples of the six rows that kernels take at a time.
+// Query rows of a task. Each packs the keys for itself, so the more the better, while there are
+// enough tasks to share; multiples of the six rows that kernels take at a time.
 size_t rows_of_a_task(size_t rows, size_t problems) {
-  constexpr size_t kMost = 384, kLeast = 96, kTasks = 16;
+  constexpr size_t kMost = 768, kLeast = 96, kTasks = 16;
   const size_t wanted = (kTasks + problems - 1) / problems;
   const size_t even = (rows / wanted + 5) / 6 * 6;
   return std::clamp(even, kLeast, kMost);
