@@ -84,7 +84,7 @@ class Ratios:
         parts, y = [], 46.0
         for task, name, shapes in rows:
             mean = geometric_mean(shapes.values())
-            parts.append(f'<text x="12" y="{y + 11}" class="h">{task} against {name}: {mean:.1f}</text>')
+            parts.append(f'<text x="12" y="{y + 11}" class="h">{task} against {name}: {mean:.2f}</text>')
             y += 20.0
             for shape, ratio in shapes.items():
                 color = "#2a7f62" if ratio >= 1.0 else "#c0392b"
@@ -96,7 +96,8 @@ class Ratios:
         path.write_text(
             f'<svg xmlns="http://www.w3.org/2000/svg" width="740" height="{y + 10:.0f}" font-family="sans-serif" '
             f'font-size="10"><style>.h{{font-size:12px;font-weight:bold}}</style>'
-            f'<rect width="100%" height="100%" fill="white"/><text x="12" y="22" class="h">{self.title}</text>'
+            f'<rect width="100%" height="100%" fill="white"/><text x="12" y="18" class="h">{self.title}</text>'
+            f'<text x="12" y="31">times as fast (logarithmic); the line is 1</text>'
             f'<line x1="{at(1):.1f}" x2="{at(1):.1f}" y1="34" y2="{y:.0f}" stroke="#888"/>'
             + "".join(parts)
             + "</svg>\n",
