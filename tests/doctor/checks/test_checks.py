@@ -279,9 +279,9 @@ def test_each_has_its_page_in_both_languages(code):
     assert check.title.zh in chinese
     assert check.title.en in page.splitlines()[0]
     assert "## 中文" in chinese
-    for heading in ("### 是什么", "### 阈值和理由", "### 怎么办"):
+    for heading in ("### 是什么", "### 阈值和理由", "### 健康的模型", "### 怎么办"):
         assert heading in chinese
-    for heading in ("### What it means", "### Threshold and why", "### What to do"):
+    for heading in ("### What it means", "### Threshold and why", "### On healthy models", "### What to do"):
         assert heading in english
     for threshold in check.thresholds:
         for part, reason in ((chinese, threshold.reason.zh), (english, threshold.reason.en)):

@@ -10,9 +10,9 @@ from softscope.doctor.apart.table import counted, named, spoiled, table
 from softscope.doctor.apart.ways import Patient, patients
 
 
-def _all(seeds: int, details: bool) -> Iterator[Patient]:
-    for seed in range(seeds):
-        for patient in patients(seed, lambda share, seed=seed: _bar((seed + share) / seeds)):  # type: ignore[misc]
+def _all(first: int, seeds: int, details: bool) -> Iterator[Patient]:
+    for seed in range(first, first + seeds):
+        for patient in patients(seed, lambda share, seed=seed: _bar((seed - first + share) / seeds)):  # type: ignore[misc]
             yield patient
             if details:
                 _tell(seed, patient)
@@ -37,9 +37,10 @@ def _tell(seed: int, patient: Patient) -> None:
 
 parser = argparse.ArgumentParser(prog="python -m softscope.doctor.apart", description=__doc__)
 parser.add_argument("--seeds", type=int, default=4, help="how many models of each kind (4)")
+parser.add_argument("--first", type=int, default=4, help="the first seed (4: 0 to 3 served to build this)")
 parser.add_argument("--lang", choices=("en", "zh"), default="en")
 parser.add_argument("--details", action="store_true", help="say which heads were missed or named for nothing")
 if __name__ == "__main__":
     given = parser.parse_args()
-    found = counted(_all(given.seeds, given.details))
+    found = counted(_all(given.first, given.seeds, given.details))
     print(table(found, given.lang))
