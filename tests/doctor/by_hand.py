@@ -39,10 +39,13 @@ def row(logits: Array, scores: Array, shown: Array, dP: Array, slope: Array, sin
 
 def head(
     q: Array, k: Array, v: Array, g: Array, *, scale: float, shown: Array, bias: Array | float = 0.0,
-    softcap: float | None = None, sink: float | None = None, queries: Array,
+    softcap: float | None = None, sink: float | None = None, queries: Array, one_sequence: bool = True,
 ) -> dict[str, float]:  # fmt: skip
-    """One head over all sequences. q, g: (B, n, ·); k, v: (B, m, ·); shown: (B, n, m); queries: (B, n), the tokens."""
-    rows, sequences = [], []
+    """One head over all sequences. q, g: (B, n, ·); k, v: (B, m, ·); shown: (B, n, m); queries: (B, n), the tokens.
+
+    one_sequence: query i stands where key i does, so that offsets mean something.
+    """
+    rows, sequences, positions = [], [], []
     scores = scale * q @ k.transpose(0, 2, 1)
     x = (scores if softcap is None else softcap * np.tanh(scores / softcap)) + bias
     slope = np.ones_like(x) if softcap is None else 1.0 / np.cosh(scores / softcap) ** 2
@@ -61,7 +64,19 @@ def head(
             found |= {"q_norm": np.linalg.norm(q[b, i]), "cosine": cosines[shown[b, i]].mean()}
             rows.append(found)
             sequences.append(b)
-    return _together(rows, np.array(sequences), np.array(everyone))
+            positions.append(i)
+    means = _together(rows, np.array(sequences), np.array(everyone))
+    blocked = [(found["weights"], i) for found, i in zip(rows, positions, strict=True) if found["blocked"]]
+    if blocked and one_sequence:
+        means["blocked_offset_mass"] = _most_at_one_offset(blocked, k.shape[1])
+    return means
+
+
+def _most_at_one_offset(rows: list[tuple[Array, int]], m: int) -> float:
+    held = np.zeros(2 * m)
+    for weights, i in rows:
+        held[np.arange(m) - i + m] += weights[:m]
+    return held.max() / sum(weights.sum() for weights, _ in rows)
 
 
 def _together(rows: list[dict[str, float]], sequences: Array, everyone: Array) -> dict[str, float]:

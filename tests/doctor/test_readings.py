@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 import softscope as ss
+from softscope import _engine
 
 from . import by_hand
 
@@ -27,6 +28,14 @@ CASES: dict[str, dict[str, Any]] = {
     "softcap": {"causal": True, "softcap": 3.0},
     "sink": {"causal": True, "sink": True},
     "blocked": {"causal": True, "scale": 30.0},
+    "blocked, grouped": {"causal": True, "kv_heads": 2, "scale": 30.0},
+    "blocked, padded": {"padded": True, "scale": 30.0},
+    "blocked, padded, causal": {"padded": True, "masked": True, "kv_heads": 2, "scale": 30.0},
+    "blocked, windowed": {"causal": True, "window": (40, 0), "scale": 30.0},
+    "blocked, more keys than queries": {"keys": 400, "scale": 30.0},
+    "blocked, previous token": {"causal": True, "kv_heads": 2, "scale": 6.0, "previous": True},
+    "blocked, previous token, padded": {"padded": True, "scale": 6.0, "previous": True},
+    "blocked, previous token, windowed": {"causal": True, "window": (40, 0), "scale": 6.0, "previous": True},
     "blocked, capped, with a sink": {"softcap": 200.0, "sink": True, "scale": 30.0},
 }
 
@@ -53,6 +62,8 @@ def case(name: str, dtype: torch.dtype) -> tuple[dict[str, Any], dict[str, Any],
     shapes = {"q": (BATCH, HEADS, N, D), "k": (BATCH, kv, m, D), "v": (BATCH, kv, m, D), "g": (BATCH, HEADS, N, D)}
     # Rounded to the dtype first, so that both sides read the same numbers.
     arrays = {x: torch.tensor(rng.normal(size=shape), dtype=dtype) for x, shape in shapes.items()}
+    if says.get("previous"):
+        arrays["q"][:, :, 1:] = arrays["k"].repeat_interleave(HEADS // kv, 1)[:, :, :-1]
     options: dict[str, Any] = {"scale": scale}
     shown, queries = np.ones((BATCH, N, m), bool), np.ones((BATCH, N), bool)
     bias: Any = 0.0
@@ -88,6 +99,7 @@ def case(name: str, dtype: torch.dtype) -> tuple[dict[str, Any], dict[str, Any],
         by_hand.head(
             double["q"][:, h], double["k"][:, h * kv // HEADS], double["v"][:, h * kv // HEADS], double["g"][:, h],
             scale=scale, shown=shown, bias=bias, softcap=says.get("softcap"), sink=sinks[h], queries=queries,
+            one_sequence=m == N,
         )
         for h in range(HEADS)
     ]  # fmt: skip
@@ -130,14 +142,47 @@ def test_every_row(name: str, dtype: torch.dtype) -> None:
     compare(history, wanted, 1e-5 if dtype == torch.float64 else 2e-3)
     blocked = history.snapshots[0].readings["blocked"]
     assert (blocked > 0.1).all() if "blocked" in name else (blocked < 0.1).all()
+    mass = history.snapshots[0].readings.get("blocked_offset_mass")
+    assert (mass is None) == ("more keys" in name)
+    if "blocked" in name and mass is not None:
+        assert ((mass > 0.9) == ("previous" in name)).all()
 
 
-@pytest.mark.parametrize("name", ["plain", "causal", "grouped", "padded", "biased", "blocked"])
+EXPLICIT = ("plain", "causal", "grouped", "padded", "biased", "blocked", "blocked, windowed", "blocked, previous token")
+
+
+@pytest.mark.parametrize("name", EXPLICIT)
 def test_an_explicit_softmax(name: str) -> None:
     arrays, options, wanted = case(name, torch.float64)
     options = {"explicit": True, "scale": options["scale"], "added": options["added"]}
     unknown = {"max_logit", "q_norm", "cosine"}
     compare(read(arrays, options), wanted, 1e-5, unknown)
+
+
+@pytest.mark.parametrize("name", ["causal", "blocked, padded, causal", "blocked, previous token"])
+def test_readings_need_no_engine(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def off(*_: Any) -> None:
+        raise AssertionError("the engine was asked")
+
+    functions = [name for name in dir(_engine) if callable(getattr(_engine, name)) and not name.startswith("_")]
+    assert len(functions) > 5
+    for function in functions:
+        monkeypatch.setattr(_engine, function, off)
+    arrays, options, wanted = case(name, torch.float64)
+    compare(read(arrays, options), wanted, 1e-5)
+
+
+def test_passes_of_different_lengths_are_pooled_by_offset() -> None:
+    """A step of two passes, of 320 and of 200 tokens: the previous token is the same offset in both."""
+    arrays, options, _ = case("blocked, previous token", torch.float64)
+    model = Mix()
+    with ss.probe(model, rows=None) as scope:
+        for n in (N, 200):
+            q, k, v = (arrays[x][:, :, :n].clone().requires_grad_() for x in "qkv")
+            model(q, k, v, **options).backward(arrays["g"][:, :, :n])
+        scope.step()
+    (snapshot,) = scope.history().snapshots
+    assert (snapshot.readings["blocked_offset_mass"] > 0.9).all()
 
 
 def test_chosen_rows_are_at_their_true_positions() -> None:
@@ -148,6 +193,13 @@ def test_chosen_rows_are_at_their_true_positions() -> None:
         assert got == pytest.approx(whole, rel=0.1), name
     # Rows that saw the future would see all keys.
     assert some.snapshots[0].readings["count"].max() < 0.75 * N
+
+
+def test_offsets_of_chosen_rows() -> None:
+    arrays, options, _ = case("blocked, previous token", torch.float64)
+    some, every = (read(arrays, options, rows=rows).snapshots[0].readings for rows in (24, None))
+    assert (some["blocked_offset_mass"] > 0.9).all()
+    assert some["blocked_offset_mass"] == pytest.approx(every["blocked_offset_mass"], abs=0.1)
 
 
 def test_half_precision_is_read_in_float32() -> None:

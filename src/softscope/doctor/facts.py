@@ -1,24 +1,40 @@
-"""What is written beside the readings: versions and the model's class; no arguments, no environment."""
+"""What is known of a run besides its readings: versions, seed, the model's class. Never argv or environment."""
 
 from __future__ import annotations
 
 import platform
-from typing import Any
+import sys
+from typing import TYPE_CHECKING, Any
 
-import torch
-from torch import nn
+import numpy as np
 
 import softscope
 
+if TYPE_CHECKING:
+    from torch import nn
 
-def of(model: nn.Module) -> dict[str, Any]:
-    """Facts about the run that a reader of its record wants to know."""
+
+def of_run() -> dict[str, Any]:
+    """Versions of what decides the numbers; of PyTorch and transformers, if they are loaded."""
+    found: dict[str, Any] = {
+        "softscope": softscope.__version__,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "machine": f"{platform.system()} {platform.machine()}",
+    }
+    for name in ("torch", "transformers"):
+        if name in sys.modules:
+            found[name] = str(getattr(sys.modules[name], "__version__", "unknown"))
+    if "torch" in sys.modules:
+        found["torch_seed"] = int(sys.modules["torch"].initial_seed())
+    return found
+
+
+def of_model(model: nn.Module) -> dict[str, Any]:
+    """Its class, its size and where it lies."""
     inner = getattr(model, "_orig_mod", model)
     first = next(iter(model.parameters()), None)
     return {
-        "softscope": softscope.__version__,
-        "torch": str(torch.__version__),
-        "python": platform.python_version(),
         "model": type(inner).__name__,
         "parameters": sum(p.numel() for p in model.parameters()),
         "device": "cpu" if first is None else first.device.type,

@@ -55,13 +55,14 @@ def train(
     """
     import torch
 
+    import softscope
     from softscope import tasks
 
     model = tasks.RecallModel(WIDTH, vocabulary=PAIRS, options=tasks.AttentionOptions(scale=patient.scale), seed=seed)
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        with _watching(model, every) as scope:
+        with softscope.probe(model, every=every, rows=None) as scope:
             if watch is not None:
                 scope.on_snapshot(lambda _: watch(scope.history()))
             trained = tasks.train(
@@ -77,15 +78,3 @@ def train(
     finally:
         torch.set_num_threads(before)
     return Trained(patient, history, trained.recent_accuracy())
-
-
-def _watching(model: Any, every: int) -> Any:
-    """The probe of any model where there is one, else the stand-in that knows the patients alone."""
-    import softscope
-
-    probe = getattr(softscope, "probe", None)
-    if probe is not None:
-        return probe(model, every=every, rows=None)
-    from softscope.doctor.stand_in import Scope
-
-    return Scope(model, every=every)

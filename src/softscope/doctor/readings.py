@@ -131,6 +131,8 @@ def _moving(parts: list[RowReadings], cares: Tensor) -> dict[str, Tensor]:
     found |= {f"advantage:{level}": value for level, value in quantiles(advantage, speaking).items()}
     found["advantage_error"] = _error(advantage, speaking, found["advantage"], _sequences(parts))
     found["blocked_mass"] = _blocked_mass(parts)
+    if all(part.blocked_offsets is not None for part in parts):
+        found["blocked_offset_mass"] = _blocked_offset_mass(parts)
     return found
 
 
@@ -180,3 +182,13 @@ def _blocked_mass(parts: list[RowReadings]) -> Tensor:
         total = total + (part.blocked_columns.sum(dim=-1) * counts).sum(dim=0)
     own = (top / total).nan_to_num(nan=-1.0)
     return torch.where(found.isnan(), found, torch.maximum(found, own))
+
+
+def _blocked_offset_mass(parts: list[RowReadings]) -> Tensor:
+    """The largest share of the blocked rows' weight that one offset, key − query, holds; a sink is at no offset."""
+    offsets = [part.blocked_offsets for part in parts if part.blocked_offsets is not None]
+    widest = max(x.shape[-1] for x in offsets)
+    sides = [(widest - x.shape[-1]) // 2 for x in offsets]
+    pooled = torch.stack([torch.nn.functional.pad(x, (side, side)) for x, side in zip(offsets, sides, strict=True)])
+    columns = _over_sequences([part.blocked_columns for part in parts if part.blocked_columns is not None])
+    return pooled.sum(dim=0).amax(dim=-1) / columns.sum(dim=-1)

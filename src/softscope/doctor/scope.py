@@ -16,7 +16,8 @@ from torch import Tensor, nn
 
 from softscope.doctor import attach, facts, gate, names, seams
 from softscope.doctor.build import snapshot_of, widened
-from softscope.doctor.rows import Chosen, RowReadings, choose, read
+from softscope.doctor.chosen import Chosen, choose
+from softscope.doctor.rows import RowReadings, read
 from softscope.doctor.sampling import FEWEST, choose_rows, default_schedule
 from softscope.doctor.seen import Seen, UnseenError, padding, quiet
 from softscope.doctor.snapshot import History, Site, Snapshot
@@ -99,7 +100,8 @@ class Scope:
         reasons = self._partly | self._unseen
         missed = unseen_modules(self.model, sites, self._steps.passes)
         reasons.update((path, why) for path, why in missed if path not in reasons)
-        known = facts.of(self.model) | {"every": self._every, "rows": self._rows, "seed": self._seed}
+        asked = {"every": self._every, "rows": self._rows, "seed": self._seed}
+        known = facts.of_run() | facts.of_model(self.model) | asked
         return History(sites, tuple(widened(s, sites) for s in self._snapshots), tuple(reasons.items()), known)
 
     # What the gate calls around each forward pass of the model.

@@ -49,7 +49,7 @@ ALSO_FIRES = {
     "high, read once": ("SS003", history(steps=[0], max_logit={1: 150.0}), "tip"),
     "k × 30": ("SS004", history(k_norm={1: 240.0}), "finding"),
     "q × 30 without a loss": ("SS004", history(loss=False, q_norm={1: 240.0}), "finding"),
-    "sharp from no scale, no loss": ("SS005", history(loss=False, site={"scale": 1.0}, sharpness=0.97), "finding"),
+    "frozen from no scale, no loss": ("SS005", history(loss=False, site={"scale": 1.0}, logit_spread=8.0), "finding"),
     "a scale so small that nothing moves": (
         "SS005",
         history(steps=LONG, site={"scale": 1e-4}, sharpness=1e-5),
@@ -82,7 +82,8 @@ SILENT = {
     "large alike": ("SS004", history(q_norm=240.0)),
     "its own scale": ("SS005", history(**SICK)),
     "T5: no scale, healthy readings": ("SS005", history(site={"scale": 1.0})),
-    "T5 without a loss": ("SS005", history(loss=False, site={"scale": 1.0}, sharpness={0: 0.97})),
+    "T5 without a loss": ("SS005", history(loss=False, site={"scale": 1.0}, logit_spread={0: 8.0})),
+    "sharp, as learned layers are": ("SS005", history(loss=False, site={"scale": 1.0}, sharpness=0.97)),
     "no scale, and right": ("SS005", history(site={"scale": 1.0}, **per_head(1, RIGHT))),
     "a small scale, learning": ("SS005", history(steps=LONG, site={"scale": 1e-2})),
     "it learned at once": ("SS006", history(**per_head(1, RIGHT | {"sharpness": [0.1, 0.1, 0.9, 0.99, 0.99]}))),
@@ -114,7 +115,7 @@ NOT_APPLICABLE = {
 BLIND = {
     "SS003": without(history(), "max_logit"),
     "SS004": without(history(), "q_norm"),
-    "SS005": without(history(loss=False, site={"scale": 1.0}), "sharpness"),
+    "SS005": without(history(loss=False, site={"scale": 1.0}), "logit_spread"),
     "SS007": without(history(steps=LONG), "sharpness"),
     "SS008": without(history(site=HALF), "max_logit", "lse_min"),
     "SS009": without(history(), "demand"),
@@ -278,9 +279,9 @@ def test_each_has_its_page_in_both_languages(code):
     assert check.title.zh in chinese
     assert check.title.en in page.splitlines()[0]
     assert "## 中文" in chinese
-    for heading in ("### 是什么", "### 阈值和理由", "### 怎么办"):
+    for heading in ("### 是什么", "### 阈值和理由", "### 健康的模型", "### 怎么办"):
         assert heading in chinese
-    for heading in ("### What it means", "### Threshold and why", "### What to do"):
+    for heading in ("### What it means", "### Threshold and why", "### On healthy models", "### What to do"):
         assert heading in english
     for threshold in check.thresholds:
         for part, reason in ((chinese, threshold.reason.zh), (english, threshold.reason.en)):

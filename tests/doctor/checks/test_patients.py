@@ -53,6 +53,7 @@ def test_right_with_30_percent_random_labels(seed, wanted):
 def test_watching_changes_nothing():
     import torch
 
+    import softscope
     from softscope import tasks
 
     def weights(every):
@@ -61,7 +62,7 @@ def test_watching_changes_nothing():
         if every is None:
             tasks.train(model, batches, steps=5)
         else:
-            with patients._watching(model, every) as scope:
+            with softscope.probe(model, every=every, rows=None) as scope:
                 tasks.train(model, batches, steps=5, on_step=lambda _, loss, __: scope.step(loss=loss))
                 assert len(scope.history().snapshots) == 5
         return torch.cat([p.detach().flatten() for p in model.parameters()])

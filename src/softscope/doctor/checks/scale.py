@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from softscope._bilingual import t
 from softscope.doctor.case import Head
 from softscope.doctor.checks.base import Absent, Check, Fired, Judgement, unseen
-from softscope.doctor.thresholds import ENOUGH_STEPS, MANY, SCALE, SHARP_SITE, UNIFORM
+from softscope.doctor.thresholds import ENOUGH_STEPS, FROZEN_SITE, MANY, SCALE, UNIFORM, freezing
 
 if TYPE_CHECKING:
     from softscope.doctor.case import Case
@@ -40,14 +40,14 @@ def _judge(case: Case, site: Head) -> Judgement:
             f"{len(hurt)} of {len(heads)} heads have many rows blocked",
         )
     else:
-        sharp = [(head, case.value("sharpness", head)) for head in heads]
-        if all(value is None for _, value in sharp):
-            return unseen("sharpness")
-        hurt = [head for head, value in sharp if value is not None and value > SHARP_SITE.value]
+        spreads = [(head, case.value("logit_spread", head), case.value("count", head)) for head in heads]
+        if all(spread is None for _, spread, _ in spreads):
+            return unseen("logit_spread")
+        hurt = [head for head, spread, n in spreads if spread and spread > FROZEN_SITE.value * freezing(n or 2.0)]
         hurt = hurt if 2 * len(hurt) >= len(heads) else []
         reason = (
-            f"{len(hurt)}/{len(heads)} 个头几乎是 one-hot",
-            f"{len(hurt)} of {len(heads)} heads are almost one-hot",
+            f"{len(hurt)}/{len(heads)} 个头的打分相差太大，几个键就占去全部权重",
+            f"{len(hurt)} of {len(heads)} heads have logits so far apart that a few keys hold all the weight",
         )
     if not hurt:
         return None
@@ -76,7 +76,7 @@ CHECK = Check(
     asks=t(
         "q·k 有没有乘 1/√d；没有的话，读数受害了吗？", "Is q·k multiplied by 1/√d, and if not, do the readings suffer?"
     ),
-    thresholds=(SCALE, MANY, SHARP_SITE),
+    thresholds=(SCALE, MANY, FROZEN_SITE),
     remedy=t(
         "乘上 1/√d。T5 那样把 1/√d 并进初始化的做法没有问题：读数健康就不报",
         "multiply by 1/√d. Leaving it out and making the initialisation smaller, as T5 does, is fine: healthy readings "

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from softscope.doctor.facts import of_run
 from softscope.doctor.record import file, schema
-from softscope.doctor.record.facts import facts
 from softscope.doctor.record.problems import warn
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class Record:
         try:
             self._database, wal = file.for_writing(self.path)
             weakref.finalize(self, _close, self._database, self._process)
-            self._change([(self._begin, facts())])
+            self._change([(self._begin, of_run())])
         except Exception as error:  # of whatever kind: none may end a training
             self._stop(error)
             return

@@ -1,0 +1,36 @@
+"""One head's q weights × 30 in a trained model: exactly that head is named."""
+
+from __future__ import annotations
+
+import copy
+import functools
+from typing import Any
+
+import pytest
+import torch
+
+from .models import language_model, letters, looked_at, named, watched
+
+HEADS = 4
+
+
+@functools.cache
+def trained() -> Any:
+    model = language_model(heads=HEADS, layers=2)
+    assert named(watched(model, letters, steps=150), "finding") == set()
+    return model
+
+
+@pytest.mark.parametrize("loss", [True, False])
+@pytest.mark.parametrize(("layer", "head"), [(0, 0), (0, 3), (1, 1), (1, 2)])
+def test_exactly_that_head_is_named(layer: int, head: int, loss: bool) -> None:
+    model = copy.deepcopy(trained())
+    size = model.blocks[layer].attention.w_q.out_features // HEADS
+    with torch.no_grad():
+        model.blocks[layer].attention.w_q.weight[head * size : (head + 1) * size] *= 30.0
+    assert named(looked_at(model, loss=loss)) == {(layer, head)}
+
+
+@pytest.mark.parametrize("loss", [True, False])
+def test_before_that_none_is(loss: bool) -> None:
+    assert named(looked_at(trained(), loss=loss), "finding", "tip") == set()
