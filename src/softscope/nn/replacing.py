@@ -13,13 +13,14 @@ def replace(model: nn.Module, **options: Any) -> int:
 
     Returns how many there were. Each stays the same object with the same parameters and hooks, so an optimizer made
     before goes on training them; it does not know the parameters that options add (`sink`, `log_temperature`,
-    `q_gain`, `k_gain`): give it those. Subclasses of PyTorch's module stay as they are, and so do layers that are
-    softscope's already. Every `nn.TransformerEncoder` around a layer found stops passing nested tensors: padded
-    positions of its output, zeros in eval mode so far, then hold numbers, as they always do in training.
+    `q_gain`, `k_gain`, `length_gain`): give it those. Subclasses of PyTorch's module stay as they are, and so do
+    layers that are softscope's already. Every `nn.TransformerEncoder` around a layer found stops passing nested
+    tensors: padded positions of its output, zeros in eval mode so far, then hold numbers, as they always do in
+    training.
 
     Args:
         model: changed in place.
-        options: qk_norm, softcap, temperature, sink, alpha, scale, as for `MultiheadAttention`.
+        options: qk_norm, softcap, temperature, sink, alpha, scale, scalable, as for `MultiheadAttention`.
 
     >>> import torch, softscope.nn
     >>> model = torch.nn.TransformerDecoderLayer(8, 2)

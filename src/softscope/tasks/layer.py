@@ -8,6 +8,7 @@ from torch.nn import functional
 
 import softscope
 from softscope._arguments import whole_number
+from softscope.nn import lengths
 from softscope.tasks.options import AttentionOptions
 
 
@@ -77,6 +78,7 @@ class Attention(nn.Module):
         start = torch.full((heads,), math.log(options.temperature))
         self.log_temperature = nn.Parameter(start) if options.learn_temperature else None
         self.sink = None if options.sink is None else nn.Parameter(torch.full((heads,), float(options.sink)))
+        self.length_gain = None if options.scalable is None else nn.Parameter(torch.ones(heads))
 
     def forward(self, query: Tensor, key: Tensor, value: Tensor, *, causal: bool = False) -> Tensor:
         """(batch, n, d) attends over (batch, m, d); the answer is (batch, n, d)."""
@@ -84,6 +86,9 @@ class Attention(nn.Module):
         q, k = self.normalise(q, self.q_gain), self.normalise(k, self.k_gain)
         if self.log_temperature is not None:
             q = q * torch.exp(-self.log_temperature)[:, None, None]
+        if self.length_gain is not None and self.options.scalable is not None:
+            counts = lengths.seen_keys(None, causal=causal, n=q.shape[-2], m=k.shape[-2], device=q.device)
+            q = lengths.by_length(q, self.length_gain, self.options.scalable, counts)
         if self.options.plain:
             mixed = functional.scaled_dot_product_attention(q, k, v, is_causal=causal, scale=self.factor)
         else:
