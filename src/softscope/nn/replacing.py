@@ -1,5 +1,6 @@
 """softscope's attention in a model that was built with PyTorch's."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from torch import nn
@@ -36,7 +37,12 @@ def replace(model: nn.Module, **options: Any) -> int:
     found = [module for module in model.modules() if type(module) is nn.MultiheadAttention]
     for attention in found:
         MultiheadAttention._adopt(attention, chosen)
-    for part in model.modules():
-        if isinstance(part, nn.TransformerEncoder) and any(module in found for module in part.modules()):
-            part.use_nested_tensor = False
+    for encoder in encoders_around(model, found):
+        encoder.use_nested_tensor = False
     return len(found)
+
+
+def encoders_around(model: nn.Module, layers: Sequence[nn.Module]) -> list[nn.TransformerEncoder]:
+    """The encoders that hold one of these layers: they must not pass nested tensors to it."""
+    encoders = [part for part in model.modules() if isinstance(part, nn.TransformerEncoder)]
+    return [encoder for encoder in encoders if any(module in layers for module in encoder.modules())]

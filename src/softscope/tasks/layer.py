@@ -50,6 +50,12 @@ class Attention(nn.Module):
         torch.Size([3, 5, 8])
     """
 
+    q_gain: Tensor | None
+    k_gain: Tensor | None
+    log_temperature: Tensor | None
+    sink: Tensor | None
+    length_gain: Tensor | None
+
     def __init__(self, d: int, *, heads: int, options: AttentionOptions, generator: torch.Generator) -> None:
         super().__init__()
         d, heads = whole_number(d, "d", 1), whole_number(heads, "heads", 1)
@@ -63,22 +69,32 @@ class Attention(nn.Module):
                 f"heads must divide d, but heads={heads} and d={d} came; "
                 f"the nearest larger d that fits is {-(-d // heads) * heads}"
             )
-        self.heads, self.options = heads, options
-        size = d // heads
-        self.factor = options.factor(size)
+        self.heads = heads
         self.w_q = seeded_linear(d, d, generator, gain=options.init_gain)
         self.w_k = seeded_linear(d, d, generator, gain=options.init_gain)
         self.w_v = seeded_linear(d, d, generator)
         self.w_o = seeded_linear(d, d, generator)
-        # Parameters that an option does not ask for are None, and so not in the optimizer.
+        self.take(options)
+
+    def take(self, options: AttentionOptions) -> None:
+        """Form the weights as these options say from now on; parameters that are there already stay."""
+        size = self.w_q.out_features // self.heads
+        self.options, self.factor = options, options.factor(size)
         rms = options.qk_norm == "rms"
-        self.q_gain = nn.Parameter(torch.ones(size)) if rms else None
-        self.k_gain = nn.Parameter(torch.ones(size)) if rms else None
-        # The logarithm, so that no step of an optimizer makes a temperature negative.
-        start = torch.full((heads,), math.log(options.temperature))
-        self.log_temperature = nn.Parameter(start) if options.learn_temperature else None
-        self.sink = None if options.sink is None else nn.Parameter(torch.full((heads,), float(options.sink)))
-        self.length_gain = None if options.scalable is None else nn.Parameter(torch.ones(heads))
+        starts = {
+            "q_gain": torch.ones(size) if rms else None,
+            "k_gain": torch.ones(size) if rms else None,
+            # The logarithm, so that no step of an optimizer makes a temperature negative.
+            "log_temperature": torch.full((self.heads,), math.log(options.temperature))
+            if options.learn_temperature
+            else None,
+            "sink": None if options.sink is None else torch.full((self.heads,), float(options.sink)),
+            "length_gain": None if options.scalable is None else torch.ones(self.heads),
+        }
+        for name, start in starts.items():
+            # What an option does not ask for is None, and so not in the optimizer.
+            if start is None or self._parameters.get(name) is None:
+                self.register_parameter(name, None if start is None else nn.Parameter(start.to(self.w_q.weight)))
 
     def forward(self, query: Tensor, key: Tensor, value: Tensor, *, causal: bool = False) -> Tensor:
         """(batch, n, d) attends over (batch, m, d); the answer is (batch, n, d)."""
