@@ -46,6 +46,7 @@ def test_places_and_heads_that_are_not_there():
     refused(lambda: remedies.temperature(model, {"attention#2": {0: 2.0}}), "called several times", "instead treat")
     refused(lambda: remedies.temperature(model, {"attention": {3: 2.0}}), "head must be one of 0 … 2", "but 3 came")
     refused(lambda: remedies.temperature(model, {"attention": {0: 0.0}}), "temperature must be a positive number")
+    refused(lambda: remedies.temperature(model, {"attention": {0: 2.0}}, way="scale"), 'way must be "logits" or')
     refused(lambda: remedies.qk_clip(model, {"attention": [500.0]}), "one number for each head", "3 heads and 1 came")
     refused(lambda: remedies.qk_clip(model, {"attention": [float("inf")] * 3}), "must be finite", "checkpoint")
     refused(lambda: remedies.qk_clip(model, {}, tau=-1), "tau must be a positive number")
@@ -55,14 +56,17 @@ def test_places_and_heads_that_are_not_there():
 
 def test_where_q_and_k_are_normalised_their_weights_say_nothing():
     model = softscope.nn.MultiheadAttention(8, 2, qk_norm="rms")
-    refused(lambda: remedies.temperature(model, {"MultiheadAttention": {0: 2.0}}), "normalised after their weights")
+    refused(
+        lambda: remedies.temperature(model, {"MultiheadAttention": {0: 2.0}}, way="weights"),
+        "normalised after their weights",
+    )
     transformers = pytest_transformers()
     config = transformers.Qwen3Config(
         vocab_size=20, hidden_size=16, intermediate_size=16, num_hidden_layers=1, num_attention_heads=4,
         num_key_value_heads=2, head_dim=4,
     )  # fmt: skip
     model = transformers.Qwen3ForCausalLM(config)
-    refused(lambda: remedies.temperature(model, {"model.layers.0.self_attn": {0: 2.0}}), "(q_norm)")
+    refused(lambda: remedies.temperature(model, {"model.layers.0.self_attn": {0: 2.0}}, way="weights"), "(q_norm)")
 
 
 def test_entmax_and_a_sink_exclude_each_other():

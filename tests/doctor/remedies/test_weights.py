@@ -30,16 +30,18 @@ class Heard:
         raise error
 
 
+@pytest.mark.parametrize("way", ["logits", "weights"])
 @pytest.mark.parametrize("name", ALL)
-def test_a_temperature_divides_the_logits_of_its_head(name):
+def test_a_temperature_divides_the_logits_of_its_head(name, way):
     patient = built(name)
     before = Heard(patient)
-    done = remedies.temperature(patient.model, {patient.site: {1: 5.0}})
+    done = remedies.temperature(patient.model, {patient.site: {1: 5.0}}, way=way)
     after = Heard(patient)
     first, treated = before.logits[patient.site], after.logits[patient.site]
     torch.testing.assert_close(treated[:, 1], first[:, 1] / 5.0, rtol=1e-12, atol=1e-12)
     others = [h for h in range(patient.heads) if h != 1]
-    assert torch.equal(treated[:, others], first[:, others])
+    torch.testing.assert_close(treated[:, others], first[:, others], rtol=1e-14, atol=0)
+    assert way == "logits" or torch.equal(treated[:, others], first[:, others])
     assert (after.output - before.output).abs().max() > 1e-6
     assert [(c.site, c.heads) for c in done.changes] == [(patient.site, (1,))]
     done.undo()
@@ -47,8 +49,9 @@ def test_a_temperature_divides_the_logits_of_its_head(name):
     assert not done
 
 
+@pytest.mark.parametrize("way", ["logits", "weights"])
 @pytest.mark.parametrize("name", HUGGING_FACE)
-def test_a_temperature_is_a_smaller_scale_in_the_forward_pass(name, monkeypatch):
+def test_a_temperature_is_a_smaller_scale_in_the_forward_pass(name, way, monkeypatch):
     """The definition: the same model, with the queries of the head divided where attention is computed."""
     patient = built(name)
     from transformers.modeling_utils import AttentionInterface
@@ -64,8 +67,23 @@ def test_a_temperature_is_a_smaller_scale_in_the_forward_pass(name, monkeypatch)
     with monkeypatch.context() as patched:
         patched.setitem(AttentionInterface._global_mapping, "sdpa", divided)
         wanted = output(patient)
-    remedies.temperature(patient.model, {patient.site: {2: 3.0}})
+    remedies.temperature(patient.model, {patient.site: {2: 3.0}}, way=way)
     torch.testing.assert_close(output(patient), wanted, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["multihead", "our multihead", "small transformer", "llama"])
+def test_a_temperature_on_logits_is_not_trained_and_adds_up(name):
+    patient = built(name)
+    wanted = Heard(patient).logits[patient.site][:, 0] / 6.0
+    for value in (2.0, 3.0):
+        assert not remedies.temperature(patient.model, {patient.site: {0: value}}).parameters
+    torch.testing.assert_close(Heard(patient).logits[patient.site][:, 0], wanted, rtol=1e-10, atol=1e-12)
+    if name == "our multihead":  # its temperature was learned before
+        assert patient.model.attention.log_temperature.requires_grad
+        return
+    new = [p for key, p in patient.model.named_parameters() if key.endswith("log_temperature")]
+    assert new
+    assert not any(p.requires_grad for p in new)
 
 
 def clip(patient, tau):
@@ -152,7 +170,7 @@ def test_the_keys_of_the_state_dict_stay_and_training_goes_on():
     patient = built("llama")
     names_before = list(patient.model.state_dict())
     optimizer = torch.optim.Adam(patient.model.parameters(), lr=1e-2)
-    remedies.temperature(patient.model, {patient.site: {0: 2.0}})
+    remedies.temperature(patient.model, {patient.site: {0: 2.0}}, way="weights")
     clip(patient, 1.0)
     assert list(patient.model.state_dict()) == names_before
     losses = []

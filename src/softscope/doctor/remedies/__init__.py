@@ -12,6 +12,7 @@
 from softscope.doctor.remedies.applied import Applied, Change, NotSupportedError
 from softscope.doctor.remedies.entmax import entmax
 from softscope.doctor.remedies.largest import largest_logits
+from softscope.doctor.remedies.places import head_count
 from softscope.doctor.remedies.qk_clip import qk_clip
 from softscope.doctor.remedies.qk_norm import qk_norm
 from softscope.doctor.remedies.scalable import scalable
@@ -24,6 +25,7 @@ __all__ = [
     "Change",
     "NotSupportedError",
     "entmax",
+    "head_count",
     "largest_logits",
     "qk_clip",
     "qk_norm",

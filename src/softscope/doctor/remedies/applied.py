@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from torch.nn import Parameter
+
 
 class NotSupportedError(ValueError):
     """A remedy that cannot be applied here: why, and what to do instead."""
@@ -36,7 +38,7 @@ class Applied:
 
     remedy: str
     changes: list[Change] = dataclasses.field(default_factory=list)
-    parameters: list[object] = dataclasses.field(default_factory=list)
+    parameters: list[Parameter] = dataclasses.field(default_factory=list)
     _back: list[Callable[[], None]] = dataclasses.field(default_factory=list, repr=False)
 
     def undo(self) -> None:
@@ -44,6 +46,12 @@ class Applied:
         while self._back:
             self._back.pop()()
         self.changes.clear()
+
+    def absorb(self, other: Applied) -> None:
+        """Make the other's changes part of this one."""
+        self.changes += other.changes
+        self.parameters += other.parameters
+        self._back.append(other.undo)
 
     def on_undo(self, back: Callable[[], None]) -> None:
         """Call this on the way back; the last first."""

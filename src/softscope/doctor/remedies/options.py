@@ -71,7 +71,10 @@ def _task(done: Applied, layer: Attention, wanted: dict[str, Any]) -> Any:
     named = dict(wanted)
     if "sink" in named:
         named["sink"] = 0.0 if named["sink"] else None
-    if named.get("scale") is not None and not before.learn_temperature:
+    if "temperature" in named:
+        del named["temperature"]
+        named["learn_temperature"] = True  # which starts at the temperature that it has
+    elif named.get("scale") is not None and not before.learn_temperature:
         named["temperature"] = 1.0
     options = dataclasses.replace(before, **named)
 

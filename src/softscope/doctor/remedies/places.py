@@ -28,6 +28,13 @@ def module_of(model: nn.Module, site: str) -> nn.Module:
     raise ValueError(f"site must be the path of a module, but {site!r} came; scope.sites lists those with attention")
 
 
+def head_count(model: nn.Module, site: str) -> int:
+    """How many query heads a site has."""
+    from softscope.doctor.remedies import weights
+
+    return weights.sizes(module_of(model, site), site)[0]
+
+
 def attention_modules(model: nn.Module) -> list[str]:
     """The paths of the modules that are known to compute attention: where a remedy goes if it is not told."""
     from softscope.doctor.remedies.weights import known

@@ -61,7 +61,11 @@ def prepared(
             done.on_undo(lambda: owner.set_attn_implementation("sdpa"))
         setattr(module, NAME, options)
         done.on_undo(lambda: delattr(module, NAME) if before is None else setattr(module, NAME, before))
-        learned = {"sink": (options.sink, 0.0), "length_gain": (options.scalable is not None, 1.0)}
+        learned = {
+            "sink": (options.sink, 0.0),
+            "length_gain": (options.scalable is not None, 1.0),
+            "log_temperature": (options.temperature, 0.0),
+        }
         for name, (asked, start) in learned.items():
             if asked and f"softscope_{name}" not in module._parameters:
                 device = next(module.parameters())
@@ -111,6 +115,9 @@ def attend(
         mask = bias[..., :m].masked_fill(~shown, float("-inf"))
     scale = query.shape[-1] ** -0.5 if scaling is None else scaling
     q, k = _normalised(query, options), _normalised(key, options)
+    logarithm = getattr(module, "softscope_log_temperature", None)
+    if logarithm is not None:
+        q = q * torch.exp(-logarithm).to(q.dtype)[:, None, None]
     gain = getattr(module, "softscope_length_gain", None)
     if gain is not None and options.scalable is not None:
         counts = lengths.seen_keys(mask, causal=causal, n=n, m=m, device=q.device)
