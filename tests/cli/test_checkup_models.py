@@ -266,7 +266,7 @@ def test_a_function_with_a_finding_fails(run, module, tmp_path):
     code, out, _ = run("checkup", f"{name}:spoiled")
     assert code == 1
     assert "layers.1.self_attn head 1" in out
-    assert "In code: remedies.qk_clip(model" in out
+    assert "In code: softscope.doctor.remedies.qk_clip(model" in out
     assert run("checkup", f"{name}:spoiled", "--exit-zero")[0] == 0
     (tmp_path / "pyproject.toml").write_text("[tool.softscope]\nmute = ['SS003', 'SS004']", "utf-8")
     assert run("checkup", f"{name}:spoiled")[0] == 0

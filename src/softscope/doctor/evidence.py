@@ -42,5 +42,5 @@ REVIVES = t(
     f"measured (softscope experiment remedies): {_BOTH.en} revive a model without a scale, from the start and when it "
     f"is stuck; {_LATER.en} only when it is stuck, not from the start",
 )
-FAILS = t(f"同一实验里，{_NEVER.zh}两种用法都没能救活", f"in the same experiment {_NEVER.en} did not, in either way")
+FAILS = t(f"同一实验里，{_NEVER.zh} 两种用法都没能救活", f"in the same experiment {_NEVER.en} did not, in either way")
 CITED = t("来自文献，这里没有实测", "from the literature, not measured here")

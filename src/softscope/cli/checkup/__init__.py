@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Sequence
 
+    from softscope._bilingual import Text
     from softscope.cli.checkup.settings import Settings
     from softscope.cli.console import Console
     from softscope.doctor.diagnosis import Diagnosis
@@ -70,7 +71,7 @@ def run(arguments: Arguments, console: Console) -> int:
         models.only_for_folders(options, "")
         diagnoses = demo.run(console, wanted.mute, options.format == "text", options.report)
     else:
-        diagnoses = [diagnose(_history(arguments.rest[0], options, console), mute=wanted.mute, title="")]
+        diagnoses = [diagnose(*_history(arguments.rest[0], options, console), mute=wanted.mute)]
         writing.show(diagnoses, options.format, console)
         if options.report is not None:
             writing.page_to(options.report, diagnoses, console, tell=options.format == "text")
@@ -85,18 +86,18 @@ def _code(diagnoses: Sequence[Diagnosis], wanted: Settings, exit_zero: bool, sho
     return FOUND if failed and not exit_zero and not shown_only else 0
 
 
-def _history(word: str, options: Namespace, console: Console) -> History:
+def _history(word: str, options: Namespace, console: Console) -> tuple[History, Text | str]:
     """A folder holds a model, a file is a record, and what is neither and has a colon is module:function."""
     from softscope.cli.checkup import models
     from softscope.doctor.record import read
 
     path = pathlib.Path(word)
     if path.is_dir():
-        return models.of_folder(path, options, console)
+        return models.titled(models.of_folder(path, options, console), word)
     models.only_for_folders(options, word)
     if path.exists():
         with spoken():
-            return read(path)
+            return read(path), ""
     if ":" in word:
-        return models.of_function(word, console)
+        return models.titled(models.of_function(word, console), word)
     raise UsageError("checkup.missing", path=shown(word))

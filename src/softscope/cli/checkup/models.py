@@ -5,6 +5,8 @@ from __future__ import annotations
 import pathlib
 from typing import TYPE_CHECKING
 
+from softscope._bilingual import Text
+from softscope.cli.language import say
 from softscope.cli.problems import REASON, UsageError, shown
 from softscope.experiments.packages import missing
 from softscope.experiments.progress import Progress
@@ -43,6 +45,17 @@ def of_function(word: str, console: Console) -> History:
 
     _torch()
     return _read(source.given(word), word, console)
+
+
+def titled(history: History, word: str) -> tuple[History, Text]:
+    """With what was read of it, in both languages: the report holds both."""
+    counts = {
+        "path": shown(word),
+        "heads": sum(site.heads for site in history.sites),
+        "sites": len(history.sites),
+        "readings": len(history.snapshots),
+    }
+    return history, Text(zh=say("zh", "checkup.model.title", **counts), en=say("en", "checkup.model.title", **counts))
 
 
 def _read(given: Given, path: str, console: Console) -> History:

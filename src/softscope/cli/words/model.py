@@ -95,6 +95,10 @@ MODEL: dict[str, tuple[str, str]] = {
         "no attention was found in {path}: {reason}; softscope.probe's help says what can be seen",
         "在 {path} 里没有找到注意力：{reason}；哪些能看到，见 softscope.probe 的说明",
     ),
+    "checkup.model.title": (
+        "{path}: {heads} heads in {sites} place(s), {readings} readings",
+        "{path}：{sites} 处共 {heads} 个头，{readings} 次读数",
+    ),
     "checkup.model.none": ("no module computes it", "没有模块在计算它"),
     "checkup.progress.patients": ("training", "训练中"),
     "checkup.progress.model": ("reading", "读取中"),
