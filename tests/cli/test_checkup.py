@@ -211,3 +211,25 @@ def test_help_names_every_option(run):
     text = run.text("checkup", "--help")
     for option in checkup.COMMAND.options:
         assert f"  {option.flags[0]}" in text
+
+
+@pytest.mark.parametrize("lang", LANGS)
+def test_a_record_of_another_version(run, tmp_path, lang):
+    import sqlite3
+
+    from doctor.record.runs import SITES, snapshot
+    from softscope.doctor.record import Record
+
+    path = tmp_path / "new.db"
+    with Record(path) as kept:
+        kept.sites(SITES)
+        kept.add(snapshot(0))
+    database = sqlite3.connect(path)
+    database.execute("PRAGMA user_version = 99")
+    database.commit()
+    database.close()
+    code, out, err = run("checkup", path, "--lang", lang)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "99" in err
+    assert "pip install -U softscope" in err
+    assert bool(CHINESE.search(err)) == (lang == "zh")

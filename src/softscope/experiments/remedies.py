@@ -34,7 +34,7 @@ REMEDIES = {
     "none": Text("none", "不处理"),
     "temperature": Text("temperature", "温度"),
     "temperature-weights": Text("the same temperature, in W_Q", "同样的温度，写进 W_Q"),
-    "qk-norm-unit": Text("QK-norm, unit, logits up to √d", "QK 归一化（单位长），打分不超过 √d"),
+    "qk-norm-unit": Text("QK-norm, unit, logits up to √d", "QK 归一化（单位长），分数不超过 √d"),
     "qk-norm-rms": Text("QK-norm, RMS", "QK 归一化（RMS）"),
     "softcap": Text(f"soft cap {CAP:g}", f"软上限 {CAP:g}"),
     "qk-clip": Text(f"QK-clip, τ = {TAU:g}, once", f"QK-clip，τ = {TAU:g}，一次"),
@@ -190,8 +190,8 @@ def _notes(table: Table, untreated: Outcome, given: list[tuple[float, float]], s
             f"{1 / PAIRS:.2f}); the largest logit is {given[0][0]:.0f} before training and {given[1][0]:.0f} then. The "
             f"temperature is √d, and at least what brings that logit to {REST:g}: {given[0][1]:.0f} from the start, "
             f"{given[1][1]:.0f} when stuck.",
-            f"不处理时，{steps} 步后的正确率是 {untreated.accuracy.value:.2f}（随机猜为 {1 / PAIRS:.2f}）；最大打分在"
-            f"训练前是 {given[0][0]:.0f}，之后是 {given[1][0]:.0f}。温度取 √d，但至少要把最大打分降到 {REST:g}："
+            f"不处理时，{steps} 步后的正确率是 {untreated.accuracy.value:.2f}（随机猜为 {1 / PAIRS:.2f}）；最大分数在"
+            f"训练前是 {given[0][0]:.0f}，之后是 {given[1][0]:.0f}。温度取 √d，但至少要把最大分数降到 {REST:g}："
             f"一开始用 {given[0][1]:.0f}，卡住以后用 {given[1][1]:.0f}。",
         )
     ]
@@ -211,7 +211,7 @@ def _notes(table: Table, untreated: Outcome, given: list[tuple[float, float]], s
             Text(
                 f"The same temperature, on the logits or divided into W_Q, gives the same model at step 0, and "
                 f"{on:.2f} or {inside:.2f} right answers after {steps}: Adam moves small weights as far as large ones.",
-                f"同一个温度，除在打分上或除进 W_Q 里，第 0 步的模型完全一样，{steps} 步后的正确率却是 {on:.2f} 和 "
+                f"同一个温度，除在分数上或除进 W_Q 里，第 0 步的模型完全一样，{steps} 步后的正确率却是 {on:.2f} 和 "
                 f"{inside:.2f}：Adam 每一步推动小权重和大权重一样远。",
             )
         )
