@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import importlib.resources
+import pickle
 from typing import TYPE_CHECKING, Any
 
 from softscope.cli.problems import REASON, UsageError, shown
@@ -45,6 +46,8 @@ def _model(folder: pathlib.Path) -> Any:
         maker = getattr(transformers, wanted, None) or transformers.AutoModel
         closed = _CLOSED if maker is transformers.AutoModel else {"local_files_only": True}
         model, told = maker.from_pretrained(folder, weights_only=True, output_loading_info=True, **closed)
+    except pickle.UnpicklingError:
+        raise UsageError("checkup.folder.pickle", path=shown(folder)) from None
     except Exception as error:
         reason = shown(f"{type(error).__name__}: {' '.join(str(error).split())}", REASON)
         raise UsageError("checkup.folder.load", path=shown(folder), reason=reason) from None
@@ -86,6 +89,8 @@ def _saved(path: pathlib.Path) -> Any:
 
     try:
         found = torch.load(path, map_location="cpu", weights_only=True)
+    except pickle.UnpicklingError:
+        raise UsageError("checkup.folder.pickle", path=shown(path)) from None
     except Exception as error:
         raise UsageError("checkup.batch.unreadable", path=shown(path), reason=shown(error, REASON)) from None
     if isinstance(found, torch.Tensor):

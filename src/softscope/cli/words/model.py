@@ -33,6 +33,11 @@ MODEL: dict[str, tuple[str, str]] = {
         "the model in {path} does not load ({reason}); load it in code of your own and pass module:function",
         "{path} 里的模型加载不了（{reason}）；请在自己的代码里加载它，再用 module:function",
     ),
+    "checkup.folder.pickle": (
+        "{path} holds a pickle of more than tensors, and loading it could run code; save it anew, with safetensors or "
+        "tensors alone",
+        "{path} 里的 pickle 不只有张量，加载它可能会运行代码；请用 safetensors 重新保存，或只存张量",
+    ),
     "checkup.folder.weights": (
         "{count} weights of the model are not in {path}, the first is {name}, and would be random; save the whole "
         "model, or use module:function",

@@ -106,8 +106,6 @@ def attend(
     n, m = query.shape[2], key.shape[2]
     causal = getattr(module, "is_causal", True) if is_causal is None else is_causal
     causal = bool(causal) and n > 1 and attention_mask is None
-    if causal and m > n:  # a cache with room behind what is there
-        key, value, m = key[:, :, :n], value[:, :, :n], n
     mask = attention_mask
     if position_bias is not None:
         shown = torch.ones((), dtype=torch.bool, device=query.device) if mask is None else masks.shown(mask)
