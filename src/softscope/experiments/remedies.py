@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from softscope.doctor.treatment import REST
 from softscope.experiments import chart
-from softscope.experiments.learning import LEARNED, verdict
+from softscope.experiments.learning import LEARNED, OUTCOME, bars, told
 from softscope.experiments.recall import PAIRS, Outcome, learn, one_thread
 from softscope.experiments.table import NATS, Cell, Column, Table, label
 from softscope.experiments.text import Lang, Text
@@ -129,11 +129,7 @@ def measure(
 
 
 def _table(runs: list[tuple[str, str, Outcome]], d: int) -> Table:
-    rows: list[tuple[Cell, ...]] = [
-        (REMEDIES[name], WHEN[when], d, verdict(o.accuracy.value), o.loss, o.accuracy, o.transmission, o.advantage,
-         o.blocked)
-        for name, when, o in runs
-    ]  # fmt: skip
+    rows: list[tuple[Cell, ...]] = [(REMEDIES[name], WHEN[when], d, *told(o)) for name, when, o in runs]
     return Table(
         "remedies",
         Text(f"Remedies applied to q·k without a scale, d = {d}", f"用在未缩放 q·k 上的补救办法，d = {d}"),
@@ -141,12 +137,7 @@ def _table(runs: list[tuple[str, str, Outcome]], d: int) -> Table:
             label("remedy", "remedy", "补救办法"),
             label("when", "applied", "何时用"),
             label("d", "d"),
-            Column("verdict", Text("verdict", "结论")),
-            Column("loss", Text("loss", "损失"), NATS),
-            Column("accuracy", Text("accuracy", "正确率")),
-            Column("transmission", Text("median transmission", "传导率中位数"), digits=2),
-            Column("advantage", Text("advantage", "优势"), digits=2),
-            Column("blocked", Text("share blocked", "被阻断的比例"), digits=2),
+            *OUTCOME,
         ),
         rows,
     )
@@ -176,7 +167,7 @@ def revived(table: Table, when: str) -> list[Text]:
 def _notes(table: Table, untreated: Outcome, given: list[tuple[float, float]], steps: int, more: int) -> list[Text]:
     tried = {r["remedy"]: None for r in table.records() if r["remedy"] != REMEDIES["none"]}
 
-    def told(when: str, lang: Lang) -> tuple[str, str]:
+    def listed(when: str, lang: Lang) -> tuple[str, str]:
         good = revived(table, when)
         between, nothing = Text("; ", "；")(lang), Text("none", "无")(lang)
         return (
@@ -196,7 +187,7 @@ def _notes(table: Table, untreated: Outcome, given: list[tuple[float, float]], s
         )
     ]
     for when, length in (("start", steps), ("stuck", more)):
-        en, zh = told(when, "en"), told(when, "zh")
+        en, zh = listed(when, "en"), listed(when, "zh")
         notes.append(
             Text(
                 f"Applied {WHEN[when].en}, within {length} steps: {en[0]} revive it; {en[1]} do not.",
@@ -220,26 +211,9 @@ def _notes(table: Table, untreated: Outcome, given: list[tuple[float, float]], s
 
 def draw(result: Result, lang: Lang) -> Any:
     """How well the model answers with each remedy, for both times of applying it."""
-    panels = []
-    for when in WHEN.values():
-        rows = [
-            {
-                "name": r["remedy"](lang),
-                "accuracy": r["accuracy"].value,
-                "low": max(0.0, r["accuracy"].value - 2 * r["accuracy"].error),
-                "high": min(1.0, r["accuracy"].value + 2 * r["accuracy"].error),
-            }
-            for r in result["remedies"].records()
-            if r["when"] == when
-        ]
-        panels.append(
-            chart.bars(
-                rows,
-                ("name", ""),
-                chart.Axis("accuracy", Text("accuracy on new sequences", "新序列上的正确率")(lang), domain=(0.0, 1.2)),
-                error=("low", "high"),
-                title=Text(f"Applied {when.en}", f"{when.zh}使用")(lang),
-                width=300,
-            )
-        )
+    records = result["remedies"].records()
+    panels = [
+        bars([r for r in records if r["when"] == when], Text(f"Applied {when.en}", f"{when.zh}使用"), lang, 300)
+        for when in WHEN.values()
+    ]
     return chart.beside(*panels)
