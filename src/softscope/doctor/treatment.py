@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 # A largest logit at which a head can choose and still change its mind: among 16 keys a peak weight of at most 0.91. In
 # `softscope experiment remedies` heads brought to it learn, whatever they were stuck on; those at 10 did not always.
 REST = 5.0
-_ROOM = "softscope.doctor.remedies"
 _SHOWN = 3  # heads in one line of code
 
 
@@ -42,10 +41,10 @@ class Treatment:
         return done
 
     def code(self) -> str:
-        """The call that does the same, for a reader; the first few heads of it.
+        """The call that does the same after `from softscope.doctor import remedies`; the first few heads of it.
 
         >>> Treatment("temperature", {"attention": {0: 16.0}}).code()
-        'softscope.doctor.remedies.temperature(model, {"attention": {0: 16}})'
+        'remedies.temperature(model, {"attention": {0: 16}})'
         """
         listed, left = [], _SHOWN
         for site, doses in self.heads.items():
@@ -57,6 +56,6 @@ class Treatment:
             listed.append(f'"{site}": {{{", ".join(shown)}{more}}}')
         inside = ", ".join(listed) + (", …" if len(listed) < len(self.heads) else "")
         if self.remedy == "temperature":
-            return f"{_ROOM}.temperature(model, {{{inside}}})"
+            return f"remedies.temperature(model, {{{inside}}})"
         tau = next(iter(self.tau.values()))
-        return f"{_ROOM}.qk_clip(model, largest, tau={tau:.3g})"
+        return f"remedies.qk_clip(model, largest, tau={tau:.3g})"

@@ -94,8 +94,8 @@ def test_the_code_runs_and_does_the_same():
     models = [SelfMultihead(nn.MultiheadAttention(12, 3, batch_first=True), need_weights=False) for _ in range(2)]
     models[1].load_state_dict(models[0].state_dict())
     treatment.apply(models[0])
-    exec("import softscope.doctor.remedies\n" + treatment.code(), {"model": models[1]})
+    exec("from softscope.doctor import remedies\n" + treatment.code(), {"model": models[1]})
     x = torch.randn(2, 5, 12)
     assert torch.equal(models[0](x), models[1](x))
     many = Treatment("temperature", {f"layers.{i}": dict.fromkeys(range(8), math.pi) for i in range(9)}).code()
-    assert many == 'softscope.doctor.remedies.temperature(model, {"layers.0": {0: 3.14, 1: 3.14, 2: 3.14, …}, …})'
+    assert many == 'remedies.temperature(model, {"layers.0": {0: 3.14, 1: 3.14, 2: 3.14, …}, …})'

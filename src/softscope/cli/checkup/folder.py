@@ -65,7 +65,8 @@ def _tokens(folder: pathlib.Path, text: str | None) -> tuple[list[int], Any]:
         tokenizer = transformers.AutoTokenizer.from_pretrained(folder, **_CLOSED)
         ids = tokenizer(text, add_special_tokens=False)["input_ids"]
     except Exception as error:
-        raise UsageError("checkup.folder.tokenizer", path=shown(folder), reason=shown(error, REASON)) from None
+        reason = shown(" ".join(str(error).split()), REASON)
+        raise UsageError("checkup.folder.tokenizer", path=shown(folder), reason=reason) from None
     return ids, tokenizer
 
 

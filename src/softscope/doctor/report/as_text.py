@@ -30,7 +30,7 @@ class Line(NamedTuple):
 LABELS = {
     "found": t("发现", "What was found"),
     "prescribed": t("处方", "Prescription"),
-    "code": t("代码：", "In code: "),
+    "code": t("代码（from softscope.doctor import remedies）：", "In code (from softscope.doctor import remedies): "),
     "why": t("为什么：", "Why: "),
     "expect": t("预期：", "Expect: "),
     "unseen": t("没有看到的模块", "Modules that were not seen"),

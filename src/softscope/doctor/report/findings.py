@@ -51,7 +51,11 @@ def prescriptions(diagnosis: Diagnosis) -> str:
             (words("预期读数", "expect"), given.expect),
             (words("依据", "evidence"), given.evidence),
         ]
-        rows += [] if given.treatment is None else [(words("代码", "in code"), given.treatment.code())]
+        rows += (
+            []
+            if given.treatment is None
+            else [(words("代码", "in code"), f"from softscope.doctor import remedies; {given.treatment.code()}")]
+        )
         rows += [] if given.does_not is None else [(words("没有用的", "what did not help"), given.does_not)]
         listed = "".join(f"<dt>{label}</dt><dd>{both(text)}</dd>" for label, text in rows)
         cards.append(f'<article class="remedy"><h4>{both(given.what)}</h4><dl>{listed}</dl></article>')
