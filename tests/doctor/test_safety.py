@@ -203,3 +203,22 @@ def test_a_model_trained_in_parallel(tmp_path: Any) -> None:
             assert found.history().snapshots[0].has_loss
     finally:
         torch.distributed.destroy_process_group()
+
+
+@pytest.mark.filterwarnings("ignore:softscope.probe")
+def test_losses_that_are_no_numbers_do_not_break_the_run():
+    """The run goes on as it would have; what was read is judged, and starvation is not read out of NaN."""
+    from softscope.doctor.diagnosis import diagnose
+
+    model, x = stack("multihead"), tokens()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with ss.probe(model, every=1) as scope:
+        for step in range(6):
+            loss = model(x).pow(2).mean() * (float("nan") if step >= 2 else 1.0)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            scope.step(loss=loss)
+    diagnosis = diagnose(scope.history())
+    assert diagnosis.states["starving"] == 0
+    assert diagnosis.verdict.en

@@ -15,6 +15,7 @@ SIZES = {
     "normalisers": {"d": 8, "steps": 4, "repeats": 2},
     "scores": {"runs": 12, "dimensions": (16, 64), "tokens": 16},
     "learning": {"steps": 60, "dimensions": (16, 128), "remedies": ("none", "temperature", "softcap")},
+    "remedies": {},
     "initialisation": {"runs": 40, "widths": (64,)},
     "cost": {"tokens": (256, 512, 1024), "methods": ("materialised", "attention")},
 }

@@ -157,6 +157,7 @@ def test_needs_are_what_the_modules_import():
     assert {name for name in experiments.NAMES if catalogue.entry(name).needs} == {
         "learning",
         "normalisers",
+        "remedies",
         "saturation",
     }
     code = """

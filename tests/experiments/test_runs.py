@@ -8,7 +8,8 @@ import torch
 
 import softscope
 from experiments.small import result
-from softscope.experiments import Measured, Table, Text, cost, recall
+from softscope.doctor import evidence
+from softscope.experiments import Measured, Table, Text, cost, recall, remedies
 from softscope.experiments.layers import Additive, Weighted, recall_model
 from softscope.experiments.learning import OPENED, REMEDIES, SCORES, verdict
 from softscope.experiments.table import Column, label
@@ -16,18 +17,37 @@ from softscope.tasks import RecallModel, recall_batch
 
 
 def test_without_the_scale_a_wide_model_is_stuck_and_a_temperature_revives_it():
-    scores, remedies = result("learning")["scores"], result("learning")["remedies"]
+    scores, tried = result("learning")["scores"], result("learning")["remedies"]
     assert scores.row(score=SCORES["scaled"], d=128)["verdict"].en == "learned"
     assert scores.row(score=SCORES["additive"], d=128)["verdict"].en == "learned"
     assert scores.row(score=SCORES["dot"], d=128)["verdict"].en == "stuck"
-    assert remedies.row(remedy=REMEDIES["none"])["verdict"].en == "stuck"
-    assert remedies.row(remedy=REMEDIES["temperature"])["verdict"].en == "learned"
-    assert remedies.row(remedy=REMEDIES["softcap"])["verdict"].en != "learned"
+    assert tried.row(remedy=REMEDIES["none"])["verdict"].en == "stuck"
+    assert tried.row(remedy=REMEDIES["temperature"])["verdict"].en == "learned"
+    assert tried.row(remedy=REMEDIES["softcap"])["verdict"].en != "learned"
+
+
+@pytest.mark.parametrize("name", evidence.RECORDED)
+def test_what_the_doctor_says_of_a_remedy_is_what_is_measured(name):
+    table = result("remedies")["remedies"]
+    said = evidence.RECORDED[name]
+    for when, revives in (("start", said.start), ("stuck", said.stuck)):
+        row = table.row(remedy=remedies.REMEDIES[name], when=remedies.WHEN[when])
+        assert row["verdict"].en == ("learned" if revives else "stuck"), when
+
+
+def test_every_remedy_was_tried_and_untreated_it_is_stuck():
+    table = result("remedies")["remedies"]
+    assert {*evidence.RECORDED, "none"} == set(remedies.REMEDIES)
+    for when in remedies.WHEN.values():
+        assert table.row(remedy=remedies.REMEDIES["none"], when=when)["verdict"].en == "stuck"
+    for when, found in remedies.WHEN.items():
+        for text in remedies.revived(table, when):
+            assert text.en in next(note.en for note in result("remedies").notes if f"Applied {found.en}" in note.en)
 
 
 def test_a_larger_vocabulary_leaves_a_way_out():
-    remedies = result("learning")["remedies"]
-    closed, opened = (remedies.row(remedy=name)["accuracy"] for name in (REMEDIES["none"], OPENED))
+    tried = result("learning")["remedies"]
+    closed, opened = (tried.row(remedy=name)["accuracy"] for name in (REMEDIES["none"], OPENED))
     assert opened.value - 2 * opened.error > closed.value + 2 * closed.error
 
 
@@ -41,9 +61,9 @@ def test_the_advantage_tells_right_from_stuck():
 
 
 def test_fixed_temperature_is_the_scale_itself():
-    scores, remedies = result("learning")["scores"], result("learning")["remedies"]
+    scores, tried = result("learning")["scores"], result("learning")["remedies"]
     scaled = scores.row(score=SCORES["scaled"], d=128)["loss"].value
-    assert remedies.row(remedy=REMEDIES["temperature"])["loss"].value == pytest.approx(scaled, rel=0.05)
+    assert tried.row(remedy=REMEDIES["temperature"])["loss"].value == pytest.approx(scaled, rel=0.05)
 
 
 @pytest.mark.parametrize(("accuracy", "wanted"), [(0.95, "learned"), (0.9, "learned"), (0.6, "partly"), (0.3, "stuck")])

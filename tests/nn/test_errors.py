@@ -74,6 +74,8 @@ OPTIONS = {
     "temperature": ({"temperature": 2.0}, "temperature must be True or False, but 2.0 came; pass one of these"),
     "sink": ({"sink": 0.0}, "sink must be True or False, but 0.0 came; pass one of these"),
     "alpha": ({"alpha": 3.0}, "alpha must lie in [1, 2], but 3.0 came; 1 is softmax, 1.5 entmax, 2 sparsemax"),
+    "scalable": ({"scalable": 1}, "scalable must be above 1, but 1 came; it is how many keys a row sees in training, "
+                 "as log n is measured against its logarithm; None for none"),
     "sink, alpha": ({"sink": True, "alpha": 1.5}, "sink needs alpha = 1, but sink=True and alpha=1.5 came; leave one "
                     "of them out"),
 }  # fmt: skip

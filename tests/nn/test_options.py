@@ -20,7 +20,8 @@ OPTIONS = {
     "alpha": {"alpha": 1.5},
     "sparsemax": {"alpha": 2.0},
     "scale": {"scale": 1.0},
-    "softmax, all": {"qk_norm": "rms", "softcap": 2.0, "temperature": True, "sink": True, "scale": 0.8},
+    "scalable": {"scalable": 9.0},
+    "softmax, all": {"qk_norm": "rms", "softcap": 2.0, "temperature": True, "sink": True, "scale": 0.8, "scalable": 4},
     "entmax, all": {"qk_norm": "unit", "softcap": 2.0, "temperature": True, "alpha": 1.3, "scale": 3.0},
 }
 
@@ -57,6 +58,9 @@ def written_out(layer: softscope.nn.MultiheadAttention, x: Tensor, visible: Tens
     logits = torch.einsum("bhnd,bhmd->bhnm", q, k) * (options.scale or 1.0 / math.sqrt(D))
     if layer.log_temperature is not None:
         logits = logits / layer.log_temperature.exp()[None, :, None, None]
+    if options.scalable:
+        s = layer.length_gain / math.log(options.scalable)
+        logits = logits * s[:, None, None] * visible.sum(-1).double().log()[:, None]
     if options.softcap:
         logits = options.softcap * torch.tanh(logits / options.softcap)
     logits = logits.masked_fill(~visible, -math.inf)
@@ -104,7 +108,7 @@ def test_gradcheck_of_inputs_and_all_parameters(name: str, need: bool) -> None:
     assert torch.autograd.gradcheck(function, (x, *parameters))
 
 
-LEARNED = {"temperature": "log_temperature", "sink": "sink", "rms": "q_gain"}
+LEARNED = {"temperature": "log_temperature", "sink": "sink", "rms": "q_gain", "scalable": "length_gain"}
 
 
 @pytest.mark.parametrize("name", LEARNED)
@@ -112,6 +116,21 @@ def test_what_is_learned_learns(name: str) -> None:
     layer, x = built(OPTIONS[name]), tokens()
     layer(x, x, x, need_weights=False)[0].pow(2).sum().backward()
     assert bool((layer.get_parameter(LEARNED[name]).grad != 0.0).all())
+
+
+def test_scalable_counts_the_keys_that_a_row_sees() -> None:
+    """A padded key is no key, and a row of the stated length stays as it is."""
+    plain, layer, x = built({}), built({"scalable": 3.0}), tokens()
+    with torch.no_grad():
+        layer.load_state_dict(plain.state_dict())
+    padded = torch.arange(N) >= 3
+    hidden = padded.expand(BATCH, N)
+    assert_same(
+        layer(x, x, x, key_padding_mask=hidden)[0], plain(x, x, x, key_padding_mask=hidden)[0], "rows of three keys"
+    )
+    additive = torch.where(padded, -math.inf, 0.0).to(x.dtype).expand(BATCH, N)
+    assert_same(layer(x, x, x, key_padding_mask=additive)[0], plain(x, x, x, key_padding_mask=hidden)[0], "additive")
+    assert (layer(x, x, x)[0] - plain(x, x, x)[0]).abs().max() > 1e-3
 
 
 def test_where_options_start() -> None:

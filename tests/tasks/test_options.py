@@ -76,6 +76,7 @@ CASES = [
     ({"softcap": 1.5, "scale": 1.0, "temperature": 2.0}, lambda q, k: 1.5 * torch.tanh(dot(q, k) / 2 / 1.5), None),
     ({"sink": 0.5}, lambda q, k: dot(q, k) / 2, with_sink),
     ({"alpha": 1.5}, lambda q, k: dot(q, k) / 2, entmax_15),
+    ({"scalable": 50}, lambda q, k: dot(q, k) / 2 * math.log(k.shape[-2]) / math.log(50), None),
 ]  # fmt: skip
 
 

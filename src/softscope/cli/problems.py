@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 _LONGEST = 60  # characters of the user's own text that one line can bear
+REASON = 200  # and of what another program says is wrong
 
 
 class UsageError(Exception):
@@ -16,11 +17,11 @@ class UsageError(Exception):
         self.values = values
 
 
-def shown(text: object) -> str:
+def shown(text: object, longest: int = _LONGEST) -> str:
     r"""The user's own text, short and on one line whatever it holds.
 
     >>> shown("2,5x"), shown("a\nb\x1b[31m"), len(shown("x" * 1000))
     ('2,5x', 'a\\nb\\x1b[31m', 60)
     """
     safe = "".join(c if c.isprintable() else c.encode("unicode_escape", "replace").decode() for c in str(text))
-    return safe if len(safe) <= _LONGEST else safe[: _LONGEST - 1] + "…"
+    return safe if len(safe) <= longest else safe[: longest - 1] + "…"

@@ -57,7 +57,7 @@ class Diagnosis:
         return _verdict(self)
 
 
-def diagnose(history: History, *, mute: Iterable[str] = (), title: Text | str = "") -> Diagnosis:
+def diagnose(history: History, title: Text | str = "", *, mute: Iterable[str] = ()) -> Diagnosis:
     """Judge a history: every check is asked, and remedies follow from the findings."""
     case = Case(history)
     outcomes = checks.run(case, mute=mute)

@@ -4,30 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from softscope._bilingual import Text, t
+from softscope.doctor.evidence import CITED, FAILS, REVIVES
+from softscope.doctor.treatment import REST, Treatment
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from softscope.doctor.case import Case, Head
     from softscope.doctor.checks import Outcome
-
-# `softscope experiment learning`: recall, d = 256, no scale, 80 steps of Adam.
-REVIVES = t(
-    "实测（softscope experiment learning）：固定温度 √d、单位长的 QK 归一化、小初始化能救活没有缩放的模型",
-    "measured (softscope experiment learning): a fixed temperature √d, unit QK-norm and a small initialisation revive "
-    "a "
-    "model without a scale",
-)
-FAILS = t(
-    "同一实验里，软上限、sink、从 1 开始的可学习温度、RMS 的 QK 归一化、entmax 1.5 在 80 步内都没能救活",
-    "in the same experiment soft cap, sink, a learned temperature from 1, RMS QK-norm and entmax 1.5 did not, within "
-    "80 "
-    "steps",
-)
-CITED = t("来自文献，这里没有实测", "from the literature, not measured here")
+    from softscope.doctor.remedies import Applied
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,6 +29,19 @@ class Prescription:
     expect: Text
     evidence: Text
     does_not: Text | None = None
+    treatment: Treatment | None = None  # what of it can be done in code
+
+    def apply(self, model: Any) -> Applied:
+        """Do in the model what can be done in code, and say what was changed; `undo()` of that puts it back.
+
+        Args:
+            model: the one that was read; changed in place.
+        """
+        if self.treatment is None:
+            from softscope.doctor.remedies import NotSupportedError
+
+            raise NotSupportedError(f"not supported: {self.remedy} is nothing to change in the model; {self.what.en}")
+        return self.treatment.apply(model)
 
 
 def prescribe(case: Case, outcomes: Sequence[Outcome]) -> list[Prescription]:
@@ -56,10 +57,10 @@ def prescribe(case: Case, outcomes: Sequence[Outcome]) -> list[Prescription]:
         given.append(_scale(case, scaled, starving))
     outliers = _heads(found.get("SS004", []))
     if outliers:
-        given.append(_outlier(outliers))
+        given.append(_outlier(case, outliers))
     growing = tuple(h for h in _heads(found.get("SS003", [])) if h.site not in scaled and h not in outliers)
     if growing:
-        given.append(_growing(growing))
+        given.append(_growing(case, growing))
     left = tuple(h for h in starving if h.site not in scaled and h not in outliers and h not in growing)
     if left:
         given.append(_starving(case, left))
@@ -78,6 +79,34 @@ def _heads(outcomes: Sequence[Outcome]) -> tuple[Head, ...]:
     return tuple(head for outcome in outcomes for head in outcome.heads)
 
 
+def _temperatures(case: Case, heads: Sequence[Head], missing: bool) -> Treatment | None:
+    """What brings the largest logit to REST, and where 1/√d is missing at least that."""
+    doses: dict[str, dict[int, float]] = {}
+    for head in heads:
+        site = case.site(head)
+        dose = (case.value("max_logit", head) or 0.0) / REST
+        if missing and site.head_size and site.scale > 0:
+            dose = max(dose, site.scale * math.sqrt(site.head_size))
+        if head.head is not None and dose > 1.0 and math.isfinite(dose):
+            doses.setdefault(site.name, {})[head.head] = dose
+    return Treatment("temperature", doses) if doses else None
+
+
+def _clip(case: Case, heads: Sequence[Head], tau: float | None) -> Treatment | None:
+    """QK-clip to `tau`, or to the largest logit of the heads beside them."""
+    tops: dict[str, dict[int, float]] = {}
+    bounds: dict[str, float] = {}
+    for head in heads:
+        top = case.value("max_logit", head)
+        beside = [x for h in case.heads if h.site == head.site and h not in heads
+                  if (x := case.value("max_logit", h)) is not None]  # fmt: skip
+        bound = max(beside, default=0.0) if tau is None else tau
+        if head.head is not None and top is not None and bound > 0:
+            tops.setdefault(case.site(head).name, {})[head.head] = top
+            bounds[case.site(head).name] = bound
+    return Treatment("qk-clip", tops, bounds) if tops else None
+
+
 def _scale(case: Case, scaled: dict[int, Outcome], starving: tuple[Head, ...]) -> Prescription:
     sites = [case.history.sites[i] for i in scaled]
     sizes = " ".join(sorted({f"{1 / math.sqrt(site.head_size):.4g}" for site in sites}))
@@ -85,8 +114,10 @@ def _scale(case: Case, scaled: dict[int, Outcome], starving: tuple[Head, ...]) -
         remedy="scale",
         heads=tuple(h for h in starving if h.site in scaled) or _heads(list(scaled.values())),
         what=t(
-            f"把 q·k 乘上 1/√d（这里是 {sizes}），从头训练；等价的做法是固定温度 √d",
-            f"multiply q·k by 1/√d ({sizes} here) and train from the start; a fixed temperature of √d is the same",
+            f"把 q·k 乘上 1/√d（这里是 {sizes}），从头训练；等价的做法是打分上的固定温度 √d。要留住已有的权重，温度还"
+            f"要高到最大打分降到 {REST:g}",
+            f"multiply q·k by 1/√d ({sizes} here) and train from the start; a fixed temperature of √d on the logits is "
+            f"the same. To keep the weights, make it high enough to bring the largest logit to {REST:g}",
         ),
         why=t(
             "没有它，打分的标准差是 √d，softmax 从第一步起就几乎是 one-hot",
@@ -101,10 +132,11 @@ def _scale(case: Case, scaled: dict[int, Outcome], starving: tuple[Head, ...]) -
         ),
         evidence=REVIVES,
         does_not=FAILS,
+        treatment=_temperatures(case, [h for h in case.heads if h.site in scaled], missing=True),
     )
 
 
-def _outlier(heads: tuple[Head, ...]) -> Prescription:
+def _outlier(case: Case, heads: tuple[Head, ...]) -> Prescription:
     return Prescription(
         remedy="repair",
         heads=heads,
@@ -118,11 +150,15 @@ def _outlier(heads: tuple[Head, ...]) -> Prescription:
             "the heads beside them are fine: it is these heads, not the set-up",
         ),
         expect=t("scale·|q|·|k| 回到同层中位数的几倍之内", "scale·|q|·|k| back within a few times the layer's median"),
-        evidence=CITED,
+        evidence=t(
+            "由定义：QK-clip 只缩小这些头的权重，其他头一位不变",
+            "by definition: QK-clip shrinks the weights of these heads and leaves every bit of the others",
+        ),
+        treatment=_clip(case, heads, None),
     )
 
 
-def _growing(heads: tuple[Head, ...]) -> Prescription:
+def _growing(case: Case, heads: tuple[Head, ...]) -> Prescription:
     return Prescription(
         remedy="qk-norm",
         heads=heads,
@@ -136,21 +172,19 @@ def _growing(heads: tuple[Head, ...]) -> Prescription:
             f"{CITED.zh}：Wortsman 等 2023（QK 归一化），Kimi K2（QK-clip）",
             f"{CITED.en}: Wortsman et al. 2023 (QK-norm), Kimi K2 (QK-clip)",
         ),
+        treatment=_clip(case, heads, 100.0),
     )
 
 
 def _starving(case: Case, heads: tuple[Head, ...]) -> Prescription:
-    size = max(case.site(head).head_size for head in heads)
-    root = f"√{size} = {math.sqrt(size):.3g}" if size else "√d"
     return Prescription(
         remedy="unit-qk-norm",
         heads=heads,
         what=t(
-            f"从头训练：单位长的 QK 归一化、更小的初始化或更低的学习率；要留住已有的权重，给这些头一个固定的温度（先试"
-            f" {root}）",
+            f"从头训练：单位长的 QK 归一化、更小的初始化或更低的学习率；要留住已有的权重，给这些头的打分一个固定的"
+            f"温度，把最大打分降到 {REST:g}",
             f"from the start: unit QK-norm, a smaller initialisation or a lower learning rate; to keep the weights, "
-            f"give "
-            f"these heads a fixed temperature (try {root} first)",
+            f"give the logits of these heads a fixed temperature that brings the largest to {REST:g}",
         ),
         why=t(
             "打分太散，softmax 已经定死；缩放没有错，所以是权重长成了这样",
@@ -163,6 +197,7 @@ def _starving(case: Case, heads: tuple[Head, ...]) -> Prescription:
         ),
         evidence=REVIVES,
         does_not=FAILS,
+        treatment=_temperatures(case, heads, missing=False),
     )
 
 

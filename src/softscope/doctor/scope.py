@@ -9,7 +9,7 @@ import time
 import warnings
 from collections.abc import Callable
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import torch
 from torch import Tensor, nn
@@ -23,6 +23,9 @@ from softscope.doctor.seen import Seen, UnseenError, padding, quiet
 from softscope.doctor.snapshot import History, Site, Snapshot
 from softscope.doctor.steps import Steps
 from softscope.doctor.unseen import unseen_modules
+
+if TYPE_CHECKING:
+    from softscope.doctor.prescribe import Prescription
 
 NO_GRADIENT = (
     "its gradient: the model computes this part without one and again in the backward pass, where it is not read; "
@@ -103,6 +106,22 @@ class Scope:
         asked = {"every": self._every, "rows": self._rows, "seed": self._seed}
         known = facts.of_run() | facts.of_model(self.model) | asked
         return History(sites, tuple(widened(s, sites) for s in self._snapshots), tuple(reasons.items()), known)
+
+    def prescribe(self) -> list[Prescription]:
+        """Which remedies fit what was read so far, why, and the reading to expect; the most certain first.
+
+        Each has `apply(model)` for what can be done in code.
+
+        >>> import torch, softscope as ss
+        >>> model = torch.nn.MultiheadAttention(8, 2, batch_first=True)
+        >>> with ss.probe(model) as scope:
+        ...     _ = model(*(torch.randn(1, 5, 8) for _ in range(3)))
+        >>> scope.prescribe()                       # no loss and nothing that stands out: nothing is prescribed
+        []
+        """
+        from softscope.doctor.diagnosis import diagnose  # judging is for who asks; a probe alone does not pay for it
+
+        return list(diagnose(self.history()).prescriptions)
 
     # What the gate calls around each forward pass of the model.
 

@@ -32,6 +32,7 @@ NAMES = (
     "normalisers",
     "scores",
     "learning",
+    "remedies",
     "initialisation",
     "cost",
 )

@@ -170,24 +170,31 @@ def verdict(accuracy: float) -> Text:
     return Text("stuck", "卡住") if accuracy < LEARNED / 2 else Text("partly", "部分学会")
 
 
+OUTCOME = (
+    Column("verdict", Text("verdict", "结论")),
+    Column("loss", Text("loss", "损失"), NATS),
+    Column("accuracy", Text("accuracy", "正确率")),
+    Column("transmission", Text("median transmission", "传导率中位数"), digits=2),
+    Column("advantage", Text("advantage", "优势"), digits=2),
+    Column("blocked", Text("share blocked", "被阻断的比例"), digits=2),
+)
+
+
+def told(o: Outcome) -> tuple[Cell, ...]:
+    """One run in the columns of `OUTCOME`."""
+    return verdict(o.accuracy.value), o.loss, o.accuracy, o.transmission, o.advantage, o.blocked
+
+
 def _table(key: str, title: Text, runs: list[tuple[Job, Outcome]]) -> Table:
     head = label("score", "score", "打分函数") if key == "scores" else label("remedy", "remedy", "补救办法")
-    rows: list[tuple[Cell, ...]] = [
-        (job.name, job.d, verdict(o.accuracy.value), o.loss, o.accuracy, o.transmission, o.advantage, o.blocked)
-        for job, o in runs
-    ]
+    rows: list[tuple[Cell, ...]] = [(job.name, job.d, *told(o)) for job, o in runs]
     return Table(
         key,
         title,
         (
             head,
             label("d", "d"),
-            Column("verdict", Text("verdict", "结论")),
-            Column("loss", Text("loss", "损失"), NATS),
-            Column("accuracy", Text("accuracy", "正确率")),
-            Column("transmission", Text("median transmission", "传导率中位数"), digits=2),
-            Column("advantage", Text("advantage", "优势"), digits=2),
-            Column("blocked", Text("share blocked", "被阻断的比例"), digits=2),
+            *OUTCOME,
         ),
         rows,
     )
@@ -264,26 +271,29 @@ def draw(result: Result, lang: Lang) -> Any:
                 width=240,
             )
         )
-    remedies = [
+    records = result["remedies"].records()
+    d = records[0]["d"]
+    title = Text(f"Remedies for q·k without a scale, d = {d}", f"对未缩放 q·k 的补救，d = {d}")
+    panels.append(bars(records, title, lang, 240))
+    return chart.beside(*panels)
+
+
+def bars(records: list[dict[str, Any]], title: Text, lang: Lang, width: int) -> Any:
+    """How well the model answers with each remedy, and twice the error of that."""
+    rows = [
         {
             "name": r["remedy"](lang),
             "accuracy": r["accuracy"].value,
             "low": max(0.0, r["accuracy"].value - 2 * r["accuracy"].error),
             "high": min(1.0, r["accuracy"].value + 2 * r["accuracy"].error),
         }
-        for r in result["remedies"].records()
+        for r in records
     ]
-    patient = result["remedies"].records()[0]["d"]
-    panels.append(
-        chart.bars(
-            remedies,
-            ("name", ""),
-            chart.Axis("accuracy", Text("accuracy on new sequences", "新序列上的正确率")(lang), domain=(0.0, 1.2)),
-            error=("low", "high"),
-            title=Text("Remedies for q·k without a scale, d = {d}", "对未缩放 q·k 的补救，d = {d}")(lang).format(
-                d=patient
-            ),
-            width=240,
-        )
+    return chart.bars(
+        rows,
+        ("name", ""),
+        chart.Axis("accuracy", Text("accuracy on new sequences", "新序列上的正确率")(lang), domain=(0.0, 1.2)),
+        error=("low", "high"),
+        title=title(lang),
+        width=width,
     )
-    return chart.beside(*panels)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+import unicodedata
 from typing import TYPE_CHECKING, TextIO, TypeVar
 
 if TYPE_CHECKING:
@@ -43,5 +44,6 @@ class Progress:
     def wipe(self) -> None:
         """Leave the line as it was."""
         if self.drawn:
-            self.stream.write("\r" + " " * len(self.drawn) + "\r")
+            columns = sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in self.drawn)
+            self.stream.write("\r" + " " * columns + "\r")
             self.stream.flush()

@@ -131,6 +131,11 @@ class _Plain:
         k, v = layer.normalise(k, layer.k_gain), layer.split(layer.w_v(value))
         if layer.log_temperature is not None:
             q = q * (-layer.log_temperature).exp()[:, None, None]
+        if layer.length_gain is not None:
+            from softscope.nn import lengths
+
+            counts = lengths.seen_keys(None, causal=False, n=q.shape[-2], m=k.shape[-2], device=q.device)
+            q = lengths.by_length(q, layer.length_gain, layer.options.scalable, counts)
         options = {
             "scale": layer.factor,
             "softcap": layer.options.softcap,

@@ -63,8 +63,8 @@ def _read(mask: Tensor) -> tuple[Tensor, Tensor | None]:
     """Which keys a mask shows, and what it adds to them."""
     if mask.dtype == torch.bool:
         return mask, None
-    hidden = mask <= torch.finfo(mask.dtype).min / 2
-    return ~hidden, mask.masked_fill(hidden, 0.0)
+    shown = masks.shown(mask)
+    return shown, mask.masked_fill(~shown, 0.0)
 
 
 def _weights(logits: Tensor, visible: Tensor | None, sink: Tensor | None, alpha: float) -> Tensor:

@@ -40,6 +40,11 @@ def _both(a: Tensor, b: Tensor) -> Tensor:
     return torch.where(hides, -math.inf, adds)
 
 
+def shown(mask: Tensor) -> Tensor:
+    """Which keys one of softscope's masks shows: boolean as it is, additive above half the lowest number."""
+    return mask if mask.dtype == torch.bool else mask > torch.finfo(mask.dtype).min / 2
+
+
 def causal(n: int, m: int, device: torch.device) -> Tensor:
     """Query i sees the keys j ≤ i; True = attend."""
     return torch.ones(n, m, dtype=torch.bool, device=device).tril()

@@ -9,11 +9,11 @@ from torch.nn import functional
 
 import softscope
 from softscope._arguments import flag
-from softscope.nn import checks, composite, masks, projections
+from softscope.nn import checks, composite, lengths, masks, projections
 from softscope.nn.options import Options
 
 # The parameters that options add, and where each starts.
-STARTS = {"q_gain": 1.0, "k_gain": 1.0, "log_temperature": 0.0, "sink": 0.0}
+STARTS = {"q_gain": 1.0, "k_gain": 1.0, "log_temperature": 0.0, "sink": 0.0, "length_gain": 1.0}
 
 
 class MultiheadAttention(nn.MultiheadAttention):
@@ -43,6 +43,8 @@ class MultiheadAttention(nn.MultiheadAttention):
         sink: one learned logit per head (`sink`, starting at 0) that takes weight and gives nothing.
         alpha: 1 is softmax, 2 sparsemax, between them entmax. Not together with a sink.
         scale: multiplies q·k; None is 1/√d of a head, 1.0 the plain dot product.
+        scalable: scalable softmax: the logits of a row that sees n keys times log n / log(scalable), and times one
+            learned gain per head (`length_gain`, starting at 1). Rows of `scalable` keys stay as they are.
 
     >>> import torch, softscope.nn
     >>> theirs = torch.nn.MultiheadAttention(8, 2, batch_first=True)
@@ -59,6 +61,7 @@ class MultiheadAttention(nn.MultiheadAttention):
     k_gain: Tensor | None
     log_temperature: Tensor | None
     sink: Tensor | None
+    length_gain: Tensor | None
 
     def __init__(
         self,
@@ -80,9 +83,10 @@ class MultiheadAttention(nn.MultiheadAttention):
         sink: bool = False,
         alpha: float = 1.0,
         scale: float | None = None,
+        scalable: float | None = None,
     ) -> None:
         checks.sizes(embed_dim, num_heads)
-        options = Options(qk_norm, softcap, temperature, sink, alpha, scale)
+        options = Options(qk_norm, softcap, temperature, sink, alpha, scale, scalable)
         super().__init__(
             embed_dim, num_heads, dropout, bias, add_bias_kv, add_zero_attn, kdim, vdim, batch_first, device, dtype
         )
@@ -126,7 +130,10 @@ class MultiheadAttention(nn.MultiheadAttention):
         gains = self.head_dim if options.qk_norm == "rms" else 0
         sizes = {"q_gain": gains, "k_gain": gains, "log_temperature": self.num_heads * options.temperature}
         sizes["sink"] = self.num_heads * options.sink
+        sizes["length_gain"] = self.num_heads * (options.scalable is not None)
         for name, size in sizes.items():
+            if size and self._parameters.get(name) is not None:
+                continue  # learned already: other options are taken, this one stays
             value = self.out_proj.weight.detach().new_full((size,), STARTS[name])
             self.register_parameter(name, nn.Parameter(value) if size else None)
 
@@ -206,10 +213,14 @@ class MultiheadAttention(nn.MultiheadAttention):
             attn_mask = None
         elif is_causal and attn_mask is None:
             attn_mask = ~masks.causal(n, m, q.device)
+        mask = masks.joined(attn_mask, key_padding_mask, heads=q.shape[:-2], extra=extra)
+        if self.length_gain is not None and self.options.scalable is not None:
+            counts = lengths.seen_keys(mask, causal=causal, n=n, m=m + extra, device=q.device)
+            q = lengths.by_length(q, self.length_gain, self.options.scalable, counts)
         arguments: dict[str, Any] = {
             "scale": self._scale(),
             "causal": causal,
-            "mask": masks.joined(attn_mask, key_padding_mask, heads=q.shape[:-2], extra=extra),
+            "mask": mask,
             "softcap": self.options.softcap,
             "sink": self.sink,
             "alpha": self.options.alpha,

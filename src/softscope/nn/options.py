@@ -15,6 +15,15 @@ def check_qk_norm(value: object) -> None:
         )
 
 
+def check_scalable(value: object) -> None:
+    """Refuse what is no length of a row."""
+    if value is not None and positive(value, "scalable", "pass the length of the rows in training") <= 1:
+        raise ValueError(
+            f"scalable must be above 1, but {value!r} came; it is how many keys a row sees in training, as log n is "
+            f"measured against its logarithm; None for none"
+        )
+
+
 @dataclass(frozen=True)
 class Options:
     """The choices between q, k and the weights; the defaults are PyTorch's attention.
@@ -33,6 +42,7 @@ class Options:
     sink: bool = False
     alpha: float = 1.0
     scale: float | None = None
+    scalable: float | None = None
 
     def __post_init__(self) -> None:
         check_qk_norm(self.qk_norm)
@@ -40,6 +50,7 @@ class Options:
             positive(self.softcap, "softcap", "use None for no cap")
         if self.scale is not None:
             positive(self.scale, "scale", "None is 1/√d of a head, 1.0 the plain dot product")
+        check_scalable(self.scalable)
         flag(self.temperature, "temperature")
         if flag(self.sink, "sink") and self.alpha != 1:
             raise ValueError(f"sink needs alpha = 1, but sink=True and alpha={self.alpha} came; leave one of them out")

@@ -1,5 +1,6 @@
 """softscope's attention in a model that was built with PyTorch's."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from torch import nn
@@ -13,13 +14,14 @@ def replace(model: nn.Module, **options: Any) -> int:
 
     Returns how many there were. Each stays the same object with the same parameters and hooks, so an optimizer made
     before goes on training them; it does not know the parameters that options add (`sink`, `log_temperature`,
-    `q_gain`, `k_gain`): give it those. Subclasses of PyTorch's module stay as they are, and so do layers that are
-    softscope's already. Every `nn.TransformerEncoder` around a layer found stops passing nested tensors: padded
-    positions of its output, zeros in eval mode so far, then hold numbers, as they always do in training.
+    `q_gain`, `k_gain`, `length_gain`): give it those. Subclasses of PyTorch's module stay as they are, and so do
+    layers that are softscope's already. Every `nn.TransformerEncoder` around a layer found stops passing nested
+    tensors: padded positions of its output, zeros in eval mode so far, then hold numbers, as they always do in
+    training.
 
     Args:
         model: changed in place.
-        options: qk_norm, softcap, temperature, sink, alpha, scale, as for `MultiheadAttention`.
+        options: qk_norm, softcap, temperature, sink, alpha, scale, scalable, as for `MultiheadAttention`.
 
     >>> import torch, softscope.nn
     >>> model = torch.nn.TransformerDecoderLayer(8, 2)
@@ -35,7 +37,12 @@ def replace(model: nn.Module, **options: Any) -> int:
     found = [module for module in model.modules() if type(module) is nn.MultiheadAttention]
     for attention in found:
         MultiheadAttention._adopt(attention, chosen)
-    for part in model.modules():
-        if isinstance(part, nn.TransformerEncoder) and any(module in found for module in part.modules()):
-            part.use_nested_tensor = False
+    for encoder in encoders_around(model, found):
+        encoder.use_nested_tensor = False
     return len(found)
+
+
+def encoders_around(model: nn.Module, layers: Sequence[nn.Module]) -> list[nn.TransformerEncoder]:
+    """The encoders that hold one of these layers: they must not pass nested tensors to it."""
+    encoders = [part for part in model.modules() if isinstance(part, nn.TransformerEncoder)]
+    return [encoder for encoder in encoders if any(module in layers for module in encoder.modules())]

@@ -8,6 +8,7 @@ from torch.nn import functional
 
 import softscope
 from softscope._arguments import whole_number
+from softscope.nn import lengths
 from softscope.tasks.options import AttentionOptions
 
 
@@ -49,6 +50,12 @@ class Attention(nn.Module):
         torch.Size([3, 5, 8])
     """
 
+    q_gain: Tensor | None
+    k_gain: Tensor | None
+    log_temperature: Tensor | None
+    sink: Tensor | None
+    length_gain: Tensor | None
+
     def __init__(self, d: int, *, heads: int, options: AttentionOptions, generator: torch.Generator) -> None:
         super().__init__()
         d, heads = whole_number(d, "d", 1), whole_number(heads, "heads", 1)
@@ -62,21 +69,32 @@ class Attention(nn.Module):
                 f"heads must divide d, but heads={heads} and d={d} came; "
                 f"the nearest larger d that fits is {-(-d // heads) * heads}"
             )
-        self.heads, self.options = heads, options
-        size = d // heads
-        self.factor = options.factor(size)
+        self.heads = heads
         self.w_q = seeded_linear(d, d, generator, gain=options.init_gain)
         self.w_k = seeded_linear(d, d, generator, gain=options.init_gain)
         self.w_v = seeded_linear(d, d, generator)
         self.w_o = seeded_linear(d, d, generator)
-        # Parameters that an option does not ask for are None, and so not in the optimizer.
+        self.take(options)
+
+    def take(self, options: AttentionOptions) -> None:
+        """Form the weights as these options say from now on; parameters that are there already stay."""
+        size = self.w_q.out_features // self.heads
+        self.options, self.factor = options, options.factor(size)
         rms = options.qk_norm == "rms"
-        self.q_gain = nn.Parameter(torch.ones(size)) if rms else None
-        self.k_gain = nn.Parameter(torch.ones(size)) if rms else None
-        # The logarithm, so that no step of an optimizer makes a temperature negative.
-        start = torch.full((heads,), math.log(options.temperature))
-        self.log_temperature = nn.Parameter(start) if options.learn_temperature else None
-        self.sink = None if options.sink is None else nn.Parameter(torch.full((heads,), float(options.sink)))
+        starts = {
+            "q_gain": torch.ones(size) if rms else None,
+            "k_gain": torch.ones(size) if rms else None,
+            # The logarithm, so that no step of an optimizer makes a temperature negative.
+            "log_temperature": torch.full((self.heads,), math.log(options.temperature))
+            if options.learn_temperature
+            else None,
+            "sink": None if options.sink is None else torch.full((self.heads,), float(options.sink)),
+            "length_gain": None if options.scalable is None else torch.ones(self.heads),
+        }
+        for name, start in starts.items():
+            # What an option does not ask for is None, and so not in the optimizer.
+            if start is None or self._parameters.get(name) is None:
+                self.register_parameter(name, None if start is None else nn.Parameter(start.to(self.w_q.weight)))
 
     def forward(self, query: Tensor, key: Tensor, value: Tensor, *, causal: bool = False) -> Tensor:
         """(batch, n, d) attends over (batch, m, d); the answer is (batch, n, d)."""
@@ -84,6 +102,9 @@ class Attention(nn.Module):
         q, k = self.normalise(q, self.q_gain), self.normalise(k, self.k_gain)
         if self.log_temperature is not None:
             q = q * torch.exp(-self.log_temperature)[:, None, None]
+        if self.length_gain is not None and self.options.scalable is not None:
+            counts = lengths.seen_keys(None, causal=causal, n=q.shape[-2], m=k.shape[-2], device=q.device)
+            q = lengths.by_length(q, self.length_gain, self.options.scalable, counts)
         if self.options.plain:
             mixed = functional.scaled_dot_product_attention(q, k, v, is_causal=causal, scale=self.factor)
         else:

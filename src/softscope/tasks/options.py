@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from softscope._arguments import alpha_number, number, positive
-from softscope.nn.options import check_qk_norm
+from softscope.nn.options import check_qk_norm, check_scalable
 
 
 @dataclass(frozen=True)
@@ -26,6 +26,8 @@ class AttentionOptions:
         alpha: 1 is softmax, 2 sparsemax, between them entmax. Not together with a sink.
         init_gain: multiplies the initial W_Q and W_K. At 1, q and k start with unit variance, and
             unscaled logits with a standard deviation of √d; at g, of g²·√d.
+        scalable: scalable softmax: the logits of a row that sees n keys times log n / log(scalable), and times one
+            learned gain per head, which starts at 1.
 
     Examples:
         >>> AttentionOptions(scale=1.0).factor(256)         # the plain dot product
@@ -42,6 +44,7 @@ class AttentionOptions:
     sink: float | None = None
     alpha: float = 1.0
     init_gain: float = 1.0
+    scalable: float | None = None
 
     def __post_init__(self) -> None:
         if self.scale != "sqrt":
@@ -49,6 +52,7 @@ class AttentionOptions:
             positive(self.scale, "scale", fix, rule=rule)
         positive(self.temperature, "temperature", "1.0 changes nothing, larger flattens the weights")
         check_qk_norm(self.qk_norm)
+        check_scalable(self.scalable)
         if self.softcap is not None:
             positive(self.softcap, "softcap", "use None for no cap")
         if self.sink is not None and not math.isfinite(number(self.sink, "sink")):

@@ -68,9 +68,10 @@ def test_healthy_is_never_said_without_a_loss():
 
 def test_the_remedies_are_those_that_were_measured_to_help():
     (given,) = diagnose(history(site={"scale": 1.0}, blocked=0.9)).prescriptions
-    assert "softscope experiment learning" in given.evidence.en
-    for failed in ("soft cap", "sink", "learned temperature", "RMS QK-norm", "entmax"):
+    assert "softscope experiment remedies" in given.evidence.en
+    for failed in ("soft cap", "sink", "scalable softmax", "RMS QK-norm", "entmax"):
         assert failed in given.does_not.en
+        assert failed not in given.evidence.en
 
 
 def test_nothing_is_prescribed_for_notes_and_tips():

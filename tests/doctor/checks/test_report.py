@@ -201,3 +201,13 @@ def test_a_browser_opens_it_without_a_request(tmp_path):
     assert done.returncode == 0, done.stderr
     (title,) = re.findall(r"<title>(.*?)</title>", done.stdout)
     assert title in ("seen zh dark 0 true", "seen zh light 0 true")
+
+
+def test_print_is_light_whatever_the_screen_is():
+    """Dark colours, pale ink among them, are for screens alone: paper is white."""
+    import importlib.resources
+
+    css = importlib.resources.files("softscope.doctor.report").joinpath("page.css").read_text("utf-8")
+    dark = re.findall(r"(@media [^{]*)?\{ :root[^{]*\{ color-scheme: dark", css)
+    assert len(dark) == css.count("color-scheme: dark;") == 2
+    assert all(rule.startswith("@media screen") for rule in dark)

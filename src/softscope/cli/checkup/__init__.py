@@ -1,20 +1,23 @@
-"""`softscope checkup`: what the doctor says of a recorded run, or of the two built-in patients."""
+"""`softscope checkup`: what the doctor says of a recorded run, of a model, or of the two built-in patients."""
 
 from __future__ import annotations
 
-import importlib
 import pathlib
 from typing import TYPE_CHECKING
 
 from softscope.cli.commands import HELP, LANG, Arguments, Command, Option
 from softscope.cli.problems import UsageError, shown
+from softscope.cli.record import spoken
 
 if TYPE_CHECKING:
+    from argparse import Namespace
     from collections.abc import Sequence
 
+    from softscope._bilingual import Text
     from softscope.cli.checkup.settings import Settings
     from softscope.cli.console import Console
     from softscope.doctor.diagnosis import Diagnosis
+    from softscope.doctor.snapshot import History
 
 FOUND = 1  # the exit code for a finding
 _FORMATS = ("text", "json", "html")
@@ -28,10 +31,13 @@ def _format(value: str) -> str:
 
 COMMAND = Command(
     name="checkup",
-    usage="softscope checkup [RECORD] [OPTIONS]",
-    arguments=(("RECORD", "checkup.argument.record"),),
+    usage="softscope checkup [PATH] [OPTIONS]",
+    arguments=(("PATH", "checkup.argument.path"),),
     options=(
         Option(("--format",), "checkup.option.format", "FORMAT", _format, "text"),
+        Option(("--text",), "checkup.option.text", "TEXT"),
+        Option(("--text-file",), "checkup.option.text_file", "FILE", pathlib.Path),
+        Option(("--batch",), "checkup.option.batch", "FILE", pathlib.Path),
         Option(("--report",), "checkup.option.report", "FILE", pathlib.Path),
         Option(("--fail-on",), "checkup.option.fail_on", "SEVERITY"),
         Option(("--exit-zero",), "checkup.option.exit_zero"),
@@ -42,6 +48,8 @@ COMMAND = Command(
     examples=(
         ("softscope checkup", "checkup.example.patients"),
         ("softscope checkup run.db --report checkup.html", "checkup.example.record"),
+        ("softscope checkup models/small", "checkup.example.folder"),
+        ("softscope checkup mymodel:build", "checkup.example.function"),
         ("softscope checkup run.db --fail-on tip --format json", "checkup.example.fail"),
     ),
 )
@@ -49,7 +57,8 @@ COMMAND = Command(
 
 def run(arguments: Arguments, console: Console) -> int:
     """Judge, write it as asked, and end with the code that the findings ask for."""
-    from softscope.cli.checkup import demo, settings, writing
+    from softscope.cli.checkup import demo, models, settings, writing
+    from softscope.doctor.diagnosis import diagnose
 
     options = arguments.options
     if len(arguments.rest) > 1:
@@ -59,9 +68,10 @@ def run(arguments: Arguments, console: Console) -> int:
         writing.check(options.report)
     patients = not arguments.rest
     if patients:
+        models.only_for_folders(options, "")
         diagnoses = demo.run(console, wanted.mute, options.format == "text", options.report)
     else:
-        diagnoses = [_of_record(arguments.rest[0], wanted.mute)]
+        diagnoses = [diagnose(*_history(arguments.rest[0], options, console), mute=wanted.mute)]
         writing.show(diagnoses, options.format, console)
         if options.report is not None:
             writing.page_to(options.report, diagnoses, console, tell=options.format == "text")
@@ -76,20 +86,18 @@ def _code(diagnoses: Sequence[Diagnosis], wanted: Settings, exit_zero: bool, sho
     return FOUND if failed and not exit_zero and not shown_only else 0
 
 
-def _of_record(word: str, mute: Sequence[str]) -> Diagnosis:
-    from softscope.doctor.diagnosis import diagnose
+def _history(word: str, options: Namespace, console: Console) -> tuple[History, Text | str]:
+    """A folder holds a model, a file is a record, and what is neither and has a colon is module:function."""
+    from softscope.cli.checkup import models
+    from softscope.doctor.record import read
 
     path = pathlib.Path(word)
     if path.is_dir():
-        raise UsageError("checkup.folder", path=shown(word))
-    if not path.exists():
-        raise UsageError("checkup.function" if ":" in word else "checkup.missing", path=shown(word))
-    try:
-        record = importlib.import_module("softscope.doctor.record")
-    except ModuleNotFoundError:
-        raise UsageError("checkup.records.absent") from None
-    try:
-        history = record.read(path)
-    except (ValueError, OSError) as error:
-        raise UsageError("checkup.unreadable", path=shown(word), reason=shown(error)) from None
-    return diagnose(history, mute=mute)
+        return models.titled(models.of_folder(path, options, console), word)
+    models.only_for_folders(options, word)
+    if path.exists():
+        with spoken():
+            return read(path), ""
+    if ":" in word:
+        return models.titled(models.of_function(word, console), word)
+    raise UsageError("checkup.missing", path=shown(word))

@@ -26,6 +26,7 @@ def run(console: Console, mute: Sequence[str], aloud: bool, report: pathlib.Path
     from softscope.doctor import patients
     from softscope.doctor.diagnosis import diagnose
     from softscope.experiments.packages import missing
+    from softscope.experiments.progress import Progress
 
     if missing(("torch",)):
         raise UsageError("checkup.torch")
@@ -33,10 +34,20 @@ def run(console: Console, mute: Sequence[str], aloud: bool, report: pathlib.Path
     stage.paragraph(stage.say("checkup.opening", d=patients.WIDTH, steps=patients.STEPS), "")
     stage.write()
     table = Table(stage, patients.PATIENTS, patients.STEPS)
-    trained = []
-    for patient in patients.PATIENTS:
-        watch, progress = partial(table.read, patient.name), partial(table.progress, patient.name)
-        trained.append(patients.train(patient, watch=watch, progress=progress))
+    waiting = Progress(console.say("checkup.progress.patients"))  # where the table is not seen
+    trained: list[Trained] = []
+
+    def step(name: str, at: int, of: int) -> None:
+        table.progress(name, at, of)
+        if not table.live:
+            waiting((len(trained) + at / of) / len(patients.PATIENTS))
+
+    try:
+        for patient in patients.PATIENTS:
+            watch, progress = partial(table.read, patient.name), partial(step, patient.name)
+            trained.append(patients.train(patient, watch=watch, progress=progress))
+    finally:
+        waiting.wipe()
     table.close()
     diagnoses = [diagnose(one.history, mute=mute, title=one.patient.title) for one in trained]
     for diagnosis in diagnoses:

@@ -6,6 +6,7 @@ from softscope.cli.words.experiment import EXPERIMENT
 from softscope.cli.words.explain import EXPLAIN
 from softscope.cli.words.glossary import GLOSSARY
 from softscope.cli.words.homework import HOMEWORK
+from softscope.cli.words.model import MODEL
 from softscope.cli.words.program import PROGRAM
 from softscope.cli.words.record import RECORD
 from softscope.cli.words.sentences import SENTENCES
@@ -19,6 +20,7 @@ WORDS: dict[str, tuple[str, str]] = {
     **EXPERIMENT,
     **CLAIMS,
     **CHECKUP,
+    **MODEL,
     **RECORD,
     **HOMEWORK,
     **GLOSSARY,

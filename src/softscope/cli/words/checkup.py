@@ -7,21 +7,29 @@ CHECKUP: dict[str, tuple[str, str]] = {
     ),
     "checkup.description": (
         "Judges what was read of a model's attention: which heads learn, which are right, which rest and which starve, "
-        "and what helps. Without a record it trains two built-in patients before your eyes, one with 1/√d and one "
-        "without; that takes well under two minutes and needs PyTorch. The exit code is 0 when nothing was found, 1 "
+        "and what helps. Without a path it trains two built-in patients before your eyes, one with 1/√d and one "
+        "without; that takes well under two minutes and needs PyTorch. A model from a folder reads a text three times; "
+        "nothing is fetched, no code of the folder runs, and without a loss (anything but a causal language model) "
+        "starvation is not judged. module:function is yours: called without arguments it returns (model, batch), "
+        "(model, batch, loss) or (model, batch, loss, optimizer). A batch is a tensor, a tuple of arguments, a "
+        "dictionary of named ones, or a list of batches; loss(output, batch) gives the loss; only with an optimizer "
+        "do weights change. The exit code is 0 when nothing was found, 1 "
         "for "
         "a finding at or above --fail-on, 2 for a wrong use; for the built-in patients it is 0 unless --fail-on is "
         "given. "
         "[tool.softscope] in pyproject.toml may set fail-on and mute.",
-        "根据读到的注意力判断：哪些头在学，哪些已经读对，哪些在停歇，哪些在挨饿，以及怎么办。不给记录时，现场训练两个"
-        "内置的病人，"
-        "一个有 1/√d，一个没有；远不到两分钟，需要 PyTorch。退出码：没有问题为 0，有达到 --fail-on 的问题为 1，用法有"
-        "误为 2；"
-        "内置的病人总是 0，除非写了 --fail-on。pyproject.toml 的 [tool.softscope] 里可以写 fail-on 和 mute。",
+        "根据读到的注意力判断：哪些头在学，哪些已经读对，哪些在停歇，哪些在挨饿，以及怎么办。不给路径时，现场训练"
+        "两个内置的病人，一个有 1/√d，一个没有；远不到两分钟，需要 PyTorch。目录里的模型把一段文字读三遍；不联网"
+        "，不运行目录里的代码；没有损失时（因果语言模型以外都没有）不判断挨饿。module:function 是你自己的函数：不"
+        "带参数调用，返回 (model, batch)、(model, batch, loss) 或 (model, batch, loss, optimizer)。batch 可以是张"
+        "量、按位置传的元组、按名字传的字典，或由它们组成的列表；loss(output, batch) 给出损失；只有给了 optimizer"
+        "，权重才会改变。退出码：没有问题为 0，有达到 --fail-on 的问题为 1，用法有误为 2；内置的病人总是 0，除非"
+        "写了 --fail-on。pyproject.toml 的 [tool.softscope] 里可以写 fail-on 和 mute。",
     ),
-    "checkup.argument.record": (
-        "A record of a run; without one, the two built-in patients.",
-        "一次训练的记录；不写则用两个内置的病人。",
+    "checkup.argument.path": (
+        "A record of a run, the folder of a Hugging Face model, or module:function; without one, the two built-in "
+        "patients.",
+        "一次训练的记录、Hugging Face 模型的目录，或 module:function；不写则用两个内置的病人。",
     ),
     "checkup.option.format": (
         "How to write it: text, json or html.",
@@ -48,30 +56,13 @@ CHECKUP: dict[str, tuple[str, str]] = {
         "内置的病人需要 PyTorch，但没有安装：pip install 'softscope[torch]'",
     ),
     "checkup.several": (
-        "checkup takes one record, but {count} arguments came; leave the others out",
-        "checkup 只接受一个记录，却收到了 {count} 个参数；请去掉多余的",
+        "checkup takes one path, but {count} arguments came; leave the others out",
+        "checkup 只接受一个路径，却收到了 {count} 个参数；请去掉多余的",
     ),
     "checkup.missing": (
-        "there is no file {path}; give a record of a run, or nothing for the two built-in patients",
-        "没有 {path} 这个文件；请给出一次训练的记录，或者什么都不写，用两个内置的病人",
-    ),
-    "checkup.folder": (
-        "{path} is a folder; models from a folder cannot be checked yet: probe the model in Python and check its "
-        "record",
-        "{path} 是一个目录；目录里的模型还不能直接体检：请在 Python 里用 probe 观察模型，再检查它的记录",
-    ),
-    "checkup.function": (
-        "{path} looks like module:function, which cannot be checked yet: probe the model in Python and check its "
-        "record",
-        "{path} 像是 module:function，还不能直接体检：请在 Python 里用 probe 观察模型，再检查它的记录",
-    ),
-    "checkup.records.absent": (
-        "this version cannot read records yet; call checkup without an argument for the two built-in patients",
-        "这个版本还不能读记录；不带参数调用 checkup，可看两个内置的病人",
-    ),
-    "checkup.unreadable": (
-        "{path} cannot be read as a record: {reason}",
-        "{path} 无法作为记录读取：{reason}",
+        "there is no file {path}; give a record of a run, the folder of a model, module:function, or nothing for the "
+        "two built-in patients",
+        "没有 {path} 这个文件；请给出一次训练的记录、模型的目录或 module:function，或者什么都不写，用两个内置的病人",
     ),
     "checkup.format.unknown": (
         "--format must be text, json or html, but {value} came",

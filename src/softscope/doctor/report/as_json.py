@@ -92,6 +92,7 @@ def _prescription(case: Case, given: Prescription) -> dict[str, Any]:
         "expect": _both(given.expect),
         "evidence": _both(given.evidence),
         "does_not_help": None if given.does_not is None else _both(given.does_not),
+        "code": None if given.treatment is None else given.treatment.code(),
     }
 
 

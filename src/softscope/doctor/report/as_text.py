@@ -30,6 +30,7 @@ class Line(NamedTuple):
 LABELS = {
     "found": t("发现", "What was found"),
     "prescribed": t("处方", "Prescription"),
+    "code": t("代码（from softscope.doctor import remedies）：", "In code (from softscope.doctor import remedies): "),
     "why": t("为什么：", "Why: "),
     "expect": t("预期：", "Expect: "),
     "unseen": t("没有看到的模块", "Modules that were not seen"),
@@ -78,6 +79,8 @@ def _prescribed(diagnosis: Diagnosis, lang: Lang) -> Iterator[Line]:
         yield Line(_sentence(given.what.of(lang)), 2, "passed")
         yield Line(LABELS["why"].of(lang) + given.why.of(lang), 4)
         yield Line(LABELS["expect"].of(lang) + given.expect.of(lang), 4)
+        if given.treatment is not None:
+            yield Line(LABELS["code"].of(lang) + given.treatment.code(), 4)
         yield Line(_sentence(given.evidence.of(lang)) + ("。" if lang == "zh" else "."), 4, "dim")
         if given.does_not is not None:
             yield Line(_sentence(given.does_not.of(lang)) + ("。" if lang == "zh" else "."), 4, "dim")

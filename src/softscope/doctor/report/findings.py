@@ -9,6 +9,7 @@ from softscope.doctor.diagnosis import named
 from softscope.doctor.report.markup import both, figure, words
 
 if TYPE_CHECKING:
+    from softscope._bilingual import Text
     from softscope.doctor.checks import Kind, Outcome
     from softscope.doctor.diagnosis import Diagnosis
 
@@ -44,12 +45,17 @@ def prescriptions(diagnosis: Diagnosis) -> str:
     """Each remedy: what, for whom, why, what to expect, and how well that is known."""
     cards = []
     for given in diagnosis.prescriptions:
-        rows = [
+        rows: list[tuple[str, Text | str]] = [
             (words("给", "for"), named(diagnosis.case, given.heads)),
             (words("为什么", "why"), given.why),
             (words("预期读数", "expect"), given.expect),
             (words("依据", "evidence"), given.evidence),
         ]
+        rows += (
+            []
+            if given.treatment is None
+            else [(words("代码", "in code"), f"from softscope.doctor import remedies; {given.treatment.code()}")]
+        )
         rows += [] if given.does_not is None else [(words("没有用的", "what did not help"), given.does_not)]
         listed = "".join(f"<dt>{label}</dt><dd>{both(text)}</dd>" for label, text in rows)
         cards.append(f'<article class="remedy"><h4>{both(given.what)}</h4><dl>{listed}</dl></article>')

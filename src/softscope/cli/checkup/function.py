@@ -1,0 +1,68 @@
+"""A model that the user's own code builds: `module:function`, which returns model, batch, and what else there is."""
+
+from __future__ import annotations
+
+import importlib
+import pathlib
+import sys
+from typing import TYPE_CHECKING, Any
+
+from softscope.cli.problems import REASON, UsageError, shown
+
+if TYPE_CHECKING:
+    from softscope.doctor.examine import Given
+
+NAMES = ("model", "batch", "loss", "optimizer")
+
+
+def given(word: str) -> Given:
+    """Import, call, and take what it returns."""
+    from torch import nn
+
+    from softscope.doctor.examine import Given, passes
+
+    returned = _returned(word)
+    if isinstance(returned, dict):
+        unknown = [name for name in returned if name not in NAMES]
+        if unknown:
+            raise UsageError("checkup.function.returned", function=shown(word), came=shown(f"a key {unknown[0]!r}"))
+        found = dict(returned)
+    else:
+        found = dict(zip(NAMES, returned, strict=False)) if isinstance(returned, tuple) else {}
+    model, batch, loss = found.get("model"), found.get("batch"), found.get("loss")
+    fits = isinstance(model, nn.Module) and batch is not None and (loss is None or callable(loss))
+    if not fits or (isinstance(returned, tuple) and len(returned) > len(NAMES)):
+        raise UsageError("checkup.function.returned", function=shown(word), came=shown(_told(returned)))
+    assert isinstance(model, nn.Module)
+    batches = batch if isinstance(batch, list) else passes(batch)
+    return Given(model, batches, loss, found.get("optimizer"))
+
+
+def _returned(word: str) -> Any:
+    module, _, name = word.partition(":")
+    here = str(pathlib.Path.cwd())
+    if here not in sys.path:
+        sys.path.insert(0, here)
+    try:
+        function = getattr(importlib.import_module(module), name, None)
+    except ModuleNotFoundError as error:
+        raise UsageError("checkup.function.module", module=shown(module), reason=shown(error, REASON)) from None
+    except Exception as error:
+        raise _failed(word, error) from None
+    if not callable(function):
+        raise UsageError("checkup.function.absent", module=shown(module), name=shown(name))
+    try:
+        return function()
+    except Exception as error:
+        raise _failed(word, error) from None
+
+
+def _failed(word: str, error: Exception) -> UsageError:
+    reason = shown(f"{type(error).__name__}: {error}", REASON)
+    return UsageError("checkup.function.failed", function=shown(word), reason=reason)
+
+
+def _told(returned: Any) -> str:
+    if isinstance(returned, tuple):
+        return "(" + ", ".join(type(part).__name__ for part in returned) + ")"
+    return ", ".join(returned) if isinstance(returned, dict) else type(returned).__name__

@@ -1,0 +1,88 @@
+"""Models that are not being trained: from a folder or the user's code, read in a few passes."""
+
+from __future__ import annotations
+
+import pathlib
+from typing import TYPE_CHECKING
+
+from softscope._bilingual import Text
+from softscope.cli.language import say
+from softscope.cli.problems import REASON, UsageError, shown
+from softscope.experiments.packages import missing
+from softscope.experiments.progress import Progress
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from softscope.cli.console import Console
+    from softscope.doctor.examine import Given
+    from softscope.doctor.snapshot import History
+
+_READ = {"--text": "text", "--text-file": "text_file", "--batch": "batch"}
+
+
+def only_for_folders(options: Namespace, path: str) -> None:
+    """Refuse what says what a model reads, where there is no model from a folder."""
+    for option, name in _READ.items():
+        if getattr(options, name) is not None:
+            raise UsageError("checkup.text.needless", option=option, path=shown(path) or "softscope checkup")
+
+
+def of_folder(folder: pathlib.Path, options: Namespace, console: Console) -> History:
+    """What was read of a Hugging Face model."""
+    from softscope.cli.checkup import folder as source
+
+    _torch()
+    if sum(getattr(options, name) is not None for name in _READ.values()) > 1:
+        raise UsageError("checkup.text.several")
+    text = options.text if options.text_file is None else _file(options.text_file)
+    return _read(source.given(folder, text, options.batch), str(folder), console)
+
+
+def of_function(word: str, console: Console) -> History:
+    """What was read of a model that the user's code builds."""
+    from softscope.cli.checkup import function as source
+
+    _torch()
+    return _read(source.given(word), word, console)
+
+
+def titled(history: History, word: str) -> tuple[History, Text]:
+    """With what was read of it, in both languages: the report holds both."""
+    counts = {
+        "path": shown(word),
+        "heads": sum(site.heads for site in history.sites),
+        "sites": len(history.sites),
+        "readings": len(history.snapshots),
+    }
+    return history, Text(zh=say("zh", "checkup.model.title", **counts), en=say("en", "checkup.model.title", **counts))
+
+
+def _read(given: Given, path: str, console: Console) -> History:
+    from softscope.doctor.examine import BrokenLossError, ModelFailedError, examine
+
+    progress = Progress(console.say("checkup.progress.model"))
+    try:
+        history = examine(given, progress)
+    except ModelFailedError as error:
+        raise UsageError("checkup.model.failed", reason=shown(error, REASON)) from None
+    except BrokenLossError as error:
+        raise UsageError("checkup.model.loss", value=shown(error)) from None
+    finally:
+        progress.wipe()
+    if not history.sites:
+        unseen = next((f"{name}: {why}" for name, why in history.unseen), console.say("checkup.model.none"))
+        raise UsageError("checkup.model.blind", path=shown(path), reason=shown(unseen, REASON))
+    return history
+
+
+def _file(path: pathlib.Path) -> str:
+    try:
+        return path.read_text("utf-8")
+    except (OSError, ValueError) as error:
+        raise UsageError("checkup.text.file", path=shown(path), reason=shown(error, REASON)) from None
+
+
+def _torch() -> None:
+    if missing(("torch",)):
+        raise UsageError("checkup.model.torch")

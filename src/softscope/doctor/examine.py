@@ -1,0 +1,119 @@
+"""A model and a batch, without a training run: a few passes, read, and with a loss their backward passes too."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from torch import Tensor, nn
+
+from softscope._probe import probe
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from softscope.doctor.snapshot import History
+
+READINGS = 3  # a state needs so many in a row
+
+
+class ModelFailedError(Exception):
+    """The model, its loss or its optimizer raised: what, in one line."""
+
+
+class BrokenLossError(Exception):
+    """The loss is no number."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Given:
+    """What is to be examined.
+
+    Attributes:
+        model: any module.
+        batches: one for each pass: a mapping is passed by name, a tuple by place, anything else as it is.
+        loss: gives a loss from output and batch; without it the output's own `loss` is taken, if it has one.
+        optimizer: steps after each pass, if there is one; otherwise no weight changes.
+    """
+
+    model: nn.Module
+    batches: Sequence[Any]
+    loss: Callable[[Any, Any], Tensor] | None = None
+    optimizer: Any = None
+
+
+def examine(given: Given, progress: Callable[[float], None] = lambda _: None) -> History:
+    """Read the model's attention in one pass for each batch.
+
+    >>> import torch
+    >>> model = nn.TransformerEncoderLayer(8, 2, 8, batch_first=True)
+    >>> examine(Given(model, passes(torch.randn(6, 5, 8)), lambda output, _: output.mean())).sites[0].name
+    'self_attn'
+    """
+    with probe(given.model, every=1) as scope:
+        for i, batch in enumerate(given.batches):
+            try:
+                loss = _pass(given, batch)
+            except (BrokenLossError, KeyboardInterrupt):
+                raise
+            except Exception as error:
+                raise ModelFailedError(f"{type(error).__name__}: {error}") from error
+            scope.step(loss=loss)
+            progress((i + 1) / len(given.batches))
+        history = scope.history()
+    if given.optimizer is None:
+        given.model.zero_grad(set_to_none=True)
+    return history
+
+
+def _pass(given: Given, batch: Any) -> float | None:
+    output = _call(given.model, batch)
+    loss = getattr(output, "loss", None) if given.loss is None else given.loss(output, batch)
+    if loss is None:
+        return None
+    if not math.isfinite(loss.item()):
+        raise BrokenLossError(loss.item())
+    given.model.zero_grad(set_to_none=True)
+    loss.backward()
+    if given.optimizer is not None:
+        given.optimizer.step()
+    return float(loss.item())
+
+
+def _call(model: nn.Module, batch: Any) -> Any:
+    if isinstance(batch, Mapping):
+        return model(**batch)
+    return model(*batch) if isinstance(batch, tuple) else model(batch)
+
+
+def passes(batch: Any, many: int = READINGS) -> list[Any]:
+    """One batch as so many: cut along its first axis where that is long enough, else the whole of it each time.
+
+    >>> import torch
+    >>> [part.shape[0] for part in passes(torch.ones(7, 2))], len(passes(torch.ones(2, 2)))
+    ([3, 2, 2], 3)
+    """
+    tensors = _tensors(batch)
+    sizes = {x.shape[0] if x.ndim else 0 for x in tensors}
+    if len(sizes) != 1 or min(sizes) < many:
+        return [batch] * many
+    return [_cut(batch, i, many) for i in range(many)]
+
+
+def _tensors(value: Any) -> list[Tensor]:
+    if isinstance(value, Tensor):
+        return [value]
+    parts = value.values() if isinstance(value, Mapping) else value if isinstance(value, tuple | list) else ()
+    return [x for part in parts for x in _tensors(part)]
+
+
+def _cut(value: Any, part: int, many: int) -> Any:
+    if isinstance(value, Tensor):
+        return value.tensor_split(many)[part]
+    if isinstance(value, Mapping):
+        return {name: _cut(x, part, many) for name, x in value.items()}
+    if isinstance(value, tuple | list):
+        return type(value)(_cut(x, part, many) for x in value)
+    return value

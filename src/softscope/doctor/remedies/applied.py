@@ -1,0 +1,61 @@
+"""What a remedy did to a model, and the way back."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from torch.nn import Parameter
+
+
+class NotSupportedError(ValueError):
+    """A remedy that cannot be applied here: why, and what to do instead."""
+
+
+def unsupported(site: str, why: str, instead: str) -> NotSupportedError:
+    """The error to raise, with one sentence."""
+    return NotSupportedError(f"not supported at {site}: {why}; instead {instead}")
+
+
+@dataclasses.dataclass(frozen=True)
+class Change:
+    """What was done at one site, to these heads (all of them if empty)."""
+
+    site: str
+    heads: tuple[int, ...]
+    what: str
+
+
+@dataclasses.dataclass
+class Applied:
+    """The changes, in order; nothing was done where there are none.
+
+    `parameters` are new ones that training may change: an optimizer made before does not know them.
+    """
+
+    remedy: str
+    changes: list[Change] = dataclasses.field(default_factory=list)
+    parameters: list[Parameter] = dataclasses.field(default_factory=list)
+    _back: list[Callable[[], None]] = dataclasses.field(default_factory=list, repr=False)
+
+    def undo(self) -> None:
+        """Put back what was there before: weights as they were then, whatever training did to them since."""
+        while self._back:
+            self._back.pop()()
+        self.changes.clear()
+
+    def absorb(self, other: Applied) -> None:
+        """Make the other's changes part of this one."""
+        self.changes += other.changes
+        self.parameters += other.parameters
+        self._back.append(other.undo)
+
+    def on_undo(self, back: Callable[[], None]) -> None:
+        """Call this on the way back; the last first."""
+        self._back.append(back)
+
+    def __bool__(self) -> bool:
+        return bool(self.changes)

@@ -1,0 +1,219 @@
+"""Does each remedy revive a starving model, applied before training or when it is already stuck?"""
+
+from __future__ import annotations
+
+import copy
+import math
+from typing import TYPE_CHECKING, Any
+
+from softscope.doctor.treatment import REST
+from softscope.experiments import chart
+from softscope.experiments.learning import LEARNED, OUTCOME, bars, told
+from softscope.experiments.recall import PAIRS, Outcome, learn, one_thread
+from softscope.experiments.table import NATS, Cell, Column, Table, label
+from softscope.experiments.text import Lang, Text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from softscope.experiments.progress import Progress
+    from softscope.experiments.result import Result
+    from softscope.tasks import RecallModel
+
+QUESTION = Text(
+    "Does each remedy revive a starving model, from the start and when it is already stuck?",
+    "每种补救办法能不能救活挨饿的模型：从一开始就用，或者已经卡住再用？",
+)
+SECONDS = 17.0
+NEEDS = ("torch",)
+
+SITE = "attention"  # of the one layer
+CAP = TAU = REST
+WHEN = {"start": Text("from the start", "从一开始"), "stuck": Text("when stuck", "卡住以后")}
+REMEDIES = {
+    "none": Text("none", "不处理"),
+    "temperature": Text("temperature", "温度"),
+    "temperature-weights": Text("the same temperature, in W_Q", "同样的温度，写进 W_Q"),
+    "qk-norm-unit": Text("QK-norm, unit, logits up to √d", "QK 归一化（单位长），分数不超过 √d"),
+    "qk-norm-rms": Text("QK-norm, RMS", "QK 归一化（RMS）"),
+    "softcap": Text(f"soft cap {CAP:g}", f"软上限 {CAP:g}"),
+    "qk-clip": Text(f"QK-clip, τ = {TAU:g}, once", f"QK-clip，τ = {TAU:g}，一次"),
+    "sink": Text("sink from 0", "sink，从 0 开始"),
+    "scalable": Text(f"scalable softmax, unchanged at {PAIRS} keys", f"可伸缩 softmax，{PAIRS} 个键时不变"),
+    "entmax": Text("entmax 1.5", "entmax 1.5"),
+}
+
+
+def apply(name: str, model: RecallModel, seed: int = 0) -> None:
+    """Treat the one head of the model, by the code that treats anybody's."""
+    from softscope.doctor import remedies
+
+    top = largest(model, seed)[SITE][0]
+    match name:
+        case "temperature":
+            remedies.temperature(model, {SITE: {0: dose(model, top)}})
+        case "temperature-weights":
+            remedies.temperature(model, {SITE: {0: dose(model, top)}}, way="weights")
+        case "qk-norm-unit":
+            remedies.qk_norm(model, kind="unit")
+        case "qk-norm-rms":
+            remedies.qk_norm(model, kind="rms")
+        case "softcap":
+            remedies.softcap(model, cap=CAP)
+        case "qk-clip":
+            remedies.qk_clip(model, {SITE: [top]}, tau=TAU)
+        case "sink":
+            remedies.sink(model)
+        case "scalable":
+            remedies.scalable(model, length=PAIRS)
+        case "entmax":
+            remedies.entmax(model)
+
+
+def dose(model: RecallModel, top: float) -> float:
+    """The temperature of a head whose largest logit is `top`: √d, and at least what brings that logit to 5."""
+    return max(math.sqrt(model.attention.w_q.out_features), top / REST)
+
+
+def largest(model: RecallModel, seed: int) -> dict[str, list[float]]:
+    """The largest logit on 64 new sequences."""
+    import torch
+
+    from softscope.doctor import remedies
+    from softscope.tasks import recall_batch
+
+    new = torch.Generator().manual_seed(seed + 2_000_003)
+    batch = recall_batch(64, pairs=PAIRS, vocabulary=model.vocabulary, generator=new)
+    with torch.no_grad(), remedies.largest_logits(model) as found:
+        model(*batch.inputs)
+    return found
+
+
+def measure(
+    progress: Progress,
+    *,
+    seed: int = 0,
+    d: int = 256,
+    steps: int = 60,
+    more: int = 80,
+    remedies: tuple[str, ...] = tuple(REMEDIES),
+) -> tuple[list[Table], list[Text]]:
+    """A model without 1/√d: each remedy from the start for `steps`, and after `steps` without it for `more`."""
+    from softscope.tasks import AttentionOptions, RecallModel
+
+    def fresh() -> RecallModel:
+        return RecallModel(d, vocabulary=PAIRS, options=AttentionOptions(scale=1.0), seed=seed)
+
+    with one_thread():
+        stuck = fresh()
+        untreated = learn(stuck, d=d, steps=steps, seed=seed)
+        tops = [largest(model, seed)[SITE][0] for model in (fresh(), stuck)]
+        doses = [dose(stuck, top) for top in tops]
+        runs: list[tuple[str, str, Outcome]] = []
+        whole = len(remedies) * (steps + more)
+
+        def taught(name: str, when: str, make: Callable[[], RecallModel], length: int) -> None:
+            before = sum(steps if at == "start" else more for _, at, _ in runs)
+            model = make()
+            apply(name, model, seed)
+            seeds = seed if when == "start" else seed + 1  # other sequences than it got stuck on
+            runs.append((name, when, learn(
+                model, d=d, steps=length, seed=seeds, progress=lambda at, _: progress((before + at) / whole)
+            )))  # fmt: skip
+
+        for name in remedies:
+            taught(name, "start", fresh, steps)
+            taught(name, "stuck", lambda: copy.deepcopy(stuck), more)
+    table = _table(runs, d)
+    return [table, _course(runs)], _notes(table, untreated, list(zip(tops, doses, strict=True)), steps, more)
+
+
+def _table(runs: list[tuple[str, str, Outcome]], d: int) -> Table:
+    rows: list[tuple[Cell, ...]] = [(REMEDIES[name], WHEN[when], d, *told(o)) for name, when, o in runs]
+    return Table(
+        "remedies",
+        Text(f"Remedies applied to q·k without a scale, d = {d}", f"用在未缩放 q·k 上的补救办法，d = {d}"),
+        (
+            label("remedy", "remedy", "补救办法"),
+            label("when", "applied", "何时用"),
+            label("d", "d"),
+            *OUTCOME,
+        ),
+        rows,
+    )
+
+
+def _course(runs: list[tuple[str, str, Outcome]]) -> Table:
+    return Table(
+        "course",
+        Text("Loss at each step", "每一步的损失"),
+        (
+            label("remedy", "remedy", "补救办法"),
+            label("when", "applied", "何时用"),
+            label("step", "step", "步"),
+            Column("loss", Text("loss", "损失"), NATS),
+        ),
+        [(REMEDIES[name], WHEN[when], step, loss) for name, when, o in runs for step, loss in enumerate(o.losses)],
+        dense=True,
+    )
+
+
+def revived(table: Table, when: str) -> list[Text]:
+    """The remedies with which the model learned."""
+    rows = [r for r in table.records() if r["when"] == WHEN[when] and r["remedy"] != REMEDIES["none"]]
+    return [r["remedy"] for r in rows if r["accuracy"].value >= LEARNED]
+
+
+def _notes(table: Table, untreated: Outcome, given: list[tuple[float, float]], steps: int, more: int) -> list[Text]:
+    tried = {r["remedy"]: None for r in table.records() if r["remedy"] != REMEDIES["none"]}
+
+    def listed(when: str, lang: Lang) -> tuple[str, str]:
+        good = revived(table, when)
+        between, nothing = Text("; ", "；")(lang), Text("none", "无")(lang)
+        return (
+            between.join(text(lang) for text in tried if text in good) or nothing,
+            between.join(text(lang) for text in tried if text not in good) or nothing,
+        )
+
+    notes = [
+        Text(
+            f"Untreated, {untreated.accuracy.value:.2f} of the answers are right after {steps} steps (chance "
+            f"{1 / PAIRS:.2f}); the largest logit is {given[0][0]:.0f} before training and {given[1][0]:.0f} then. The "
+            f"temperature is √d, and at least what brings that logit to {REST:g}: {given[0][1]:.0f} from the start, "
+            f"{given[1][1]:.0f} when stuck.",
+            f"不处理时，{steps} 步后的正确率是 {untreated.accuracy.value:.2f}（随机猜为 {1 / PAIRS:.2f}）；最大分数在"
+            f"训练前是 {given[0][0]:.0f}，之后是 {given[1][0]:.0f}。温度取 √d，但至少要把最大分数降到 {REST:g}："
+            f"一开始用 {given[0][1]:.0f}，卡住以后用 {given[1][1]:.0f}。",
+        )
+    ]
+    for when, length in (("start", steps), ("stuck", more)):
+        en, zh = listed(when, "en"), listed(when, "zh")
+        notes.append(
+            Text(
+                f"Applied {WHEN[when].en}, within {length} steps: {en[0]} revive it; {en[1]} do not.",
+                f"{WHEN[when].zh}使用，{length} 步之内：能救活的：{zh[0]}；救不活的：{zh[1]}。",
+            )
+        )
+    both = [table.row(remedy=REMEDIES[name], when=WHEN["start"]) for name in ("temperature", "temperature-weights")
+            if REMEDIES[name] in tried]  # fmt: skip
+    if len(both) == 2:
+        on, inside = (row["accuracy"].value for row in both)
+        notes.append(
+            Text(
+                f"The same temperature, on the logits or divided into W_Q, gives the same model at step 0, and "
+                f"{on:.2f} or {inside:.2f} right answers after {steps}: Adam moves small weights as far as large ones.",
+                f"同一个温度，除在分数上或除进 W_Q 里，第 0 步的模型完全一样，{steps} 步后的正确率却是 {on:.2f} 和 "
+                f"{inside:.2f}：Adam 每一步推动小权重和大权重一样远。",
+            )
+        )
+    return notes
+
+
+def draw(result: Result, lang: Lang) -> Any:
+    """How well the model answers with each remedy, for both times of applying it."""
+    records = result["remedies"].records()
+    panels = [
+        bars([r for r in records if r["when"] == when], Text(f"Applied {when.en}", f"{when.zh}使用"), lang, 300)
+        for when in WHEN.values()
+    ]
+    return chart.beside(*panels)
