@@ -1,0 +1,83 @@
+"""The application: the index page, its assets, and each lesson mounted as a marimo app in run mode."""
+
+from __future__ import annotations
+
+import contextlib
+import pathlib
+from typing import TYPE_CHECKING, Any
+
+import marimo
+from starlette.applications import Starlette
+from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Response
+from starlette.routing import Mount, Route
+
+from softscope.lab import index, progress
+from softscope.lab.course import LESSONS
+from softscope.lab.guard import Guard
+from softscope.lab.language import chosen
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from starlette.requests import Request
+    from starlette.types import ASGIApp
+
+ASSETS = pathlib.Path(__file__).parent / "assets"
+# Fonts of the system for both languages in marimo's pages too, and room for a phone.
+HEAD = '<link rel="icon" href="/assets/icon.svg"><link rel="stylesheet" href="/assets/lesson.css">'
+
+
+SETTINGS = {"runtime": {"auto_instantiate": True}, "display": {"theme": "system"}}
+
+
+async def _index(request: Request) -> Response:
+    lang = request.query_params.get("lang")
+    if lang not in ("zh", "en"):  # the language stands in the address, so that a copied one keeps it
+        return RedirectResponse(f"/?lang={chosen(lang)}", 303)
+    return HTMLResponse(index.page(chosen(lang), progress.current()), headers={"cache-control": "no-store"})
+
+
+async def _asset(request: Request) -> Response:
+    name = request.path_params["name"]
+    if name not in {path.name for path in ASSETS.iterdir()}:
+        return Response(status_code=404)
+    return FileResponse(ASSETS / name)
+
+
+async def _icon(_: Request) -> Response:
+    return FileResponse(ASSETS / "icon.svg")
+
+
+def application(*, port: int, token: str) -> ASGIApp:
+    """Everything, behind its guard."""
+    lessons = _lessons()
+
+    @contextlib.asynccontextmanager
+    async def closing(_: Starlette) -> AsyncIterator[None]:
+        yield
+        for app in _mounted(lessons):  # or their threads would keep the process alive
+            await app.state.session_manager.shutdown()
+
+    for app in _mounted(lessons):  # the learner's own marimo settings are not those of the course
+        app.state.config_manager = app.state.config_manager.with_overrides(SETTINGS)
+    routes = [
+        Route("/", _index),
+        Route("/favicon.ico", _icon),
+        Route("/assets/{name}", _asset),
+        Mount("/lesson", lessons),
+    ]
+    return Guard(Starlette(routes=routes, lifespan=closing), port=port, token=token)
+
+
+def _lessons() -> Any:
+    """The notebooks in run mode: their cells cannot be edited, and their code is not sent."""
+    builder = marimo.create_asgi_app(quiet=True, include_code=False, html_head=HEAD)
+    for lesson in LESSONS:
+        builder = builder.with_app(path=f"/{lesson.name}", root=str(lesson.notebook))
+    return builder.build()
+
+
+def _mounted(lessons: Any) -> list[Any]:
+    """marimo's app of each lesson."""
+    apps = [route.app for route in lessons.routes if isinstance(route, Mount)]
+    return [app for app in apps if hasattr(app.state, "session_manager")]
