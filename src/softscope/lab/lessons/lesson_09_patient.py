@@ -1,19 +1,19 @@
-"""Lesson 1: from numbers to probabilities."""
+"""Lesson 9: the patient, a model that looks things up."""
 
 import marimo
 
-app = marimo.App(width="medium", app_title="softscope · 1")
+app = marimo.App(width="medium", app_title="softscope 9")
 
 
 @app.cell
 def _():
     import marimo as mo
-    import numpy as np
 
-    import softscope as ss
-    from softscope.lab.page import Page, figure, figures
+    from softscope.experiments import chart
+    from softscope.lab import patient
+    from softscope.lab.page import Page, figure
 
-    return Page, figure, figures, mo, np, ss
+    return Page, chart, figure, mo, patient
 
 
 @app.cell
@@ -24,14 +24,192 @@ def _(mo):
 
 @app.cell
 def _(Page, lang):
-    page = Page("probabilities", lang)
+    page = Page("patient", lang)
     t = page.t
     return page, t
 
 
 @app.cell
 def _(page, t):
-    page.head(t("a", "b"))
+    page.head(
+        t(
+            "训练一个会“查找”的小模型，看它学会或者卡住",
+            "train a small model to look things up, and see it learn or get stuck",
+        ),
+        t(
+            "读懂传递率和优势：是学会了才尖锐，还是还没学就卡死",
+            "read transmission and advantage: sharp because it has learned, or stuck before it could",
+        ),
+        t("给卡住的模型试一种疗法，并判断有没有用", "try a remedy on a stuck model, and judge whether it helped"),
+    )
+    return
+
+
+@app.cell
+def _(mo, t):
+    mo.md(
+        t(
+            r"""
+    ## 病人
+
+    任务：给模型看若干对“键—值”，再问其中一个键，要它答出值。每次的值都重新抽，背不下来，只能**去看**。模型只有一层注意力。
+
+    两个读数：
+
+    - **传递率**：损失对权重的要求，有多少穿过 softmax 传到了 q 和 k。接近零的行叫**受阻**。
+    - **优势**：它读的那些键，对损失来说是不是比随便一个键更好？在零附近：看得毫无道理。明显大于零：看对了。
+
+    尖锐本身不是病。学会了的头就该是 one-hot：受阻，但优势大。**受阻而又没有优势**，才是挨饿。
+    """,
+            r"""
+    ## The patient
+
+    The task: shown some pairs of key and value, then asked one of the keys, answer its value. Values are drawn anew each time, so there is nothing to learn by heart: the model has to **look**. It has one layer of attention.
+
+    Two readings:
+
+    - **transmission**: how much of what the loss wants of the weights gets through the softmax to q and k. Rows where it is next to nothing are **blocked**.
+    - **advantage**: are the keys it reads better for the loss than any key at random? Around zero: it looks without reason. Clearly above: it looks at the right ones.
+
+    Sharpness is no illness. A head that has learned ought to be one-hot: blocked, with a large advantage. **Blocked without advantage** is starving.
+    """,
+        )
+    )
+    return
+
+
+@app.cell
+def _(mo, page, patient, t):
+    _names = {patient.REMEDIES[key](page.lang): key for key in patient.REMEDIES if key != "none"}
+    remedy = mo.ui.dropdown(_names, value=next(iter(_names)), label=t("疗法", "remedy"))
+    width = mo.ui.dropdown({"16": 16, "64": 64, "256": 256}, value="256", label="d")
+    steps = mo.ui.slider(20, 160, 20, value=80, label=t("步数", "steps"), show_value=True)
+    begin = mo.ui.run_button(label=t("训练三个模型", "train three models"))
+    mo.vstack([mo.hstack([width, remedy], justify="start", wrap=True), steps, begin])
+    return begin, remedy, steps, width
+
+
+@app.cell
+def _(begin, mo, page, patient, remedy, steps, t, width):
+    _cases = {
+        "scaled": t("缩放 1/√d", "scaled by 1/√d"),
+        "none": t("不缩放", "unscaled"),
+        remedy.value: t("不缩放 + 疗法", "unscaled + remedy"),
+    }
+    runs = {}
+    if begin.value:
+        _every = max(1, steps.value // 20)
+        with mo.status.progress_bar(
+            total=len(_cases) * len(range(0, steps.value, _every)), title=t("训练中", "training"), remove_on_exit=True
+        ) as _bar:
+            for _key, _name in _cases.items():
+                runs[_name] = patient.treat(_key, d=width.value, steps=steps.value, every=_every, progress=_bar.update)
+    return (runs,)
+
+
+@app.cell
+def _(chart, figure, mo, page, runs, t):
+    def _panel(key, title, domain=None):
+        rows = [
+            {"step": r.step, key: getattr(r, key), "name": name} for name, readings in runs.items() for r in readings
+        ]
+        return chart.curves(
+            rows,
+            chart.Axis("step", t("步", "step")),
+            chart.Axis(key, title, domain=domain),
+            ("name", ""),
+            points=False,
+            title=title,
+        )
+
+    def _state(last):
+        if last.blocked < 0.1:
+            return t("在学习（少有受阻的行）", "learning (few rows blocked)")
+        if last.advantage - 2 * last.advantage_error >= 0.5:
+            return t("看对了（受阻，但优势大）", "right (blocked, with a large advantage)")
+        return t("挨饿（受阻，又没有优势）", "starving (blocked, without advantage)")
+
+    _result = mo.md(t("按下按钮开始。几秒钟就好。", "Press the button. It takes a few seconds."))
+    if runs:
+        _heads = [
+            t("模型", "model"),
+            t("答对", "right answers"),
+            t("受阻的行", "rows blocked"),
+            t("传递率（中位数）", "transmission (median)"),
+            t("优势", "advantage"),
+            t("状态", "state"),
+        ]
+        _rows = [
+            (
+                name,
+                f"{100 * r[-1].accuracy:.0f}%",
+                f"{100 * r[-1].blocked:.0f}%",
+                r[-1].transmission,
+                f"{r[-1].advantage:.2f} ± {r[-1].advantage_error:.2f}",
+                _state(r[-1]),
+            )
+            for name, r in runs.items()
+        ]
+        _best = max(runs, key=lambda name: runs[name][-1].accuracy)
+        _result = mo.vstack(
+            [
+                page.table(_heads, _rows),
+                page.draw(
+                    chart.beside(
+                        _panel("accuracy", t("答对的份额", "share of right answers"), (0.0, 1.0)),
+                        _panel("blocked", t("受阻行的份额", "share of blocked rows"), (0.0, 1.0)),
+                        _panel("transmission", t("传递率（中位数）", "transmission (median)")),
+                        _panel("advantage", t("优势", "advantage")),
+                    )
+                ),
+                mo.md(
+                    t(
+                        f"答对最多的是“{_best}”，{figure(100 * runs[_best][-1].accuracy, 0)}%。看受阻的份额是**什么时候**上升的：学会之后，还是一开始？",
+                        f"Most answers right: “{_best}”, {figure(100 * runs[_best][-1].accuracy, 0)}%. Look at **when** the share of blocked rows rises: after learning, or from the start?",
+                    )
+                ),
+            ]
+        )
+    _result
+    return
+
+
+@app.cell
+def _(mo, t):
+    mo.md(
+        t(
+            "## 试一试\n\n- 换成较小的 d：不缩放还会卡住吗？\n- 换几种疗法：哪些和 1/√d 一样好？软上限能救吗？为什么 entmax 帮不上多少？\n- 步数加倍：卡住的模型会自己出来吗？",
+            "## Try\n\n- a smaller d: does the unscaled model still get stuck?\n- other remedies: which are as good as 1/√d? Does a soft cap save it? Why does entmax help so little?\n- twice as many steps: does the stuck model get out by itself?",
+        )
+    )
+    return
+
+
+@app.cell
+def _(mo, page, t):
+    mo.accordion(
+        {
+            t(
+                "所有疗法一次比完（现场训练，约十几秒）", "All remedies at once (trained now, ten seconds or more)"
+            ): mo.lazy(lambda: page.measured("learning", "remedies"), show_loading_indicator=True)
+        }
+    )
+    return
+
+
+@app.cell
+def _(page, t):
+    page.foot(
+        t("尖锐不等于有病：看优势。", "Sharp is not sick: look at the advantage."),
+        t(
+            "不缩放的宽模型一开始就受阻，q 和 k 学不动，v 还在学。",
+            "A wide unscaled model is blocked from the start: q and k cannot learn, v still does.",
+        ),
+        t(
+            "疗法要看结果：缩放、温度、归一化、小初始化各有道理。",
+            "Judge remedies by their result: scale, temperature, normalisation and a small start each have their reason.",
+        ),
+    )
     return
 
 

@@ -12,7 +12,7 @@ const WORDS = {
   double: ["全部乘 2", "times 2"],
   reset: ["复位", "reset"],
 };
-const LIMIT = 8, WIDTH = 320, HEIGHT = 210, MIDDLE = 100, UNIT = 84 / LIMIT, FLOOR = 176, ROOM = 150;
+const LIMIT = 6, WIDTH = 320, HEIGHT = 210, MIDDLE = 100, UNIT = 84 / LIMIT, FLOOR = 176, ROOM = 150;
 
 export function render({ model, el }) {
   const { root, say } = begin(el, model, WORDS);
