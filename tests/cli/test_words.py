@@ -11,7 +11,7 @@ import softscope.cli
 from softscope.cli import words
 from softscope.cli.commands import COMMANDS
 from softscope.cli.tour.stops import STOPS
-from softscope.cli.words import WORDS, claims, experiment, explain, program, sentences, tour
+from softscope.cli.words import WORDS, claims, experiment, explain, lab, program, sentences, tour
 from softscope.experiments.ledger import VERDICTS
 
 ROOM = pathlib.Path(softscope.cli.__file__).parent
@@ -36,10 +36,12 @@ def test_both_languages(key):
 
 def test_there_are_words_to_test():
     assert len(WORDS) > 100
-    tables = (program.PROGRAM, explain.EXPLAIN, sentences.SENTENCES, tour.TOUR, experiment.EXPERIMENT, claims.CLAIMS)
+    tables = (
+        program.PROGRAM, explain.EXPLAIN, sentences.SENTENCES, tour.TOUR, experiment.EXPERIMENT, claims.CLAIMS, lab.LAB
+    )  # fmt: skip
     assert len(WORDS) == sum(map(len, tables)), "a key stands in two tables"
     assert set(pathlib.Path(words.__file__).parent.glob("*.py")) == {
-        pathlib.Path(module.__file__) for module in (words, claims, experiment, explain, program, sentences, tour)
+        pathlib.Path(module.__file__) for module in (words, claims, experiment, explain, lab, program, sentences, tour)
     }
 
 

@@ -1,4 +1,4 @@
-"""The command line: `softscope explain`, `experiment`, `tour`, `claims`, `env`."""
+"""The command line: `softscope explain`, `experiment`, `tour`, `lab`, `claims`, `env`."""
 
 from softscope.cli.program import main
 

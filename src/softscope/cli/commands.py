@@ -19,6 +19,7 @@ COMMANDS = {
     "explain": "softscope.cli.explain",
     "experiment": "softscope.cli.experiment",
     "tour": "softscope.cli.tour",
+    "lab": "softscope.cli.lab",
     "claims": "softscope.cli.claims",
     "env": "softscope.cli.env",
 }

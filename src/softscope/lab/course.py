@@ -68,7 +68,7 @@ _LESSONS = (
         t("梯度：斜坡与悬崖", "The gradient: slope and cliff"),
         t(
             "s(1−s)、雅可比矩阵和它的一步步推导；什么时候梯度消失，交叉熵又改变了什么。",
-            "s(1−s), the Jacobian and its derivation step by step; when gradients vanish, and what cross-entropy changes.",
+            "s(1−s), the Jacobian and its derivation step by step; when it vanishes, what cross-entropy changes.",
         ),
     ),
     (
@@ -77,7 +77,7 @@ _LESSONS = (
         t("为什么除以 √d", "Why divide by √d"),
         t(
             "点积的方差随 d 增长；它对权重、熵和梯度做了什么；除以 √d 之后呢。",
-            "The variance of a dot product grows with d; what that does to weights, entropy and gradients, and the cure.",
+            "The variance of a dot product grows with d; what that does to weights and gradients, and the cure.",
         ),
     ),
     (

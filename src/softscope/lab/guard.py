@@ -23,6 +23,9 @@ POLICY = (
     "default-src 'self' data: blob: 'unsafe-inline' 'unsafe-eval'; frame-ancestors 'self'; base-uri 'self'; "
     "form-action 'self'; object-src 'none'"
 )
+NO_TOKEN = (
+    "The token is missing: open the address that softscope lab printed.\n缺少令牌：请打开 softscope lab 打印的地址。"
+)
 HEADERS = {
     "content-security-policy": POLICY,
     "referrer-policy": "same-origin",
@@ -49,7 +52,7 @@ class Guard:
             if scope["type"] == "http" and self._knows(connection.query_params.get(TOKEN, "")):
                 await self._welcome(connection)(scope, receive, send)
                 return
-            wrong = "the token is missing; open the address that softscope lab printed / 缺少令牌；请打开 softscope lab 打印的地址"
+            wrong = NO_TOKEN
         if wrong is None:
             await self.app(scope, receive, _adding_headers(send))
         elif scope["type"] == "websocket":

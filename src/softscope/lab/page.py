@@ -154,7 +154,7 @@ def figure(value: float, digits: int = 3) -> str:
     rounded = f"{value:.{digits}f}"
     if value != 0.0 and float(rounded) == 0.0:
         return f"{value:.2g}"
-    if value != 1.0 and float(rounded) == 1.0 and digits > 0:
+    if abs(value - 1.0) > 1e-12 and float(rounded) == 1.0 and digits > 0:  # nearer than that is rounding
         return f"1−{1.0 - value:.0e}" if value < 1.0 else f"1+{value - 1.0:.0e}"
     return rounded
 

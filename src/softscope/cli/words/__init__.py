@@ -3,8 +3,9 @@
 from softscope.cli.words.claims import CLAIMS
 from softscope.cli.words.experiment import EXPERIMENT
 from softscope.cli.words.explain import EXPLAIN
+from softscope.cli.words.lab import LAB
 from softscope.cli.words.program import PROGRAM
 from softscope.cli.words.sentences import SENTENCES
 from softscope.cli.words.tour import TOUR
 
-WORDS: dict[str, tuple[str, str]] = {**PROGRAM, **EXPLAIN, **SENTENCES, **TOUR, **EXPERIMENT, **CLAIMS}
+WORDS: dict[str, tuple[str, str]] = {**PROGRAM, **EXPLAIN, **SENTENCES, **TOUR, **EXPERIMENT, **CLAIMS, **LAB}

@@ -50,8 +50,8 @@ def _(figures, mo, np, page, ss, t):
     _x = np.array([1.0, 2.0, 3.0])
     _hard, _soft = np.eye(3)[_x.argmax()], ss.softmax(_x)
     _step = 1e-3
-    _hard_moves = np.eye(3)[(_x + [0, 0, _step]).argmax()] - _hard
-    _soft_moves = ss.softmax(_x + [0, 0, _step]) - _soft
+    _hard_moves = np.eye(3)[(_x + _step * np.eye(3)[2]).argmax()] - _hard
+    _soft_moves = ss.softmax(_x + _step * np.eye(3)[2]) - _soft
     mo.vstack(
         [
             mo.md(

@@ -146,7 +146,7 @@ def _(chart, figures, mo, np, page, ss, t):
 
 
 @app.cell
-def _(mo, page, practice):
+def _(page, practice):
     answer = practice.editor(page, 2)
     practice.shown(page, 2, answer)
     return (answer,)

@@ -7,6 +7,7 @@ app = marimo.App(width="medium", app_title="softscope 5")
 
 @app.cell
 def _():
+    import altair as alt
     import marimo as mo
     import numpy as np
 
@@ -16,7 +17,7 @@ def _():
     from softscope.lab.page import Page, figure, figures, measured
     from softscope.lab.widgets import JacobianWidget
 
-    return JacobianWidget, Page, chart, figure, figures, measured, mo, np, practice, ss
+    return JacobianWidget, Page, alt, chart, figure, figures, measured, mo, np, practice, ss
 
 
 @app.cell
@@ -55,8 +56,8 @@ def _(page, t):
 def _(mo, t):
     mo.md(
         t(
-            "## 轻轻推一下\n\n两行分数，各推第一个数一点点。左边的平缓，右边的尖锐。推的力度由你定。",
-            "## A small push\n\nTwo rows of scores; push the first number of each a little. One row is smooth, the other sharp. You choose how hard to push.",
+            "## 轻轻推一下\n\n三行分数，各推第一个数一点点。哪行平缓，哪行尖锐？推的力度由你定。",
+            "## A small push\n\nThree rows of scores; push the first number of each a little. Which are smooth, which are sharp? You choose how hard to push.",
         )
     )
     return
@@ -78,7 +79,7 @@ def _(mo, t):
 
 
 @app.cell
-def _(figures, mo, np, page, push, ss, t):
+def _(figures, mo, page, push, ss, t):
     # F0-1
     _rows = []
     for _x in ([2.0, 2.5], [200.0, 250.0], [200.0, 200.5]):
@@ -152,15 +153,13 @@ def _(mo, t):
 
 
 @app.cell
-def _(chart, figure, mo, np, page, place, t):
+def _(alt, chart, figure, mo, np, page, place, t):
     # F0-4 F0-5
-    import altair as _alt
-
     _curve = [{"s": float(s), "slope": float(s * (1 - s)), "name": "s(1−s)"} for s in np.linspace(0, 1, 81)]
     _here = place.value * (1 - place.value)
     _marks = [{"s": s, "slope": s * (1 - s)} for s in (0.0, 0.5, 1.0)] + [{"s": place.value, "slope": _here}]
     _dots = (
-        _alt.Chart(chart.data(_marks))
+        alt.Chart(chart.data(_marks))
         .mark_point(filled=True, size=90, color="#d55e00", opacity=1)
         .encode(x="s:Q", y="slope:Q")
     )
@@ -177,7 +176,7 @@ def _(chart, figure, mo, np, page, place, t):
     mo.vstack(
         [
             page.draw(
-                _alt.layer(
+                alt.layer(
                     chart.curves(
                         _curve, chart.Axis("s", "s"), chart.Axis("slope", "s(1−s)"), ("name", ""), points=False
                     ),

@@ -155,7 +155,7 @@ def _(mo, t):
 
 
 @app.cell
-def _(mo, t):
+def _(mo):
     width = mo.ui.slider(steps=[4, 16, 64, 256], value=16, label="d", show_value=True)
     width
     return (width,)

@@ -99,8 +99,8 @@ def _(figures, mo, page, rivals, scores, t):
 def _(mo, t):
     mo.md(
         t(
-            "## 五条性质，逐条测\n\n我们不列结论，只列测量：每种做法都用随机的行跑一遍同样的检查。✓ 表示在所有试过的行上成立。",
-            "## Five properties, each measured\n\nNo verdicts are typed in here: every map goes through the same checks on random rows. ✓ means that it held on all of them.",
+            "## 五条性质，逐条测\n\n常说的五条是：突出大的、非负、和为一、可微、可读成概率。最后一条由非负与和为一得出；“可微”我们拆成两问：有没有折点，是不是平的；再加上平移不变。表里没有手写的结论：每种做法都在随机的行上跑同样的检查，✓ 表示每一行都成立，没有答案的行算不成立。",
+            "## Five properties, each measured\n\nThe five that are usually named: it favours the large, nothing is negative, the sum is one, it is differentiable, it reads as a probability. The last follows from the second and third; “differentiable” we ask twice, whether there are kinks and whether it is flat; and we add the shift. No verdict is typed in: every map goes through the same checks on random rows, ✓ means that every row passed, and a row without an answer fails.",
         )
     )
     return
@@ -143,7 +143,7 @@ def _(mo, t):
 
 
 @app.cell
-def _(figure, mo, np, page, shift, ss, t):
+def _(mo, np, page, shift, ss, t):
     _x = np.array([1.0, 2.0, 3.0]) + shift.value
     _total = float(_x.sum())
     _linear = _x / _total if abs(_total) > 1e-9 else np.full(3, np.nan)

@@ -90,7 +90,7 @@ def _(mo, page, patient, t):
 
 
 @app.cell
-def _(begin, mo, page, patient, remedy, steps, t, width):
+def _(begin, mo, patient, remedy, steps, t, width):
     _cases = {
         "scaled": t("缩放 1/√d", "scaled by 1/√d"),
         "none": t("不缩放", "unscaled"),
