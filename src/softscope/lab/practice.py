@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 from typing import TYPE_CHECKING, Any
 
@@ -17,9 +18,7 @@ def _exercise(number: int) -> Any:
     """The exercise, or None where the homework is not there or it is a quiz, which the command line asks."""
     if importlib.util.find_spec(HOMEWORK) is None:
         return None
-    from softscope.lab.homework.catalogue import find
-
-    found = find(str(number))
+    found = importlib.import_module(f"{HOMEWORK}.catalogue").find(str(number))
     return found if hasattr(found, "starter") else None
 
 
@@ -46,9 +45,7 @@ def graded(page: Page, number: int, written: Any) -> Any:
     exercise = _exercise(number)
     if exercise is None or written.value.strip() == exercise.starter.of(page.lang).strip():
         return mo.md("")
-    from softscope.lab.homework import grade
-
-    found = grade(exercise.id, written.value, lang=page.lang)
+    found = importlib.import_module(HOMEWORK).grade(exercise.id, written.value, lang=page.lang)
     if found.passed:
         return mo.callout(mo.md(page.t("通过了！", "Passed. ") + found.notice), kind="success")
     return mo.callout(mo.md("\n".join(f"- {message}" for message in found.messages)), kind="warn")

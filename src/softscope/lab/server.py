@@ -79,5 +79,5 @@ def _lessons() -> Any:
 
 def _mounted(lessons: Any) -> list[Any]:
     """marimo's app of each lesson."""
-    apps = [route.app for route in lessons.routes if isinstance(route, Mount)]
+    apps: list[Any] = [route.app for route in lessons.routes if isinstance(route, Mount)]
     return [app for app in apps if hasattr(app.state, "session_manager")]

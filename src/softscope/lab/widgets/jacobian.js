@@ -7,7 +7,6 @@ const WORDS = {
   weights: ["权重 s", "weights s"],
   trace: ["迹 Σ s(1−s)", "trace Σ s(1−s)"],
   norm: ["范数 ‖J‖", "norm ‖J‖"],
-  row: ["每行之和", "sum of each row"],
 };
 const CELL = 66, TOP = 22;
 

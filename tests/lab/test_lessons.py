@@ -1,0 +1,68 @@
+"""Every lesson runs from its first cell to its last in both languages, without a browser."""
+
+import importlib.util
+import re
+
+import pytest
+
+from softscope.lab import course, patient, practice, puzzles
+from softscope.lab.page import Page
+
+CHINESE = re.compile(r"[\u4e00-\u9fff]")
+
+
+def app_of(lesson):
+    spec = importlib.util.spec_from_file_location(lesson.notebook.stem, lesson.notebook)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.app
+
+
+@pytest.mark.parametrize("lesson", course.LESSONS, ids=lambda lesson: lesson.name)
+def test_it_runs_in_both_languages(lesson):
+    pages = {}
+    for lang in ("zh", "en"):
+        outputs, names = app_of(lesson).run(defs={"lang": lang})
+        assert names["page"].lang == lang
+        assert names["page"].lesson is lesson
+        texts = [output.text for output in outputs if hasattr(output, "text")]
+        assert len(texts) >= 6
+        pages[lang] = "\n".join(texts)
+        assert "lab-title" in pages[lang], "no head"
+        assert "lab-next" in pages[lang], "no foot"
+    assert len(CHINESE.findall(pages["zh"])) > 300
+    allowed = pages["en"].replace("中文", "")
+    assert not CHINESE.search(re.sub(r"\\u[0-9a-f]{4}", "", allowed)), "Chinese on the English page"
+
+
+def test_the_files_are_those_of_the_course():
+    assert sorted(course.FOLDER.glob("*.py")) == sorted(lesson.notebook for lesson in course.LESSONS)
+    assert (course.FOLDER / "pyproject.toml").exists(), "without it marimo runs no cell on opening"
+
+
+def test_the_patient_gets_stuck_without_the_scale_and_not_with_it():
+    sick, well = (patient.treat(name, d=64, steps=40, every=39)[-1] for name in ("none", "scaled"))
+    assert well.accuracy > 0.9 > sick.accuracy
+    assert sick.advantage + 2 * sick.advantage_error < well.advantage
+
+
+@pytest.mark.parametrize("remedy", [name for name in patient.REMEDIES if name != "none"])
+def test_every_remedy_can_be_chosen(remedy):
+    assert len(patient.treat(remedy, d=16, steps=2, every=1)) == 2
+
+
+def test_the_puzzles_are_of_all_kinds():
+    verdicts = [puzzles.puzzle(name).outcome.verdict for name in puzzles.CHOSEN if not puzzles.claim(name).slow]
+    assert len(verdicts) == len(puzzles.CHOSEN)
+    assert {"holds", "only-if", "fails"} == set(verdicts)
+    assert verdicts.count("holds") >= 2
+    with pytest.raises(ValueError, match="identity must be"):
+        puzzles.claim("S9-99")
+
+
+def test_an_exercise_that_is_not_there_leaves_the_lesson_whole(monkeypatch):
+    monkeypatch.setattr(practice, "HOMEWORK", "softscope.lab.no_such_homework")
+    page = Page("overflow", "en")
+    written = practice.editor(page, 1)
+    assert "softscope homework list" in practice.shown(page, 1, written).text
+    assert practice.graded(page, 1, written).text is not None
