@@ -72,7 +72,8 @@ class Page:
                 f'<a href="/lesson/{following.name}/?lang={self.lang}" target="_self">'
                 f"{t('下一课：', 'Next: ')}{title} →</a>"
             )
-        done = mo.ui.switch(
+        # Kept here: marimo holds its elements weakly, and one that is gone hears no click.
+        self.done = mo.ui.switch(
             value=progress.current().state(name) == "done",
             label=t("这一课学完了", "I have finished this lesson"),
             on_change=lambda value: progress.current().finish(name, value),
@@ -81,7 +82,7 @@ class Page:
         return mo.vstack(
             [
                 mo.Html(f'<div class="lab-box">{head}<ul>{items}</ul></div>'),
-                done,
+                self.done,
                 mo.Html(f'<p class="lab-next">{link}</p>'),
             ]
         )

@@ -10,6 +10,7 @@ import marimo
 from starlette.applications import Starlette
 from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Response
 from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
 
 from softscope.lab import index, progress
 from softscope.lab.course import LESSONS
@@ -27,7 +28,18 @@ ASSETS = pathlib.Path(__file__).parent / "assets"
 HEAD = '<link rel="icon" href="/assets/icon.svg"><link rel="stylesheet" href="/assets/lesson.css">'
 
 
+SCRIPTS = "/marimo"
 SETTINGS = {"runtime": {"auto_instantiate": True}, "display": {"theme": "system"}}
+
+
+class _Scripts(StaticFiles):
+    """marimo's scripts, megabytes, once for all lessons: their names hold a hash, so a browser may keep them."""
+
+    def file_response(self, *args: Any, **kwargs: Any) -> Response:
+        """The file, marked as one that never changes."""
+        answer = super().file_response(*args, **kwargs)
+        answer.headers["cache-control"] = "private, max-age=31536000, immutable"
+        return answer
 
 
 async def _index(request: Request) -> Response:
@@ -64,6 +76,7 @@ def application(*, port: int, token: str) -> ASGIApp:
         Route("/", _index),
         Route("/favicon.ico", _icon),
         Route("/assets/{name}", _asset),
+        Mount(SCRIPTS, _Scripts(directory=pathlib.Path(marimo.__file__).parent / "_static")),
         Mount("/lesson", lessons),
     ]
     return Guard(Starlette(routes=routes, lifespan=closing), port=port, token=token)
@@ -71,7 +84,7 @@ def application(*, port: int, token: str) -> ASGIApp:
 
 def _lessons() -> Any:
     """The notebooks in run mode: their cells cannot be edited, and their code is not sent."""
-    builder = marimo.create_asgi_app(quiet=True, include_code=False, html_head=HEAD)
+    builder = marimo.create_asgi_app(quiet=True, include_code=False, html_head=HEAD, asset_url=SCRIPTS)
     for lesson in LESSONS:
         builder = builder.with_app(path=f"/{lesson.name}", root=str(lesson.notebook))
     return builder.build()
