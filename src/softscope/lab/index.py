@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from softscope.lab.language import Lang
     from softscope.lab.progress import Progress
 
-TITLE = t("softscope 实验课", "The softscope lab")
+TITLE = t("softscope 实验室", "The softscope lab")
 TAGLINE = t(
     "动手学 softmax 与注意力：拖动图形，看数字当场算出来。",
     "Softmax and attention to play with: drag the pictures, and see every number computed while you look.",

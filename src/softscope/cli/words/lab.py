@@ -13,7 +13,7 @@ LAB: dict[str, tuple[str, str]] = {
     "lab.example.plain": ("Start the course; Ctrl-C stops it.", "开始上课；按 Ctrl-C 结束。"),
     "lab.example.port": ("In Chinese, at a port of your own.", "中文界面，指定端口。"),
     "lab.example.no_browser": ("For a browser that you open yourself.", "自己打开浏览器。"),
-    "lab.ready": ("The lab is open at", "实验课已经打开，地址："),
+    "lab.ready": ("The lab is open at", "实验室已经打开，地址："),
     "lab.stop": (
         "Ctrl-C stops it. The address is a key: share it with nobody.",
         "按 Ctrl-C 停止。地址里有令牌，请不要给别人。",
@@ -29,6 +29,6 @@ LAB: dict[str, tuple[str, str]] = {
     ),
     "lab.missing": (
         "the lab needs {package}: pip install 'softscope[lab]'",
-        "实验课需要 {package}：pip install 'softscope[lab]'",
+        "实验室需要 {package}：pip install 'softscope[lab]'",
     ),
 }
