@@ -123,7 +123,12 @@ class Page:
 
     def draw(self, drawing: Any) -> Any:
         """A chart in the lab's fonts; its colours of text and ground are left to the page's theme."""
-        return drawing.configure(font=_chart.FONT, background="transparent").configure_view(stroke=None)
+        plain = drawing.properties(usermeta={"embedOptions": {"actions": False}})  # its menu leads to other machines
+        return (
+            plain.configure(font=_chart.FONT, background="transparent")
+            .configure_view(stroke=None)
+            .configure_legend(orient="bottom", columns=3, labelLimit=240)
+        )
 
 
 @functools.cache
@@ -134,6 +139,16 @@ def _measured(name: str, options: tuple[tuple[str, Any], ...]) -> Result:
 def measured(name: str, **options: Any) -> Result:
     """The result of an experiment; the second page that asks gets that of the first."""
     return _measured(name, tuple(sorted(options.items())))
+
+
+def slopes(weights: Any) -> Any:
+    """s(1−s) of each weight, as s times the sum of the others: 1 − s itself would be 0 next to one-hot.
+
+    >>> slopes([0.5, 0.5])
+    array([0.25, 0.25])
+    """
+    s = np.asarray(weights, dtype=float)
+    return s * np.where(np.eye(len(s), dtype=bool), 0.0, s).sum(-1)
 
 
 def figures(values: Iterable[float], digits: int = 3) -> str:

@@ -16,10 +16,10 @@ def _():
     from softscope.experiments import chart
     from softscope.experiments.ledger import paper
     from softscope.lab import practice
-    from softscope.lab.page import Page, figure, figures, measured
+    from softscope.lab.page import Page, figure, figures, measured, slopes
     from softscope.lab.widgets import ScalingWidget
 
-    return Page, ScalingWidget, chart, figure, figures, math, measured, mo, np, paper, practice, ss
+    return Page, ScalingWidget, chart, figure, figures, math, measured, mo, np, paper, practice, slopes, ss
 
 
 @app.cell
@@ -150,7 +150,7 @@ def _(mo, t):
 
 
 @app.cell
-def _(EXAMPLES, example, figure, figures, math, mo, np, page, ss, t):
+def _(EXAMPLES, example, figure, figures, math, mo, np, page, slopes, ss, t):
     # F0-8 F0-9 F1-7 F2-3 F2-5 F2-6
     _scores, _d = EXAMPLES[example.value]
     _scores = np.array(_scores)
@@ -174,7 +174,7 @@ def _(EXAMPLES, example, figure, figures, math, mo, np, page, ss, t):
                 figures(_x, 2),
                 f"{np.exp(_x.min()):.2g} … {np.exp(_x.max()):.2g}",
                 figures(_s),
-                figures(_s * (1 - _s)),
+                figures(slopes(_s)),
             )
         )
     mo.vstack(

@@ -113,14 +113,16 @@ def _(chart, figure, mo, page, runs, t):
         rows = [
             {"step": r.step, key: getattr(r, key), "name": name} for name, readings in runs.items() for r in readings
         ]
-        return chart.curves(
+        drawing = chart.curves(
             rows,
             chart.Axis("step", t("步", "step")),
             chart.Axis(key, title, domain=domain),
             ("name", ""),
             points=False,
-            title=title,
+            width=280,
+            height=180,
         )
+        return page.draw(drawing)
 
     def _state(last):
         if last.blocked < 0.1:
@@ -154,13 +156,15 @@ def _(chart, figure, mo, page, runs, t):
         _result = mo.vstack(
             [
                 page.table(_heads, _rows),
-                page.draw(
-                    chart.beside(
+                mo.hstack(
+                    [
                         _panel("accuracy", t("答对的份额", "share of right answers"), (0.0, 1.0)),
                         _panel("blocked", t("受阻行的份额", "share of blocked rows"), (0.0, 1.0)),
                         _panel("transmission", t("传递率（中位数）", "transmission (median)")),
                         _panel("advantage", t("优势", "advantage")),
-                    )
+                    ],
+                    justify="start",
+                    wrap=True,
                 ),
                 mo.md(
                     t(
