@@ -76,7 +76,9 @@ def _(mo, t):
 
     设 $q_i$、$k_i$ 相互独立，均值为零，方差为一。则
 
-    $$\mathbb E[q\cdot k] = \sum_i \mathbb E[q_i]\,\mathbb E[k_i] = 0, \qquad \mathrm{Var}(q_i k_i) = \mathbb E[q_i^2]\,\mathbb E[k_i^2] - 0 = 1$$
+    $$\mathbb E[q\cdot k] = \sum_i \mathbb E[q_i]\,\mathbb E[k_i] = 0$$
+
+    $$\mathrm{Var}(q_i k_i) = \mathbb E[q_i^2]\,\mathbb E[k_i^2] - 0 = 1$$
 
     各项独立，方差相加：$\mathrm{Var}(q\cdot k) = \sum_{i=1}^{d} 1 = d$。标准差是 $\sqrt d$，除以它，方差回到一。
     """,
@@ -85,7 +87,9 @@ def _(mo, t):
 
     Let $q_i$ and $k_i$ be independent with mean zero and variance one. Then
 
-    $$\mathbb E[q\cdot k] = \sum_i \mathbb E[q_i]\,\mathbb E[k_i] = 0, \qquad \mathrm{Var}(q_i k_i) = \mathbb E[q_i^2]\,\mathbb E[k_i^2] - 0 = 1$$
+    $$\mathbb E[q\cdot k] = \sum_i \mathbb E[q_i]\,\mathbb E[k_i] = 0$$
+
+    $$\mathrm{Var}(q_i k_i) = \mathbb E[q_i^2]\,\mathbb E[k_i^2] - 0 = 1$$
 
     The terms are independent, so variances add: $\mathrm{Var}(q\cdot k) = \sum_{i=1}^{d} 1 = d$. The standard deviation is $\sqrt d$; divide by it, and the variance is one again.
     """,
@@ -100,7 +104,7 @@ def _(mo, np, page, t):
     _rng = np.random.default_rng(0)
     _rows = []
     for _d in (1, 16, 64, 512):
-        _products = np.einsum("nd,nd->n", _rng.standard_normal((20_000, _d)), _rng.standard_normal((20_000, _d)))
+        _products = np.einsum("nd,nd->n", _rng.standard_normal((5_000, _d)), _rng.standard_normal((5_000, _d)))
         _rows.append((_d, float(_products.mean()), float(_products.var()), float((_products / np.sqrt(_d)).var())))
     mo.vstack(
         [

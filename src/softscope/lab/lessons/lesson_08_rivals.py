@@ -54,7 +54,7 @@ def _(mo, t):
 
 @app.cell
 def _(mo, t):
-    typed = mo.ui.text("2.0, 1.0, 0.1, -1.5", label=t("分数", "scores"))
+    typed = mo.ui.text("1.2, 0.9, 0.1, -1.5", label=t("分数", "scores"))
     typed
     return (typed,)
 
@@ -67,7 +67,7 @@ def _(np, typed):
         except ValueError:
             return []
 
-    scores = np.array(_read(typed.value) or [2.0, 1.0, 0.1, -1.5])
+    scores = np.array(_read(typed.value) or [1.2, 0.9, 0.1, -1.5])
     return (scores,)
 
 
