@@ -218,7 +218,7 @@ def test_the_patient_is_trained_in_the_page(watched):
     seen = watched()
     seen.open("patient")
     seen.page.get_by_role("button", name="train three models").click()
-    seen.page.wait_for_selector("text=starving", timeout=3 * PATIENCE)
+    seen.page.wait_for_selector("td:has-text('starving')", timeout=3 * PATIENCE)
     assert seen.page.locator("td", has_text="100%").count() >= 1
     assert seen.wrong == []
 
