@@ -71,7 +71,7 @@ def properties(lang: Lang, rows: int = 400) -> list[tuple[Any, ...]]:
     >>> held = {row[0]: row[1:] for row in properties("en", 50)}
     >>> held["softmax"]
     (True, True, True, True, True, True)
-    >>> held["linear"][1], held["sigmoid"][2], held["hard maximum"][4]
+    >>> held["linear: x/Σx"][1], held["sigmoid"][2], held["hard maximum"][4]
     (False, False, False)
     """
     x = np.random.default_rng(0).normal(0.0, 1.0, (rows, 6))

@@ -5,7 +5,7 @@ const WORDS = {
   weights: ["权重 s（实心）与 s(1−s)（空心）", "weights s (filled) and s(1−s) (hollow)"],
   temperature: ["温度 T", "temperature T"],
   entropy: ["熵（奈特）", "entropy (nats)"],
-  support: ["有效个数", "effective number"],
+  support: ["有效支撑数", "effective support"],
   trace: ["Σ s(1−s)", "Σ s(1−s)"],
   logit: ["分数", "logit"],
   shift: ["全部加 1", "add 1 to all"],
