@@ -218,7 +218,7 @@ def _(answer, page, practice):
 def _(page, t):
     page.foot(
         t(
-            "照公式写，分数一大就得到 nan，而且没有异常。",
+            "照公式写的 softmax，分数一大就得到 nan，而且没有异常。",
             "Written as its formula, softmax gives nan on large scores, and raises nothing.",
         ),
         t(

@@ -134,7 +134,7 @@ def _(chart, difference, figure, gain, mo, np, page, ss, t):
         t("a 大于一：k 越大 a′ 越大", "a is above one: a′ grows with k")
         if _a > 1
         else t(
-            "a 小于一：k 越大 a′ 越**小**，但同样更接近 one-hot",
+            "a 小于一：k 越大 a′ 越**小**，但权重同样更接近 one-hot",
             "a is below one: a′ **falls** as k grows, and the weights get closer to one-hot all the same",
         )
         if _a < 1
@@ -166,7 +166,7 @@ def _(chart, difference, figure, gain, mo, np, page, ss, t):
 def _(mo, t):
     mo.md(
         t(
-            "有的教科书写“$a>0$ 且 $k>1$ 时 $a^k>a$”。只有 $a>1$ 时才对。正确的说法是：只要 $a \\neq 1$，$k$ 越大，离 one-hot 越近。",
+            "有的教科书写“$a>0$ 且 $k>1$ 时 $a^k>a$”。只有 $a>1$ 时才对。正确的说法是：只要 $a \\neq 1$，$k$ 越大，权重离 one-hot 越近。",
             "Some texts say “for $a>0$ and $k>1$, $a^k>a$”. That holds for $a>1$ only. What is true: whenever $a \\neq 1$, a larger $k$ brings the weights closer to one-hot.",
         )
     )

@@ -39,7 +39,7 @@ def _(page, t):
             "说出温度趋于零、等于一、趋于无穷时发生什么",
             "say what happens as the temperature goes to zero, to one, to infinity",
         ),
-        t("反过来求温度：要多大的熵、多大的峰值", "find the temperature for a wanted entropy or largest weight"),
+        t("反过来求温度：要多大的熵、多大的最大权重", "find the temperature for a wanted entropy or largest weight"),
         t(
             "知道采样、校准、蒸馏里温度各管什么",
             "know what the temperature does in sampling, calibration and distillation",
@@ -207,7 +207,7 @@ def _(mo, t):
     | 写代码 | 冷 | 只试一次时更可靠；试许多次时反而要热一些（见下） |
     | 蒸馏 | 热 | 让学生看到老师在错误答案之间的偏好 |
 
-    这些是习惯，不是定律。“对齐也要用高温”这一说法我们没有找到依据。下面测一测其中能测的。
+    这些温度是习惯，不是定律。“对齐也要用高温度”这一说法我们没有找到依据。下面测一测其中能测的。
     """,
             """
     ## Where it is used
@@ -276,10 +276,10 @@ def _(page, t):
     page.foot(
         t("T 就是增益的倒数：冷则尖，热则平。", "T is a gain turned over: cold is sharp, hot is flat."),
         t(
-            "熵随 T 单调上升，所以可以反求温度。",
+            "熵随 T 单调上升，所以想要多尖锐，都能反求温度。",
             "Entropy rises with T, so the temperature for a wanted sharpness can be found.",
         ),
-        t("低温有利于只试一次，高温有利于多次尝试。", "A low temperature helps one try, a higher one helps many."),
+        t("低温度有利于只试一次，高温度有利于多次尝试。", "A low temperature helps one try, a higher one helps many."),
     )
     return
 

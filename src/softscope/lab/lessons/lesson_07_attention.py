@@ -11,11 +11,11 @@ def _():
     import numpy as np
 
     import softscope as ss
-    from softscope.experiments import chart
-    from softscope.lab.page import Page, figure, figures, measured
+    from softscope.lab import practice
+    from softscope.lab.page import Page, figure, figures
     from softscope.lab.widgets import AttentionWidget
 
-    return AttentionWidget, Page, chart, figure, figures, measured, mo, np, ss
+    return AttentionWidget, Page, figure, figures, mo, np, practice, ss
 
 
 @app.cell
@@ -280,6 +280,43 @@ def _(figures, mo, np, ss, t):
             f"## The way back: the gradient at the weights\n\nThe output is $O = sV$, so the loss's gradient at the weights is $\\partial L/\\partial s = (\\partial L/\\partial O)\\,V^{{\\mathsf T}}$; times the Jacobian it reaches the scores. The first row: at the weights {figures(_to_weights[0])}, at the scores {figures(_to_scores[0])}, and these sum to {_to_scores[0].sum():.0e}: lifting all scores together changes nothing.",
         )
     )
+    return
+
+
+@app.cell
+def _(mo, t):
+    mo.md(
+        t(
+            "## 键太多，装不下怎么办？\n\n长序列的权重表写不下，于是一段一段地读键，边读边改正最大值和总和：这就是“在线 softmax”，快速注意力的核心。库里的 `partition` 和 `merge` 做的也是这件事。",
+            "## Too many keys to write down?\n\nFor a long sequence the table of weights does not fit, so keys are read in parts, and maximum and sum are put right on the way: the “online softmax” at the heart of fast attention. The library's `partition` and `merge` do the same.",
+        )
+    )
+    return
+
+
+@app.cell
+def _(figure, mo, np, ss, t):
+    _x = np.random.default_rng(6).normal(0.0, 3.0, 1000)
+    _whole, _parts = ss.partition(_x), ss.partition(_x[:400]).merge(ss.partition(_x[400:]))
+    mo.md(
+        t(
+            f"一千个分数，整行的熵 {figure(float(_whole.entropy), 6)}，分两段再合并 {figure(float(_parts.entropy), 6)}。",
+            f"A thousand scores: the entropy of the whole row is {figure(float(_whole.entropy), 6)}, of two parts merged {figure(float(_parts.entropy), 6)}.",
+        )
+    )
+    return
+
+
+@app.cell
+def _(page, practice):
+    answer_8 = practice.editor(page, 8)
+    practice.shown(page, 8, answer_8)
+    return (answer_8,)
+
+
+@app.cell
+def _(answer_8, page, practice):
+    practice.graded(page, 8, answer_8)
     return
 
 

@@ -167,6 +167,19 @@ def _(mo, np, page, shift, ss, t):
 
 
 @app.cell
+def _(page, practice):
+    answer_4 = practice.editor(page, 4)
+    practice.shown(page, 4, answer_4)
+    return (answer_4,)
+
+
+@app.cell
+def _(answer_4, page, practice):
+    practice.graded(page, 4, answer_4)
+    return
+
+
+@app.cell
 def _(mo, t):
     second = mo.ui.slider(-1.0, 1.0, 0.05, value=-0.3, label="α₂", show_value=True)
     mo.vstack(
@@ -251,6 +264,19 @@ def _(figures, mo, np, page, ss, t):
             ),
         ]
     )
+    return
+
+
+@app.cell
+def _(page, practice):
+    answer_5 = practice.editor(page, 5)
+    practice.shown(page, 5, answer_5)
+    return (answer_5,)
+
+
+@app.cell
+def _(answer_5, page, practice):
+    practice.graded(page, 5, answer_5)
     return
 
 
