@@ -1,5 +1,8 @@
 """`softscope lab` on the command line: help, and what it says of a wrong use. tests/lab has the server."""
 
+import subprocess
+import sys
+
 import pytest
 
 from cli.commands import Runner
@@ -47,3 +50,9 @@ def test_no_arguments_are_taken(run):
     code, _, err = run("lab", "overflow", "--lang", "en")
     assert code == 2
     assert "lab takes no argument" in err
+
+
+def test_nothing_heavy_is_imported_before_it_starts():
+    code = "import sys, softscope.lab.course, softscope.cli.lab; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True).stdout
+    assert not {"marimo", "starlette", "uvicorn", "anywidget", "altair", "torch"} & set(loaded.split())

@@ -49,7 +49,7 @@ class Lab:
     """A running `softscope lab`."""
 
     def __init__(self, state, *options):
-        environment = {**os.environ, "XDG_STATE_HOME": str(state), "PYTHONUNBUFFERED": "1", "OMP_NUM_THREADS": "1"}
+        environment = {**os.environ, "SOFTSCOPE_HOME": str(state), "PYTHONUNBUFFERED": "1", "OMP_NUM_THREADS": "1"}
         self.started = time.monotonic()
         self.process = subprocess.Popen(
             [sys.executable, "-m", "softscope.cli", "lab", "--no-browser", "--lang", "en", *options],

@@ -41,9 +41,11 @@ def test_a_place_that_cannot_be_written_to_does_not_stop_a_lesson(tmp_path):
 
 
 def test_it_is_kept_where_the_system_says(monkeypatch, tmp_path):
-    monkeypatch.setattr("sys.platform", "linux")
+    monkeypatch.delenv("SOFTSCOPE_HOME", raising=False)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     assert folder() == tmp_path / "softscope"
+    monkeypatch.setenv("SOFTSCOPE_HOME", str(tmp_path / "mine"))
+    assert folder() == tmp_path / "mine"
 
 
 def target(progress):

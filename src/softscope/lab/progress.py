@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 import pathlib
-import sys
 import threading
 from typing import Any
 
@@ -16,13 +15,11 @@ _lock = threading.RLock()  # lessons run in threads of the server
 
 
 def folder() -> pathlib.Path:
-    """Where the system wants such files: $XDG_STATE_HOME, or what stands for it."""
-    home = pathlib.Path.home()
-    if sys.platform == "win32":
-        return pathlib.Path(os.environ.get("LOCALAPPDATA", home / "AppData" / "Local")) / "softscope"
-    if sys.platform == "darwin":
-        return home / "Library" / "Application Support" / "softscope"
-    return pathlib.Path(os.environ.get("XDG_STATE_HOME") or home / ".local" / "state") / "softscope"
+    """Where it is kept: $SOFTSCOPE_HOME, else $XDG_STATE_HOME/softscope, else ~/.local/state/softscope."""
+    if os.environ.get("SOFTSCOPE_HOME"):
+        return pathlib.Path(os.environ["SOFTSCOPE_HOME"])
+    state = os.environ.get("XDG_STATE_HOME") or pathlib.Path.home() / ".local" / "state"
+    return pathlib.Path(state) / "softscope"
 
 
 class Progress:
