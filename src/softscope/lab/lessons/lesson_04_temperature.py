@@ -201,7 +201,7 @@ def _(mo, t):
     ## 它用在哪里
 
     | 场合 | 常见的选择 | 为什么 |
-    |---|---|---|
+    |:--|:--|:--|
     | 翻译、摘要 | 不改动，或更冷 | 模型自己的分布；要稳就调冷 |
     | 创意写作 | 热一些 | 更多样 |
     | 写代码 | 冷 | 只试一次时更可靠；试许多次时反而要热一些（见下） |
@@ -213,7 +213,7 @@ def _(mo, t):
     ## Where it is used
 
     | where | usual choice | why |
-    |---|---|---|
+    |:--|:--|:--|
     | translation, summaries | as it is, or colder | the model's own distribution; colder where it must be steady |
     | creative writing | warmer | more variety |
     | writing code | cold | more reliable in one try; warmer where there are many tries (below) |

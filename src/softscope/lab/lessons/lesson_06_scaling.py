@@ -356,8 +356,8 @@ def _(mo, paper, t):
     _rows = "\n".join(f"| {d} | {bleu} | {ppl} |" for d, (ppl, bleu) in paper.TABLE_3_ROWS_B.items())
     mo.md(
         t(
-            f"## 论文里怎么说\n\n方差的说明在注意力的原论文《Attention Is All You Need》第 {paper.FOOTNOTE_PAGE} 页的脚注 {paper.FOOTNOTE_NUMBER} 里，假设与上面相同：\n\n> {paper.FOOTNOTE}\n\n常被引用的表三 (B) 组改变的是 $d_k$，**全部都缩放**，没有不缩放的对照：\n\n| $d_k$ | BLEU | 困惑度 |\n|---|---|---|\n{_rows}\n\n它说明 $d_k$ 太小会损害质量，不能用来证明缩放的作用。",
-            f"## What the paper says\n\nThe note on the variance is footnote {paper.FOOTNOTE_NUMBER} on page {paper.FOOTNOTE_PAGE} of *Attention Is All You Need*, with the same assumptions:\n\n> {paper.FOOTNOTE}\n\nThe rows (B) of its Table 3, often quoted, change $d_k$; **all of them are scaled**, and there is no unscaled run:\n\n| $d_k$ | BLEU | perplexity |\n|---|---|---|\n{_rows}\n\nThey show that a small $d_k$ costs quality, and prove nothing about the scale.",
+            f"## 论文里怎么说\n\n方差的说明在注意力的原论文《Attention Is All You Need》第 {paper.FOOTNOTE_PAGE} 页的脚注 {paper.FOOTNOTE_NUMBER} 里，假设与上面相同：\n\n> {paper.FOOTNOTE}\n\n常被引用的表三 (B) 组改变的是 $d_k$，**全部都缩放**，没有不缩放的对照：\n\n| $d_k$ | BLEU | 困惑度 |\n|:--|:--|:--|\n{_rows}\n\n它说明 $d_k$ 太小会损害质量，不能用来证明缩放的作用。",
+            f"## What the paper says\n\nThe note on the variance is footnote {paper.FOOTNOTE_NUMBER} on page {paper.FOOTNOTE_PAGE} of *Attention Is All You Need*, with the same assumptions:\n\n> {paper.FOOTNOTE}\n\nThe rows (B) of its Table 3, often quoted, change $d_k$; **all of them are scaled**, and there is no unscaled run:\n\n| $d_k$ | BLEU | perplexity |\n|:--|:--|:--|\n{_rows}\n\nThey show that a small $d_k$ costs quality, and prove nothing about the scale.",
         )
     )
     return
