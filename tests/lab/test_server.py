@@ -3,13 +3,16 @@
 import asyncio
 import contextlib
 import http.client
+import re
 import socket
+import threading
 
 import pytest
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
 from lab.chromium import lab
+from softscope.lab import running as running_module
 from softscope.lab.guard import HEADERS, Guard
 from softscope.lab.running import listen
 
@@ -173,3 +176,19 @@ def test_the_guard_lets_only_lifespans_pass_unasked():
     asyncio.run(Guard(app, port=1, token="x")({"type": "lifespan"}, None, None))
     assert seen == ["lifespan"]
     assert "frame-ancestors" in HEADERS["content-security-policy"]
+
+
+def test_the_browser_is_opened_at_the_address_unless_told_not_to(monkeypatch):
+    opened, announced, done = [], [], threading.Event()
+    monkeypatch.setattr(running_module.webbrowser, "open", lambda address: (opened.append(address), done.set()))
+    monkeypatch.setattr(running_module._Server, "run", lambda self, **_: self._ready())
+    monkeypatch.setattr(running_module, "application", lambda **_: None)
+    monkeypatch.setattr(running_module.progress, "use", lambda _: None)
+    monkeypatch.setattr(running_module.language, "prefer", lambda _: None)
+    for browser in (True, False):
+        with listen() as taken:
+            running_module.serve(taken, lang="zh", browser=browser, announce=announced.append)
+    assert done.wait(10)
+    assert opened == announced[:1]
+    assert len(announced) == 2
+    assert all(re.fullmatch(r"http://127\.0\.0\.1:\d+/\?lang=zh&token=[\w-]{32}", one) for one in announced)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import secrets
 import socket
+import threading
 import webbrowser
 from typing import TYPE_CHECKING
 
@@ -57,7 +58,8 @@ def serve(opened: socket.socket, *, lang: Lang, browser: bool, announce: Callabl
     def ready() -> None:
         announce(address)
         if browser:
-            webbrowser.open(address)
+            # Beside the server: a browser that starts slowly would keep it from answering.
+            threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
 
     config = uvicorn.Config(
         application(port=port, token=token),
