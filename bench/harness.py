@@ -105,12 +105,17 @@ class Ratios:
         print(f"\ndrawn in {path}")
 
 
-def arguments(description: str | None) -> argparse.Namespace:
+def parser(description: str | None) -> argparse.ArgumentParser:
     """--quick and --chart, which every benchmark has."""
-    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="few shapes, few turns")
-    parser.add_argument("--chart", type=Path, metavar="FILE.svg", help="also draw the ratios")
-    return parser.parse_args()
+    options = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--quick", action="store_true", help="few shapes, few turns")
+    options.add_argument("--chart", type=Path, metavar="FILE.svg", help="also draw the ratios")
+    return options
+
+
+def arguments(description: str | None) -> argparse.Namespace:
+    """What was typed, for a benchmark that takes nothing else."""
+    return parser(description).parse_args()
 
 
 def finish(ratios: Ratios, chart: Path | None) -> None:

@@ -5,6 +5,7 @@
 // and output take.
 #pragma once
 
+#include "fold.h"
 #include "logits.h"
 #include "multiply.h"
 #include "pack.h"
@@ -13,7 +14,9 @@
 namespace softscope {
 namespace {
 
-constexpr size_t kKeys = 256;  // in a block: a strip's scores of it fit the first-level cache
+constexpr size_t kKeys = 256;   // in a block: a strip's scores of it fit the first-level cache
+constexpr size_t kChain = 128;  // products that are added up before they join the output
+constexpr size_t kFew = 4;      // rows for which packing the keys costs more than it saves
 
 template <class S, int N, bool Output, bool Statistics>
 class Attend {
@@ -30,7 +33,11 @@ class Attend {
   }
 
   Attend(const Attention& attention, const AttentionRows& rows)
-      : a(attention), count(rows.count), wide(Output ? round_up(a.dv, kTile) : 0) {
+      : a(attention),
+        task(rows),
+        count(rows.count),
+        direct(rows.count <= kFew),
+        wide(Output ? round_up(a.dv, kTile) : 0) {
     char* memory = static_cast<char*>(rows.scratch);
     const auto take = [&]<class T>(T*& to, size_t entries) {
       to = reinterpret_cast<T*>(memory);
@@ -44,13 +51,15 @@ class Attend {
     take(bias, kKeys);
     take(own_bias, kKeys);
     take(output, count * wide);
+    take(block_output, kStrip * wide);
     C* copy = nullptr;
     if constexpr (sizeof(S) != sizeof(C)) take(copy, count * a.d);
     for (size_t s = 0; s < count; ++s) {
       const size_t head = (rows.first + s) / a.n, i = (rows.first + s) % a.n;
       const S* q = static_cast<const S*>(a.q) + offset(head, a.q_head) + offset(i, a.q_row);
       states[s] = RowState();
-      row[s] = {head, i, lowest(i), highest(i), nullptr};
+      row[s] = {head, i, 0, 0, nullptr};
+      visible_keys(row[s]);
       if constexpr (sizeof(S) != sizeof(C)) {
         for (size_t c = 0; c < a.d; c += N) {
           const size_t left = a.d - c;
@@ -78,6 +87,11 @@ class Attend {
     }
     for (size_t first = from / kKeys * kKeys; first < to; first += kKeys) {
       const size_t many = a.m - first < kKeys ? a.m - first : kKeys;
+      shared_bias = false;
+      if (direct) {
+        with_rows(count, [&]<int R>() { strip<R>(0, first, many); });
+        continue;
+      }
       pack_rows_as_lanes<S, N>(static_cast<const S*>(a.k) + offset(first, a.k_row), a.k_row, many,
                                a.d, keys);
       broken = false;
@@ -86,15 +100,54 @@ class Attend {
                                               a.v_row, many, a.dv, values, kKeys);
         if (broken) clear_broken(many);
       }
-      shared_bias = false;
       for (size_t s = 0; s < count; s += kStrip) {
         with_rows(count - s, [&]<int R>() { strip<R>(s, first, many); });
       }
     }
-    for (size_t s = 0; s < count; ++s) finish(s);
+    for (size_t s = 0; s < count; ++s) {
+      if (task.part == nullptr) {
+        finish(a, row[s].head, row[s].i, states[s], output + s * wide);
+      } else {
+        char* to_part = static_cast<char*>(task.part) + s * part_bytes(a);
+        __builtin_memcpy(to_part, &states[s], sizeof(RowState));
+        if (Output) __builtin_memcpy(to_part + kPartOutput, output + s * wide, a.dv * sizeof(C));
+      }
+    }
+  }
+
+  // The rows of a task from the parts that its keys were cut into, `stride` bytes apart.
+  static void merge(const Attention& a, const AttentionRows& rows, size_t parts, size_t stride) {
+    C* sum = static_cast<C*>(rows.scratch);
+    for (size_t s = 0; s < rows.count; ++s) {
+      const char* first = static_cast<const char*>(rows.part) + s * part_bytes(a);
+      RowState total, part;
+      for (size_t i = 0; i < parts; ++i) {
+        __builtin_memcpy(&part, first + i * stride, sizeof part);
+        if (part.m > total.m) total.m = part.m;
+      }
+      const double maximum = total.m;
+      for (size_t c = 0; c < a.dv; ++c) sum[c] = 0;
+      for (size_t i = 0; i < parts; ++i) {
+        __builtin_memcpy(&part, first + i * stride, sizeof part);
+        const double shrink = part.m < maximum ? part.move(maximum) : 1;
+        total.join(part);
+        if (!Output) continue;
+        const char* out = first + i * stride + kPartOutput;
+        for (size_t c = 0; c < a.dv; ++c) {
+          C value;
+          __builtin_memcpy(&value, out + c * sizeof(C), sizeof(C));
+          sum[c] += value * static_cast<C>(shrink);
+        }
+      }
+      const size_t index = rows.first + s;
+      finish(a, index / a.n, index % a.n, total, sum);
+    }
   }
 
  private:
+  static constexpr size_t kPartOutput = 128;
+  static_assert(sizeof(RowState) <= kPartOutput);
+
   struct Row {
     size_t head, i;
     size_t from, to;  // the keys that it may see
@@ -102,22 +155,22 @@ class Attend {
   };
 
   const Attention& a;
-  const size_t count, wide;
+  const AttentionRows& task;
+  const size_t count;
+  const bool direct;  // keys and values are read where they are
+  const size_t wide;
   RowState* states;
   Row* row;
-  C *keys, *values, *scores, *bias, *own_bias, *output;
+  C *keys, *values, *scores, *bias, *own_bias, *output, *block_output;
   bool broken = false;       // some value of the block is infinite or NaN
   bool shared_bias = false;  // `bias` holds what the mask adds for every row of the block
 
   static ptrdiff_t offset(size_t i, ptrdiff_t stride) { return static_cast<ptrdiff_t>(i) * stride; }
 
-  size_t lowest(size_t i) const {
-    const int64_t from = a.positions[i] - a.left;
-    return from < 0 ? 0 : static_cast<size_t>(from);
-  }
-  size_t highest(size_t i) const {
-    const int64_t to = a.positions[i] + a.right + 1;
-    return to < 0 ? 0 : static_cast<size_t>(to) < a.m ? static_cast<size_t>(to) : a.m;
+  void visible_keys(Row& at) const {
+    const int64_t from = a.positions[at.i] - a.left, to = a.positions[at.i] + a.right + 1;
+    at.from = from > static_cast<int64_t>(task.from) ? static_cast<size_t>(from) : task.from;
+    at.to = to < static_cast<int64_t>(task.to) ? (to < 0 ? 0 : static_cast<size_t>(to)) : task.to;
   }
 
   // R rows from s on against `many` keys from `first` on.
@@ -144,13 +197,17 @@ class Attend {
       q[r] = at.q;
       scale[r] = static_cast<C>(a.scale[at.head]);
     }
-    for (size_t j = from; j < end; j += kTile) {
-      V sum[R][2] = {};
-      multiply<C, N, R>(q, keys + j * a.d, a.d, sum);
-      for (int r = 0; r < R; ++r) {
-        C* x = scores + static_cast<size_t>(r) * kKeys + j;
-        store_raw<C, N>(x, sum[r][0] * scale[r]);
-        store_raw<C, N>(x + N, sum[r][1] * scale[r]);
+    if (direct) {
+      dots<R>(q, scale, first, from, end, many, scores);
+    } else {
+      for (size_t j = from; j < end; j += kTile) {
+        V sum[R][2] = {};
+        multiply<C, N, R>(q, keys + j * a.d, a.d, sum);
+        for (int r = 0; r < R; ++r) {
+          C* x = scores + static_cast<size_t>(r) * kKeys + j;
+          store_raw<C, N>(x, sum[r][0] * scale[r]);
+          store_raw<C, N>(x + N, sum[r][1] * scale[r]);
+        }
       }
     }
     for (int r = 0; r < R; ++r) {
@@ -158,22 +215,152 @@ class Attend {
             begins[r], ends[r], first);
     }
     if constexpr (Output) {
+      if (direct) {
+        add_values<R>(s, first, from, to);
+        return;
+      }
       const C* p[R];
       for (int r = 0; r < R; ++r) p[r] = scores + static_cast<size_t>(r) * kKeys + from;
       for (size_t c = 0; c < wide; c += kTile) {
-        V sum[R][2];
-        C* out = output + s * wide + c;
-        for (size_t r = 0; r < R; ++r) {
-          sum[r][0] = load_raw<C, N>(out + r * wide);
-          sum[r][1] = load_raw<C, N>(out + r * wide + N);
-        }
-        multiply<C, N, R>(p, values + c * kKeys + from * kTile, to - from, sum);
-        for (size_t r = 0; r < R; ++r) {
-          store_raw<C, N>(out + r * wide, sum[r][0]);
-          store_raw<C, N>(out + r * wide + N, sum[r][1]);
+        // Each from 0, and then added: what is rounded away grows with the length of a chain.
+        for (size_t j = from; j < to; j += kChain) {
+          const size_t depth = to - j < kChain ? to - j : kChain;
+          V sum[R][2] = {};
+          const C* at[R];
+          for (int r = 0; r < R; ++r) at[r] = p[r] + (j - from);
+          multiply<C, N, R>(at, values + c * kKeys + j * kTile, depth, sum);
+          add_tile(sum, output + s * wide + c, wide);
         }
       }
     }
+  }
+
+  // scale·q·k for keys [from, end) of the block, N at a time; for those past the last, of that.
+  template <int R>
+  SOFTSCOPE_INLINE void dots(const C* const (&q)[R], const C (&scale)[R], size_t first, size_t from,
+                             size_t end, size_t many, C* x) const {
+    const size_t whole = a.d / N * N, rest = a.d - whole;
+    for (size_t j = from; j < end; j += N) {
+      const S* k[N];
+      for (size_t i = 0; i < N; ++i) {
+        const size_t key = j + i < many ? j + i : many - 1;
+        k[i] = static_cast<const S*>(a.k) + offset(first + key, a.k_row);
+        fetch(k[i] + kAhead * a.k_row, a.d);
+      }
+      V sum[R][N];
+      for (size_t i = 0; i < N; i += 2) {  // key after key, as they lie in memory
+        V s0[R] = {}, s1[R] = {};
+        for (size_t c = 0; c < whole; c += N) {
+          const V k0 = load<S, N>(k[i] + c), k1 = load<S, N>(k[i + 1] + c);
+          for (size_t r = 0; r < R; ++r) {
+            const V at = load_raw<C, N>(q[r] + c);
+            s0[r] += at * k0;
+            s1[r] += at * k1;
+          }
+        }
+        if (rest != 0) {
+          const V k0 = load_first<S, N>(k[i] + whole, rest, 0);
+          const V k1 = load_first<S, N>(k[i + 1] + whole, rest, 0);
+          for (size_t r = 0; r < R; ++r) {
+            const V at = load_first<C, N>(q[r] + whole, rest, 0);
+            s0[r] += at * k0;
+            s1[r] += at * k1;
+          }
+        }
+        for (size_t r = 0; r < R; ++r) {
+          sum[r][i] = s0[r];
+          sum[r][i + 1] = s1[r];
+        }
+      }
+      for (size_t r = 0; r < R; ++r) {
+        store_raw<C, N>(x + r * kKeys + j,
+                        fold<C, N>(sum[r], [](V u, V w) { return u + w; }) * scale[r]);
+      }
+    }
+  }
+
+  // The processor looks ahead within a page only. Nothing is read: any address will do.
+  static constexpr ptrdiff_t kAhead = 16;
+  SOFTSCOPE_INLINE static void fetch(const S* row_ahead, size_t n) {
+    const char* at = reinterpret_cast<const char*>(row_ahead);
+    for (size_t byte = 0; byte < n * sizeof(S); byte += 64) __builtin_prefetch(at + byte);
+  }
+
+  // The outputs of R rows from s on gain Σ p·v over keys [from, to) of the block. Some keys at a
+  // time: their values then stay in the first-level cache for all rows.
+  template <int R>
+  SOFTSCOPE_INLINE void add_values(size_t s, size_t first, size_t from, size_t to) {
+    constexpr size_t kWide = 8;   // vectors of the output at a time, in registers
+    constexpr size_t kSome = 32;  // keys
+    for (size_t i = 0; i < R * wide; ++i) block_output[i] = 0;
+    for (size_t begin = from; begin < to; begin += kSome) {
+      const size_t stop = to - begin < kSome ? to : begin + kSome;
+      const S* v = static_cast<const S*>(a.v) + offset(first + begin, a.v_row);
+      for (size_t r = 0; r < R; ++r) {
+        const C* p = scores + r * kKeys;
+        C* sums = block_output + r * wide;
+        size_t c = 0;
+        for (; c + kWide * N <= a.dv; c += kWide * N) {
+          V sum[kWide];
+          for (size_t i = 0; i < kWide; ++i) sum[i] = load_raw<C, N>(sums + c + i * N);
+          const S* at = v + c;
+          for (size_t j = begin; j < stop; ++j, at += a.v_row) {
+            const V weight = fill<C, N>(p[j]);
+            if (r == 0) fetch(at + kAhead * a.v_row, kWide * N);
+            for (size_t i = 0; i < kWide; ++i) sum[i] += weight * load<S, N>(at + i * N);
+          }
+          for (size_t i = 0; i < kWide; ++i) store_raw<C, N>(sums + c + i * N, sum[i]);
+        }
+        for (; c < a.dv; c += N) {
+          V sum = load_raw<C, N>(sums + c);
+          const S* at = v + c;
+          const size_t left = a.dv - c;
+          for (size_t j = begin; j < stop; ++j, at += a.v_row) {
+            sum += p[j] * (left >= N ? load<S, N>(at) : load_first<S, N>(at, left, 0));
+          }
+          store_raw<C, N>(sums + c, sum);
+        }
+      }
+    }
+    for (size_t r = 0; r < R; ++r) {
+      C* out = output + (s + r) * wide;
+      const C* sums = block_output + r * wide;
+      V odd = {};
+      for (size_t c = 0; c < wide; c += N) {
+        const V sum = load_raw<C, N>(sums + c);
+        odd += sum - sum;
+      }
+      if (!(sum_lanes<C, N>(odd) == 0)) {
+        add_broken_values(s + r, scores + r * kKeys, first, from, to);
+        continue;
+      }
+      for (size_t c = 0; c < wide; c += N) {
+        store_raw<C, N>(out + c, load_raw<C, N>(out + c) + load_raw<C, N>(sums + c));
+      }
+    }
+  }
+
+  // The same where values are infinite or NaN, which must not reach who does not see them. Who sees
+  // them has to be found out again, as weights have taken the place of the logits.
+  void add_broken_values(size_t s, const C* x, size_t first, size_t from, size_t to) {
+    const size_t many = a.m - first < kKeys ? a.m - first : kKeys, end = round_up(to, kTile);
+    const Row& at = row[s];
+    C* again = scores + (kStrip - 1) * kKeys;  // no strip of few rows uses this
+    const C* const q[1] = {at.q};
+    const C scale[1] = {static_cast<C>(a.scale[at.head])};
+    dots<1>(q, scale, first, from, end, many, again);
+    shared_bias = false;
+    const size_t begin = at.from > first ? at.from - first : 0;
+    const size_t stop = at.to - first < many ? at.to - first : many;
+    logits(s, again, from, end, begin, stop, first);
+    for (size_t j = from; j < to; ++j) {
+      const S* v = static_cast<const S*>(a.v) + offset(first + j, a.v_row);
+      for (size_t c = 0; c < a.dv; ++c) {
+        const C value = load_first<S, N>(v + c, 1, 0)[0];
+        if (value - value == 0) output[s * wide + c] += x[j] * value;
+      }
+    }
+    poison(s, again, first, begin, stop);
   }
 
   // Scores x[begin, end) of a row, of which it may see [from, to), become weights so far.
@@ -278,9 +465,7 @@ class Attend {
     }
   }
 
-  void finish(size_t s) {
-    RowState& state = states[s];
-    const Row& at = row[s];
+  static void finish(const Attention& a, size_t head, size_t i, RowState state, const C* from) {
     const double z = state.z();
     if (z != z && state.m != kInfinity<double>) state.nan = true;
     if (Output) {
@@ -290,20 +475,21 @@ class Attend {
       } else if (state.m > -kInfinity<double>) {
         by = 1 / z;
         if (a.sink != nullptr) {
-          const double sink = a.sink[at.head], top = sink > state.m ? sink : state.m;
+          const double sink = a.sink[head], top = sink > state.m ? sink : state.m;
           const Vec<double, 2> e = exp_nonpositive<2>(Vec<double, 2>{state.m - top, sink - top});
           by = e[0] / (z * e[0] + e[1]);
         }
       }
-      S* out = static_cast<S*>(a.out) + offset(at.head, a.out_head) + offset(at.i, a.out_row);
-      const C* from = output + s * wide;
+      S* out = static_cast<S*>(a.out) + offset(head, a.out_head) + offset(i, a.out_row);
       const C factor = static_cast<C>(by);
       size_t c = 0;
       for (; c + N <= a.dv; c += N) store<S, N>(out + c, load_raw<C, N>(from + c) * factor);
-      if (c < a.dv) store_first<S, N>(out + c, a.dv - c, load_raw<C, N>(from + c) * factor);
+      if (c < a.dv) {
+        store_first<S, N>(out + c, a.dv - c, load_first<C, N>(from + c, a.dv - c, 0) * factor);
+      }
     }
     if (a.state != nullptr) {
-      double* to = a.state + offset(at.head, a.state_head) + offset(at.i, a.state_row);
+      double* to = a.state + offset(head, a.state_head) + offset(i, a.state_row);
       const double nan = __builtin_nan("");
       if (state.nan) {
         state.m = state.highest = nan;

@@ -201,17 +201,9 @@ class AttendBack {
     }
     for (size_t i = 0; i < R; ++i) one_row(s + i, r + i, first, many, from, to);
     for (size_t c = 0; c < a.d; c += kTile) {
-      V sum[R][2];
-      C* at = dq + s * d_wide + c;
-      for (size_t i = 0; i < R; ++i) {
-        sum[i][0] = load_raw<C, N>(at + i * d_wide);
-        sum[i][1] = load_raw<C, N>(at + i * d_wide + N);
-      }
+      V sum[R][2] = {};
       multiply<C, N, R>(slope, keys + c * kBackKeys + from * kTile, to - from, sum);
-      for (size_t i = 0; i < R; ++i) {
-        store_raw<C, N>(at + i * d_wide, sum[i][0]);
-        store_raw<C, N>(at + i * d_wide + N, sum[i][1]);
-      }
+      add_tile(sum, dq + s * d_wide + c, d_wide);
     }
   }
 
@@ -271,17 +263,9 @@ class AttendBack {
     for (size_t j = from; j < to; j += kStrip) {
       with_rows(to - j, [&]<int R>() {
         for (size_t c = 0; c < wide; c += kTile) {
-          V x[R][2];
-          C* at = sum + j * wide + c;
-          for (size_t i = 0; i < R; ++i) {
-            x[i][0] = load_raw<C, N>(at + i * wide);
-            x[i][1] = load_raw<C, N>(at + i * wide + N);
-          }
+          V x[R][2] = {};
           multiply_transposed<C, N, R>(weight + j, kBackKeys, of + c, wide, group, x);
-          for (size_t i = 0; i < R; ++i) {
-            store_raw<C, N>(at + i * wide, x[i][0]);
-            store_raw<C, N>(at + i * wide + N, x[i][1]);
-          }
+          add_tile(x, sum + j * wide + c, wide);
         }
       });
     }

@@ -51,11 +51,15 @@ struct AttentionBack {
 constexpr size_t kSumWidth = 16;
 constexpr size_t sum_width(size_t n) { return (n + kSumWidth - 1) / kSumWidth * kSumWidth; }
 
-// Rows [first, first + count) of the heads·n query rows.
+// Rows [first, first + count) of the heads·n query rows, against the keys [from, to). With `part`,
+// what these keys give is left there for merge_parts, part_bytes(a) for each row.
 struct AttentionRows {
   size_t first, count;
+  size_t from, to;
+  void* part;
   void* scratch;
 };
+constexpr size_t part_bytes(const Attention& a) { return 128 + 8 * (a.dv + 16); }
 
 // More than any kernel needs for these.
 constexpr size_t attention_scratch(const Attention& a, size_t count) {

@@ -9,15 +9,25 @@ namespace softscope {
 namespace {
 
 // What is asked for: the output, the statistics, or both.
+template <class S, int N, class Function>
+void with_wanted(const Attention& a, Function&& function) {
+  if (a.out == nullptr) {
+    function.template operator()<Attend<S, N, false, true>>();
+  } else if (!a.statistics) {
+    function.template operator()<Attend<S, N, true, false>>();
+  } else {
+    function.template operator()<Attend<S, N, true, true>>();
+  }
+}
+
 template <class S, int N>
 void attend(const Attention& a, const AttentionRows& rows) {
-  if (a.out == nullptr) {
-    Attend<S, N, false, true>(a, rows).run();
-  } else if (!a.statistics) {
-    Attend<S, N, true, false>(a, rows).run();
-  } else {
-    Attend<S, N, true, true>(a, rows).run();
-  }
+  with_wanted<S, N>(a, [&]<class Kind>() { Kind(a, rows).run(); });
+}
+
+template <class S, int N>
+void merge_parts(const Attention& a, const AttentionRows& rows, size_t parts, size_t stride) {
+  with_wanted<S, N>(a, [&]<class Kind>() { Kind::merge(a, rows, parts, stride); });
 }
 
 template <class S, int N>
@@ -30,6 +40,7 @@ template <int F, int D>
 constexpr AttentionKernels all_attention() {
   return {
       {attend<Half, F>, attend<Brain, F>, attend<float, F>, attend<double, D>},
+      {merge_parts<Half, F>, merge_parts<Brain, F>, merge_parts<float, F>, merge_parts<double, D>},
       {attend_back<Half, F>, attend_back<Brain, F>, attend_back<float, F>, attend_back<double, D>},
       {add_up<Half, F>, add_up<Brain, F>, add_up<float, F>, add_up<double, D>}};
 }

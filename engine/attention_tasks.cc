@@ -17,6 +17,14 @@ size_t rows_of_a_task(size_t rows, size_t problems) {
   return std::clamp(even, kLeast, kMost);
 }
 
+constexpr size_t kPartKeys = 1024;
+
+// Where rows are few, as when a model writes word after word, the keys are shared as well.
+size_t parts_of_the_keys(size_t m, size_t tasks) {
+  constexpr size_t kTasks = 8;
+  return std::clamp<size_t>(kTasks / tasks, 1, std::max<size_t>(1, m / kPartKeys));
+}
+
 void* scratch(size_t bytes) {
   thread_local std::unique_ptr<char[]> memory;
   thread_local size_t size = 0;
@@ -71,16 +79,41 @@ Attention problem(const Attentions& all, size_t index) {
 void attend(const Kernels& kernels, const Attentions& all, int threads) {
   size_t problems = all.kv_heads;
   for (const size_t n : all.batch) problems *= n;
-  const size_t rows = all.one.heads * all.one.n;
+  const Attention& one = all.one;
+  const size_t rows = one.heads * one.n;
   if (problems == 0 || rows == 0) return;
   const size_t many = rows_of_a_task(rows, problems);
   const size_t chunks = (rows + many - 1) / many;
-  parallel_for(problems * chunks, threads, [&](size_t task) {
+  const size_t parts = parts_of_the_keys(one.m, problems * chunks);
+  const size_t keys = ((one.m + parts - 1) / parts + kPartKeys - 1) / kPartKeys * kPartKeys;
+  const size_t stride = std::min(many, rows) * part_bytes(one);
+  std::unique_ptr<char[]> found(parts == 1 ? nullptr
+                                           : new char[problems * chunks * parts * stride]);
+
+  const auto rows_of = [&](size_t chunk) {
+    const size_t first = chunk * many;
+    return AttentionRows{first, std::min(many, rows - first), 0, one.m, nullptr, nullptr};
+  };
+  parallel_for(problems * chunks * parts, threads, [&](size_t index) {
+    const size_t task = index / parts, part = index % parts;
     // Later rows of causal attention see more: these first, so that none is left for the end.
-    const size_t chunk = chunks - 1 - task / problems;
+    AttentionRows some = rows_of(chunks - 1 - task / problems);
     const Attention a = problem(all, task % problems);
-    const size_t first = chunk * many, count = std::min(many, rows - first);
-    kernels.attention->attend[all.type](a, {first, count, scratch(attention_scratch(a, count))});
+    some.scratch = scratch(attention_scratch(a, some.count));
+    if (parts > 1) {
+      some.from = std::min(one.m, part * keys);
+      some.to = std::min(one.m, some.from + keys);
+      some.part = found.get() + index * stride;
+    }
+    kernels.attention->attend[all.type](a, some);
+  });
+  if (parts == 1) return;
+  parallel_for(problems * chunks, threads, [&](size_t task) {
+    AttentionRows some = rows_of(chunks - 1 - task / problems);
+    const Attention a = problem(all, task % problems);
+    some.scratch = scratch(attention_scratch(a, some.count));
+    some.part = found.get() + task * parts * stride;
+    kernels.attention->merge_parts[all.type](a, some, parts, stride);
   });
 }
 
@@ -99,16 +132,15 @@ void attend_back(const Kernels& kernels, const Attentions& all, const Gradients&
   const size_t wide = sum_width(one.d) + sum_width(one.dv);
   const size_t sums_bytes = one.m * wide * std::max<size_t>(size, 4);
 
-  const auto store = [&](size_t index, const char* const* sums) {
+  const auto store = [&](size_t index, const char* sums) {
     const size_t width = std::max<size_t>(size, 4);
     const size_t wide_k = sum_width(one.d), wide_v = sum_width(one.dv);
-    const auto distance = parts == 1 ? size_t{0} : static_cast<size_t>(sums[1] - sums[0]);
     for (size_t j = 0; j < one.m; ++j) {
       kernels.attention->add_up[all.type](
-          sums[0] + j * wide_k * width, parts, distance / width, one.d,
+          sums + j * wide_k * width, parts, sums_bytes / width, one.d,
           static_cast<char*>(gradients.dk) + (index * one.m + j) * one.d * size);
       kernels.attention->add_up[all.type](
-          sums[0] + (one.m * wide_k + j * wide_v) * width, parts, distance / width, one.dv,
+          sums + (one.m * wide_k + j * wide_v) * width, parts, sums_bytes / width, one.dv,
           static_cast<char*>(gradients.dv) + (index * one.m + j) * one.dv * size);
     }
   };
@@ -141,18 +173,13 @@ void attend_back(const Kernels& kernels, const Attentions& all, const Gradients&
     b.dq_head = static_cast<ptrdiff_t>(one.n * one.d);
     b.dq_row = static_cast<ptrdiff_t>(one.d);
     b.dscale = gradients.dscale + index * rows;
-    if (count > 0) kernels.attention->attend_back[all.type](b, {first, count, memory});
-    if (parts == 1) {
-      const char* only[] = {sums};
-      store(index, only);
-    }
+    if (count > 0)
+      kernels.attention->attend_back[all.type](b, {first, count, 0, one.m, nullptr, memory});
+    if (parts == 1) store(index, sums);
   });
   if (parts == 1) return;
-  parallel_for(problems, threads, [&](size_t index) {
-    const char* first = shared.get() + index * parts * sums_bytes;
-    const char* two[] = {first, first + sums_bytes};
-    store(index, two);
-  });
+  parallel_for(problems, threads,
+               [&](size_t index) { store(index, shared.get() + index * parts * sums_bytes); });
 }
 
 }  // namespace softscope

@@ -97,6 +97,7 @@ using Kernel = void (*)(const Block&);
 // In units of their own, for they take as long to compile as all the others.
 struct AttentionKernels {
   void (*attend[kTypes])(const Attention&, const AttentionRows&);
+  void (*merge_parts[kTypes])(const Attention&, const AttentionRows&, size_t parts, size_t stride);
   void (*attend_back[kTypes])(const AttentionBack&, const AttentionRows&);
   void (*add_up[kTypes])(const void* sums, size_t parts, size_t stride, size_t n, void* out);
 };

@@ -52,9 +52,16 @@ void read_additive(const M* mask, ptrdiff_t step, size_t count, C* bias) {
                           : __is_same(M, Brain)  ? Wide(-0x1.fep127)
                           : __is_same(M, double) ? Wide(-0x1.fffffffffffffp1023)
                                                  : Wide(-0x1.fffffep127);
+  const auto read = [=](Wide b) { return b <= lowest / 2 ? -kInfinity<C> : static_cast<C>(b); };
+  if constexpr (sizeof(M) == sizeof(Wide)) {
+    if (step == 1) {  // said apart, for the compiler to see
+      for (size_t j = 0; j < count; ++j) bias[j] = read(mask[j]);
+      return;
+    }
+  }
   for (size_t j = 0; j < count; ++j) {
     const Wide b = load_first<M, 2>(mask + static_cast<ptrdiff_t>(j) * step, 1, 0)[0];
-    bias[j] = b <= lowest / 2 ? -kInfinity<C> : static_cast<C>(b);
+    bias[j] = read(b);
   }
 }
 
@@ -77,6 +84,10 @@ void read_mask(const Attention& a, size_t head, size_t i, size_t first, size_t c
       return whole(static_cast<const double*>(a.mask));
     case kMaskBool: {
       const auto* shown = static_cast<const uint8_t*>(a.mask) + at;
+      if (a.mask_key == 1) {  // said apart, for the compiler to see
+        for (size_t j = 0; j < count; ++j) bias[j] = shown[j] != 0 ? C(0) : -kInfinity<C>;
+        return;
+      }
       for (size_t j = 0; j < count; ++j) {
         bias[j] = shown[static_cast<ptrdiff_t>(j) * a.mask_key] != 0 ? C(0) : -kInfinity<C>;
       }

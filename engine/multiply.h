@@ -40,6 +40,17 @@ SOFTSCOPE_INLINE void multiply_transposed(const C* a, size_t a_row, const C* b, 
   }
 }
 
+// to[r] += sum[r], rows `row` apart.
+template <class V, int R, class C>
+SOFTSCOPE_INLINE void add_tile(const V (&sum)[R][2], C* to, size_t row) {
+  constexpr int N = sizeof(V) / sizeof(C);
+  for (size_t r = 0; r < R; ++r) {
+    C* at = to + r * row;
+    store_raw<C, N>(at, load_raw<C, N>(at) + sum[r][0]);
+    store_raw<C, N>(at + N, load_raw<C, N>(at + N) + sum[r][1]);
+  }
+}
+
 // Calls f.template operator()<R>() for the number of rows R that there are.
 template <class Function>
 SOFTSCOPE_INLINE void with_rows(size_t rows, Function&& f) {

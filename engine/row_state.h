@@ -17,6 +17,18 @@ struct RowState {
 
   double z() const { return c + r; }
 
+  // The same row over more keys; both must have moved to the same maximum.
+  void join(const RowState& other) {
+    n += other.n;
+    c += other.c;
+    r += other.r;
+    u += other.u;
+    t += other.t;
+    w += other.w;
+    if (other.highest > highest) highest = other.highest;
+    nan |= other.nan;
+  }
+
   // To a larger maximum: what was at the old one joins the others. Returns what weights shrink by.
   double move(double maximum) {
     const double delta = m - maximum, z = c + r;

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from softscope._losses import cross_entropy, distillation_loss
     from softscope._maps import entmax, log_softmax, logsumexp, softmax, sparsemax
     from softscope._partition import Partition, partition
+    from softscope._probe import probe
     from softscope._reference.gradients import GradientReadings
     from softscope._sampling import sample
     from softscope._support import Support
@@ -37,6 +38,7 @@ _HOMES = {
     "log_softmax": "_maps",
     "logsumexp": "_maps",
     "partition": "_partition",
+    "probe": "_probe",
     "sample": "_sampling",
     "set_num_threads": "_threads",
     "softmax": "_maps",
@@ -63,6 +65,7 @@ __all__ = [
     "log_softmax",
     "logsumexp",
     "partition",
+    "probe",
     "sample",
     "set_num_threads",
     "softmax",

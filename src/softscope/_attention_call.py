@@ -181,19 +181,21 @@ def _alike(arrays: dict[str, Array]) -> dict[str, Array]:
 
 
 def _check_shapes(q: Array, k: Array, v: Array | None, same_width: bool) -> None:
-    shapes = f"q {tuple(q.shape)}, k {tuple(k.shape)}" + ("" if v is None else f", v {tuple(v.shape)}")
+    def shapes() -> str:  # made when it is needed: a compiler that knows only symbols cannot write them down
+        return f"q {tuple(q.shape)}, k {tuple(k.shape)}" + ("" if v is None else f", v {tuple(v.shape)}")
+
     if same_width and q.shape[-1] != k.shape[-1]:
-        raise ValueError(f"q and k must have the same last axis d, but {shapes} came; project one of them")
+        raise ValueError(f"q and k must have the same last axis d, but {shapes()} came; project one of them")
     if v is not None and v.shape[-2] != k.shape[-2]:
-        raise ValueError(f"k and v must have the same number of keys, but {shapes} came; cut or pad one of them")
+        raise ValueError(f"k and v must have the same number of keys, but {shapes()} came; cut or pad one of them")
     if v is not None and v.shape[-3] != k.shape[-3]:
-        raise ValueError(f"k and v must have the same number of heads, but {shapes} came; match them")
+        raise ValueError(f"k and v must have the same number of heads, but {shapes()} came; match them")
     if k.shape[-3] == 0 or q.shape[-3] % k.shape[-3]:
-        raise ValueError(f"q's heads must be a multiple of k's, but {shapes} came; group the queries evenly")
+        raise ValueError(f"q's heads must be a multiple of k's, but {shapes()} came; group the queries evenly")
     try:
         np.broadcast_shapes(*(tuple(x.shape[:-3]) for x in (q, k, v) if x is not None))
     except ValueError:
-        raise ValueError(f"the axes before the heads must broadcast, but {shapes} came; match the batch") from None
+        raise ValueError(f"the axes before the heads must broadcast, but {shapes()} came; match the batch") from None
 
 
 def _spread_heads(x: Array, heads: int) -> Array:

@@ -1,14 +1,19 @@
 """Running commands: in this process, and as a program of their own."""
 
 import dataclasses
+import fcntl
 import io
 import json
 import math
 import os
 import pathlib
+import pty
+import re
 import shutil
+import struct
 import subprocess
 import sys
+import termios
 import unicodedata
 
 import pytest
@@ -18,6 +23,7 @@ from softscope.cli import main
 LANGS = ("en", "zh")
 MAPS = ("softmax", "sparsemax", "entmax:1.5", "entmax:1.2", "entmax:1", "linear", "relu", "sigmoid", "hardmax")
 RIVALS = ("linear", "relu", "sigmoid", "hardmax")
+COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 MODULE = (sys.executable, "-m", "softscope.cli")
 
 
@@ -75,6 +81,29 @@ def program(*words, command=MODULE, **options):
     return subprocess.run(
         [*command, *words], env=env, capture_output=True, encoding="utf-8", timeout=60, check=False, **options
     )
+
+
+def on_terminal(*words, width=80, typed=b"", cwd=None, **env):
+    """Exit code, what a terminal of that width is sent, and stderr; `typed` is what a person types there."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, width, 0, 0))
+    process = subprocess.Popen(
+        [*MODULE, *words], stdin=theirs, stdout=theirs, stderr=subprocess.PIPE, env=environment(**env), cwd=cwd
+    )
+    os.close(theirs)
+    os.write(ours, typed)
+    sent = b""
+    while True:
+        try:
+            part = os.read(ours, 4096)
+        except OSError:  # Linux says so when the other end is closed
+            break
+        if not part:
+            break
+        sent += part
+    os.close(ours)
+    _, errors = process.communicate(timeout=60)
+    return process.returncode, sent.decode().replace("\r\n", "\n"), errors.decode()
 
 
 def script():

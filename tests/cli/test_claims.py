@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from cli.commands import LANGS, columns, program
-from softscope.cli.claims import _VERDICTS, COMMAND
+from softscope.cli.claims import _VERDICTS, COMMAND, parts
 from softscope.experiments import ledger
 
 CHINESE = re.compile(r"[\u3400-\u9fff]")
@@ -73,6 +73,24 @@ def test_json(run):
     for claim in (*document["claims"], *same["claims"]):
         claim.pop("seconds")
     assert document == same, "the document depends on the language"
+
+
+def test_contradictions_are_settled_in_words(run):
+    assert "Measurement sides with S1-18; S0-01 only under a condition." in run.text("claims", "S0-01", "S1-18")
+    assert "实测支持 S1-18；S0-01 只在一定条件下成立。" in run.text("claims", "S0-01", "S1-18", "--lang", "zh")
+    one = ledger.Contradiction(("S0-01", "S0-02"), ("S1-01",), ledger.t("问", "Whether"))
+    settled = ledger.Settled(one, {"S0-01": "holds", "S0-02": "holds", "S1-01": "fails"})
+    assert parts.ends(settled) == (
+        "实测支持 S0-01、S0-02，不支持 S1-01。",
+        "Measurement sides with S0-01, S0-02, against S1-01.",
+    )
+    for verdicts, words in (
+        ("holds holds holds", "Both stand"),
+        ("fails holds fails", "Neither"),
+        ("only-if holds cited", "Each"),
+    ):
+        drawn = ledger.Settled(one, dict(zip(one.ids, verdicts.split(), strict=True)))
+        assert parts.ends(drawn).en.startswith(words)
 
 
 @pytest.mark.parametrize("lang", LANGS)

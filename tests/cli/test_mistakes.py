@@ -8,6 +8,7 @@ import pytest
 
 from cli.commands import LANGS
 from softscope.cli import main
+from softscope.cli.commands import COMMANDS
 from softscope.cli.explain import source
 
 CHINESE = re.compile(r"[\u4e00-\u9fff]")
@@ -63,7 +64,10 @@ MISTAKES = {
     "strings": (["explain", "strings.npy"], "but its dtype is <U1"),
     "no rows": (["explain", "norows.npy"], "there are no numbers in it"),
     "nan in file": (["explain", "nan.npy"], "but nan came at place 2"),
-    "command": (["explian", "1"], "there is no command explian; there are explain, experiment, tour, claims, env"),
+    "command": (
+        ["explian", "1"],
+        f"there is no command explian; there are {', '.join(COMMANDS)}",
+    ),
     "no command but numbers": (["1", "2"], "there is no command 1"),
     "option before": (["--frobnicate", "explain"], "softscope has no option --frobnicate"),
     "number before": (["-3"], "softscope takes no argument, but -3 came"),

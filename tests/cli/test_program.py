@@ -1,48 +1,24 @@
 """The program as a program: help, version, languages, colours, pipes, and what it leaves unimported."""
 
-import fcntl
 import os
-import pty
 import re
-import struct
 import subprocess
 import sys
-import termios
 
 import pytest
 
 import softscope
-from cli.commands import LANGS, MODULE, columns, environment, program, script
+from cli.commands import COLOUR, LANGS, MODULE, columns, environment, on_terminal, program, script
+from softscope.cli.commands import COMMANDS
 
-COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 EXPLAIN = ("explain", "1", "2", "3")
-
-
-def on_terminal(*words, width=80, **env):
-    """What a terminal of that width is sent."""
-    ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, width, 0, 0))
-    process = subprocess.Popen(
-        [*MODULE, *words], stdin=theirs, stdout=theirs, stderr=subprocess.PIPE, env=environment(**env)
-    )
-    os.close(theirs)
-    sent = b""
-    while True:
-        try:
-            part = os.read(ours, 4096)
-        except OSError:  # Linux says so when the other end is closed
-            break
-        if not part:
-            break
-        sent += part
-    os.close(ours)
-    _, errors = process.communicate(timeout=60)
-    return process.returncode, sent.decode().replace("\r\n", "\n"), errors.decode()
 
 
 @pytest.mark.parametrize("lang", LANGS)
 @pytest.mark.parametrize("width", [60, 80])
-@pytest.mark.parametrize("words", [EXPLAIN, ("tour",), ("--help",), ("explain", "--help"), ("experiment", "--help")])
+@pytest.mark.parametrize(
+    "words", [EXPLAIN, ("tour",), ("--help",), ("explain", "--help"), ("experiment", "--help"), ("watch", "--help")]
+)
 def test_fits_the_terminal(words, width, lang):
     code, text, errors = on_terminal(*words, "--lang", lang, width=width)
     assert (code, errors) == (0, "")
@@ -160,14 +136,14 @@ def test_no_streams_at_all():
 @pytest.mark.parametrize("words", [(), ("--help",), ("-h",)])
 def test_help(run, words):
     text = run.text(*words)
-    for command in ("explain", "tour", "claims", "env"):
+    for command in COMMANDS:
         assert f"\n  {command} " in text
     assert "softscope explain 2.0 2.1 2.2 --temperature 0.5" in text
     assert "用法：" in run.text("--lang", "zh", *words)
     assert "用法：" in run.text(*words, "--lang", "zh")
 
 
-@pytest.mark.parametrize("command", ["explain", "tour", "claims", "env"])
+@pytest.mark.parametrize("command", COMMANDS)
 def test_help_of_each_command(run, command):
     assert run.text(command, "--help").startswith(f"Usage: softscope {command}")
     assert run.text(command, "-h", "--lang", "zh").startswith(f"用法：softscope {command}")
@@ -217,7 +193,7 @@ def test_interrupt(run, monkeypatch):
 @pytest.mark.parametrize(
     "words",
     [["--help"], ["explain", "1", "2"], ["tour"], ["env"], ["claims", "S1-03"], ["experiment", "--list"],
-     ["experiment", "overflow"]],
+     ["experiment", "overflow"], ["homework", "list"], ["glossary"]],
 )  # fmt: skip
 def test_torch_stays_unimported(words):
     code = f"import sys; from softscope.cli import main; main({words!r}); sys.exit('torch' in sys.modules)"
@@ -228,5 +204,5 @@ def test_commands_are_imported_when_called():
     code = "import sys; from softscope.cli import main; main(['--help']); print(*sys.modules)"
     modules = program("-c", code, command=(sys.executable,)).stdout.split()
     assert "softscope.cli.words" in modules
-    names = ("explain", "experiment", "tour", "claims", "env")
+    names = COMMANDS
     assert not {f"softscope.cli.{name}" for name in names} & set(modules)

@@ -64,7 +64,7 @@ def test_columns_stand_under_their_titles(run, lang):
     lines = run.text("explain", 2.0, -10.25, 2.2, "-T", 2, "--lang", lang).splitlines()
     title, rows = wide(lines[2]), [wide(line) for line in lines[3:6]]
     last = title.index("T = 1") if lang == "zh" else title.index("at T = 1")
-    logits_end = title.index("打\0分\0" if lang == "zh" else "logit") + (4 if lang == "zh" else 5)
+    logits_end = title.index("分\0数\0" if lang == "zh" else "logit") + (4 if lang == "zh" else 5)
     logits_end = max(logits_end, rows[1].index("-10.25") + len("-10.25"))
     for row in rows:
         assert re.match(r"\d", row[last]), row

@@ -1,6 +1,7 @@
 """Every text has both languages, says the same values in both, and is used."""
 
 import ast
+import importlib
 import pathlib
 import re
 import string
@@ -9,14 +10,23 @@ import pytest
 
 import softscope.cli
 from softscope.cli import words
+from softscope.cli.checkup.live import COLUMNS
 from softscope.cli.commands import COMMANDS
 from softscope.cli.tour.stops import STOPS
-from softscope.cli.words import WORDS, claims, experiment, explain, lab, program, sentences, tour
+from softscope.cli.words import WORDS
+from softscope.doctor.record.problems import reasons
 from softscope.experiments.ledger import VERDICTS
 
+FILES = sorted(pathlib.Path(words.__file__).parent.glob("*.py"))
 ROOM = pathlib.Path(softscope.cli.__file__).parent
 CHINESE = re.compile(r"[\u4e00-\u9fff]")
-SAME_IN_BOTH = {"source.arguments", "column.logistic", "name.logistic", "joint"}  # a formula, a sign, nothing
+SAME_IN_BOTH = {
+    "source.arguments",
+    "column.logistic",
+    "name.logistic",
+    "joint",
+    "homework.state.new",
+}  # a formula, a sign, nothing
 
 
 def fields(text):
@@ -36,13 +46,9 @@ def test_both_languages(key):
 
 def test_there_are_words_to_test():
     assert len(WORDS) > 100
-    tables = (
-        program.PROGRAM, explain.EXPLAIN, sentences.SENTENCES, tour.TOUR, experiment.EXPERIMENT, claims.CLAIMS, lab.LAB
-    )  # fmt: skip
-    assert len(WORDS) == sum(map(len, tables)), "a key stands in two tables"
-    assert set(pathlib.Path(words.__file__).parent.glob("*.py")) == {
-        pathlib.Path(module.__file__) for module in (words, claims, experiment, explain, lab, program, sentences, tour)
-    }
+    modules = [importlib.import_module(f"{words.__name__}.{path.stem}") for path in FILES if path.stem != "__init__"]
+    tables = [getattr(module, module.__name__.rpartition(".")[2].upper()) for module in modules]
+    assert len(WORDS) == sum(map(len, tables)), "a key stands in two tables, or a table is left out"
 
 
 def code_strings():
@@ -79,5 +85,10 @@ def test_every_text_is_used():
     }
     built |= {f"claims.text.{text}" for text in ("000", "001", "002", "003", "004")}
     built |= {f"claims.verdict.{verdict}" for verdict in VERDICTS}
+    built |= {f"record.{reason}" for reason in reasons()}
+    built |= {f"watch.what.{kind}" for kind in ("moving", "still")}
+    built |= {f"homework.state.{state}" for state in ("new", "tried", "skipped", "passed")}
+    built |= {f"glossary.column.{column}" for column in ("en", "zh", "symbol", "code")}
+    built |= {f"checkup.column.{name}" for name in COLUMNS}
     used = built | {text for _, text in code_strings()}
     assert sorted(set(WORDS) - used) == []

@@ -59,7 +59,17 @@ def test_each_can_be_forced(isa):
 @pytest.mark.parametrize("isa", [isa for isa in _engine.isas() if isa != _engine.isa()])
 def test_the_others_pass_every_test_too(isa):
     exactness = HERE.parent / "exactness"
-    engine = [HERE / f"test_{name}.py" for name in ("kernels", "float64_logs", "sparse_kernels", "products")]
+    engine = [
+        HERE / f"test_{name}.py"
+        for name in (
+            "kernels",
+            "float64_logs",
+            "sparse_kernels",
+            "products",
+            "attention_kernels",
+            "attention_gradients",
+        )
+    ]
     exact = [exactness / f"test_{name}.py" for name in ("softmax", "readings", "sparse", "jacobian", "losses")]
     tests = [*engine, *exact]
     done = python("-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", *tests, isa=isa)

@@ -29,6 +29,7 @@ SIGNATURES = {
     "gradient_readings": f"(q, k, v, grad_output, *, {SHARED}, rows=None)",
 }
 BESIDES = {"get_num_threads": "()", "set_num_threads": "(n)"}  # not in DESIGN: what threads need
+BESIDES["probe"] = "(model, *, every=None, rows=32, seed=0)"  # the doctor's door
 SIGNATURES |= BESIDES
 OPEN = {"additive_attention"}  # "causal=False, mask=None, …"
 TYPES = {"Partition", "Support", "Calibration", "GradientReadings"}

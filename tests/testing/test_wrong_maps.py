@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from softscope.testing import PROPERTIES, Report, check_simplex_map
+from softscope.testing.battery import breaks
 from softscope.testing.sentences import LANGS, SENTENCES, Lang
 
 from . import wrong_axes, wrong_maps
@@ -153,3 +154,9 @@ def test_coarser_dtypes_excuse_nothing(name: str, dtype: type) -> None:
 
 def test_the_right_maps_are_not_among_the_wrong() -> None:
     assert not {entry.f for entry in WRONG.values()} & set(RIGHT.values())
+
+
+@pytest.mark.parametrize("name", [name for name in WRONG if not WRONG[name].options])
+def test_one_at_a_time_the_same_is_found(name: str) -> None:
+    found = [(result.property, result.sentence) for result in breaks(WRONG[name].f)]
+    assert found == [(result.property, result.sentence) for result in report_on(name).broken]

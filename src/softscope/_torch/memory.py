@@ -58,6 +58,11 @@ def reachable(x: Any) -> bool:
     return address != 0 and address % x.itemsize == 0
 
 
+def transformed() -> bool:
+    """Whether vmap, grad, jacrev and their like are at work, so that numbers cannot be looked at."""
+    return bool(_transforms())
+
+
 def flows(x: Any) -> bool:
     """Whether autograd records what is done to x."""
     return isinstance(x, Tensor) and x.requires_grad and torch.is_grad_enabled()

@@ -13,6 +13,7 @@ from softscope._torch.dtypes import inner, like, widest
 from softscope._torch.entmax import entmax, solve_top
 from softscope._torch.jacobian import product, sensitivity
 from softscope._torch.kernels import softmax, state
+from softscope._torch.memory import transformed
 from softscope._torch.rows import distances
 
 if TYPE_CHECKING:
@@ -40,10 +41,10 @@ def logits(call: Call, additive: Any, dtype: torch.dtype) -> tuple[Tensor, Tenso
 def _broken(x: Tensor) -> Tensor | None:
     """Where x is NaN or infinite, if anywhere.
 
-    Looked at on the CPU in eager mode only: elsewhere a look would cost a synchronisation or a graph break, and
-    0·NaN stays NaN as it does in PyTorch's own attention.
+    Looked at on the CPU in eager mode only: elsewhere a look would cost a synchronisation or a graph break, or is
+    not possible, and 0·NaN stays NaN as it does in PyTorch's own attention.
     """
-    if x.device.type != "cpu" or torch.compiler.is_compiling() or bool(torch.isfinite(x).all()):
+    if x.device.type != "cpu" or torch.compiler.is_compiling() or transformed() or bool(torch.isfinite(x).all()):
         return None
     return ~torch.isfinite(x)
 
@@ -151,21 +152,34 @@ def gradients(call: Call, grad_output: Tensor) -> GradientReadings:
     scores, x, visible = logits(call, None, dtype)
     assert call.v is not None
     dP = (grad_output.to(dtype) @ call.v.to(dtype).transpose(-1, -2)).expand(visible.shape)
-    slope = torch.ones_like(x) if call.softcap is None else torch.cosh(scores / call.softcap) ** -2.0
+    slope = None if call.softcap is None else torch.cosh(scores / call.softcap) ** -2.0
     if call.sink is not None:
-        x, visible = _with_column(x, call.sink), _with_column(visible, True)
-        dP, slope = _with_column(dP, 0.0), _with_column(slope, 1.0)
-    p = weights(x, visible, None, call.alpha)
+        x, visible, dP = _with_column(x, call.sink), _with_column(visible, True), _with_column(dP, 0.0)
+        slope = None if slope is None else _with_column(slope, 1.0)
     n = visible.sum(dim=-1).to(dtype)  # sqrt of integers would be float32
-    dP = dP.masked_fill(~visible, 0.0)
+    return from_weights(weights(x, visible, None, call.alpha), dP, slope, ~visible, n, call.alpha)
+
+
+@torch.no_grad()
+def from_weights(
+    p: Tensor, dP: Tensor, slope: Tensor | None, hidden: Tensor | None, n: Tensor, alpha: float
+) -> GradientReadings:
+    """The readings from weights, the gradient that reaches them and the cap's slope, all (…, rows, keys).
+
+    hidden: which keys are not seen, None for none; n: (…, rows), how many are, in p's dtype.
+    """
+    dP = dP if hidden is None else dP.masked_fill(hidden, 0.0)
     mean = dP.sum(dim=-1) / n
-    centred = (dP - mean.unsqueeze(-1)).masked_fill(~visible, 0.0)
+    centred = dP - mean.unsqueeze(-1)
+    if hidden is not None:
+        centred.masked_fill_(hidden, 0.0)
     demand = torch.linalg.vector_norm(centred, dim=-1)
-    largest = torch.linalg.vector_norm(dP, ord=math.inf, dim=-1) if dP.shape[-1] else torch.zeros_like(demand)
-    demand = torch.where(demand > ROUNDING * largest, demand, 0.0 * demand)
-    supply = torch.linalg.vector_norm(slope * product(p, centred, call.alpha), dim=-1)
-    expected = (p * centred).sum(dim=-1)
-    lowest = centred.masked_fill(~visible, math.inf).amin(dim=-1) if dP.shape[-1] else torch.zeros_like(demand)
+    rounding = ROUNDING * torch.finfo(p.dtype).eps / torch.finfo(torch.float64).eps
+    demand = torch.where(demand > rounding * (mean.abs() + demand), demand, 0.0 * demand)
+    # The mean over visible keys is 0, so the lowest of them is below the 0 of hidden ones.
+    lowest = centred.amin(dim=-1) if dP.shape[-1] else torch.zeros_like(demand)
+    reaching, expected = _reaching(p, centred, alpha)
+    supply = torch.linalg.vector_norm(reaching if slope is None else slope * reaching, dim=-1)
     left_out = ~((n > 1) & (demand > 0.0))
     transmission = (n * supply / demand).masked_fill(left_out, math.nan)
     advantage = (-expected / (demand / torch.sqrt(n))).masked_fill(left_out, math.nan)
@@ -179,3 +193,13 @@ def gradients(call: Call, grad_output: Tensor) -> GradientReadings:
         regret_ratio=regret,
         blocked=transmission < BLOCKED * torch.sqrt(n),
     )
+
+
+def _reaching(p: Tensor, v: Tensor, alpha: float) -> tuple[Tensor, Tensor]:
+    """J·v, and Σ p·v. For softmax in one pass less than `product` takes, since its weights sum to 1; writes into v."""
+    if alpha != 1.0 or p.shape[-1] == 0:
+        return product(p, v, alpha), (p * v).sum(dim=-1)
+    top = v.gather(-1, p.argmax(dim=-1, keepdim=True))
+    moved = v.sub_(top).mul_(p)  # counted from the largest weight, as `product` does: near one-hot nothing cancels
+    away = moved.sum(dim=-1, keepdim=True)
+    return moved.addcmul_(p, away, value=-1.0), (away + top).squeeze(-1)

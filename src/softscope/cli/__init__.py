@@ -1,4 +1,4 @@
-"""The command line: `softscope explain`, `experiment`, `tour`, `lab`, `claims`, `env`."""
+"""The command line of softscope: `softscope --help` lists its commands."""
 
 from softscope.cli.program import main
 

@@ -13,14 +13,19 @@ from softscope.cli.problems import UsageError, shown
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-# Each is a module with a `COMMAND` and a `run(Arguments, Console)`, imported when it is called. Words:
-# `NAME.summary`, `NAME.description`.
+# Each is a module with a `COMMAND` and a `run(Arguments, Console)`, which may return an exit code, imported when it is
+# called. Words: `NAME.summary`, `NAME.description`.
 COMMANDS = {
+    "checkup": "softscope.cli.checkup",
     "explain": "softscope.cli.explain",
     "experiment": "softscope.cli.experiment",
     "tour": "softscope.cli.tour",
     "lab": "softscope.cli.lab",
     "claims": "softscope.cli.claims",
+    "watch": "softscope.cli.watch",
+    "export": "softscope.cli.export",
+    "homework": "softscope.cli.homework",
+    "glossary": "softscope.cli.glossary",
     "env": "softscope.cli.env",
 }
 
@@ -54,6 +59,17 @@ class Command:
 
 LANG = Option(("--lang",), "option.lang", "zh|en", language.checked)
 HELP = Option(("--help", "-h"), "option.help")
+
+
+def seed(text: str) -> int:
+    """The value of --seed.
+
+    >>> seed("7")
+    7
+    """
+    if not text.strip().isdecimal():
+        raise UsageError("seed.wrong", value=shown(text.strip()))
+    return int(text)
 
 
 @dataclasses.dataclass(frozen=True)

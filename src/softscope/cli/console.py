@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _NARROWEST, _WIDEST = 40, 100  # below it a table cannot stand, beyond it a paragraph cannot be read
-_STYLES = {"bold": "1", "dim": "2", "bar": "36", "negative": "31", "code": "32", "caution": "33"}
+_STYLES = {"bold": "1", "dim": "2", "bar": "36", "negative": "31", "code": "32", "caution": "33",
+           "cell.few": "30;42", "cell.many": "30;43", "cell.most": "97;41", "cell.read": "30;46"}  # fmt: skip
 # For streams that cannot bear the sign on the left (an ASCII locale, an old Windows code page).
 _PLAIN = str.maketrans(
     {"−": "-", "–": "-", "→": "->", "·": "*", "×": "x", "√": "sqrt ", "Σ": "sum ", "≤": "<=", "…": "...", "²": "^2",

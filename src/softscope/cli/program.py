@@ -24,6 +24,7 @@ _WHOLE = Command(
     usage="softscope [OPTIONS] COMMAND [...]",
     options=(Option(("--version",), "option.version"), LANG, HELP),
     examples=(
+        ("softscope checkup", "softscope.example.checkup"),
         ("softscope tour", "softscope.example.tour"),
         ("softscope explain 2.0 2.1 2.2 --temperature 0.5", "softscope.example.explain"),
         ("softscope explain --help", "softscope.example.help"),
@@ -32,44 +33,49 @@ _WHOLE = Command(
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; 0 when all is fine, 2 for a wrong use or an unreadable or unwritable file."""
+    """Run one command; 0 when all is fine, 2 for a wrong use or an unreadable or unwritable file.
+
+    What a command returns is its own exit code: 1 for findings, or for homework that does not pass yet.
+    """
     argv = sys.argv[1:] if argv is None else argv
     lang = language.asked_for(argv)
+    code = FINE
     try:
-        _run(argv, Console.of(sys.stdout, os.environ, lang))
+        code = _run(argv, Console.of(sys.stdout, os.environ, lang))
         if sys.stdout is not None:
             sys.stdout.flush()
     except UsageError as problem:
         return _complain(problem, lang)
     except BrokenPipeError:  # the reader has seen enough, as in `softscope tour | head -1`
         _forget(sys.stdout)
+        return FINE
     except OSError as error:  # reading turns its own into problems: this is the disk under stdout
         _forget(sys.stdout)
         return _complain(UsageError("write.failed", reason=error.strerror or type(error).__name__), lang)
     except KeyboardInterrupt:
         return INTERRUPTED
-    return FINE
+    return code
 
 
-def _run(argv: Sequence[str], console: Console) -> None:
+def _run(argv: Sequence[str], console: Console) -> int:
     before, after = _divided(argv)
     options = parse(_WHOLE, before).options
     if options.version:
         import softscope
 
         console.write(f"softscope {softscope.__version__}")
-        return
+        return FINE
     if options.help or not after:
         _help.show(_WHOLE, console)
-        return
+        return FINE
     if after[0] not in COMMANDS:
         raise UsageError("command.unknown", command=shown(after[0]), known=", ".join(COMMANDS))
     module = importlib.import_module(COMMANDS[after[0]])
     arguments = parse(module.COMMAND, after[1:])
     if arguments.options.help:
         _help.show(module.COMMAND, console)
-    else:
-        module.run(arguments, console)
+        return FINE
+    return module.run(arguments, console) or FINE
 
 
 def _divided(argv: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:

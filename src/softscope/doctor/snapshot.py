@@ -40,6 +40,8 @@ MOVING = (
     "blocked",  # the share of rows that are
     "blocked_mass",  # the largest share that one column holds of the blocked rows' weight
 )
+# With a loss, where queries and keys are positions of one sequence. A head of which it is not known is judged without.
+PATTERNS = ("blocked_offset_mass",)  # the largest share that one offset, key − query, holds of the blocked rows' weight
 # Besides the mean, as "sharpness:median" and so on, where they say something.
 QUANTILES = ("median", "p05", "p95")
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 QUESTION = Text(
     "When does softmax become one-hot, and what does a gain k do to the ratio a of two weights?",
-    "softmax 何时变成 one-hot？打分乘以 k，两个权重之比 a 会怎样？",
+    "softmax 何时变成 one-hot？分数乘以 k，两个权重之比 a 会怎样？",
 )
 SECONDS = 0.3
 
@@ -61,9 +61,9 @@ def measure(progress: Progress, *, seed: int = 0, rows: int = 2000) -> tuple[lis
             f"Dividing by √d: for fixed logits a smaller d is sharper (largest weight {fixed[0]:.2f} at d = {first}, "
             f"{fixed[-1]:.2f} at {last}); for random q and k it is {random[0]:.2f} and {random[-1]:.2f}: the logits "
             f"grow with √d too, and the two cancel.",
-            f"除以 √d：打分固定时，d 越小越尖锐（最大权重在 d = {first} 时 {fixed[0]:.2f}，d = {last} 时 "
+            f"除以 √d：分数固定时，d 越小越尖锐（最大权重在 d = {first} 时 {fixed[0]:.2f}，d = {last} 时 "
             f"{fixed[-1]:.2f}）；"
-            f"q、k 随机时分别为 {random[0]:.2f} 和 {random[-1]:.2f}：打分也随 √d 增大，两者相消。",
+            f"q、k 随机时分别为 {random[0]:.2f} 和 {random[-1]:.2f}：分数也随 √d 增大，两者相消。",
         ),
     ]
     return [cases, law, dimension], notes
@@ -85,10 +85,10 @@ def _cases() -> Table:
         )  # fmt: skip
     return Table(
         "cases",
-        Text("Logits that lie further and further apart", "差距越来越大的打分"),
+        Text("Logits that lie further and further apart", "差距越来越大的分数"),
         (
             label("case", "case", "情形"),
-            label("logits", "logits", "打分"),
+            label("logits", "logits", "分数"),
             Column("weights", same("softmax")),
             Column("hard", Text("hard max", "硬最大值")),
             Column("peak", Text("largest weight", "最大权重"), digits=6),
@@ -112,7 +112,7 @@ def _law() -> Table:
             rows.append((a, k, float(weights[0] / weights[1]), a**k, float(weights.max())))
     return Table(
         "law",
-        Text("Two logits times k: the ratio of their weights", "两个打分乘以 k：权重之比"),
+        Text("Two logits times k: the ratio of their weights", "两个分数乘以 k：权重之比"),
         (
             label("a", "a = s₁/s₂"),
             label("k", "k"),
@@ -138,7 +138,7 @@ def _dimension(rng: np.random.Generator, rows: int) -> Table:
         Text("Largest of 10 weights after dividing by √d", "除以 √d 之后，10 个权重中的最大者"),
         (
             label("d", "d"),
-            Column("fixed", Text("fixed logits of sd 8", "固定打分，标准差 8")),
+            Column("fixed", Text("fixed logits of sd 8", "固定分数，标准差 8")),
             Column("random", Text("random q and k", "随机 q、k")),
             Column("rows", Text("rows", "行数")),
         ),
@@ -164,7 +164,7 @@ def draw(result: Result, lang: Lang) -> Any:
         ("name", ""),
         title=Text("Sharper with k, unless a = 1", "k 越大越尖锐，除非 a = 1")(lang),
     )
-    names = {"fixed": Text("fixed logits", "固定打分"), "random": Text("random q and k", "随机 q、k")}
+    names = {"fixed": Text("fixed logits", "固定分数"), "random": Text("random q and k", "随机 q、k")}
     spread = [
         {"d": r["d"], "name": name(lang), "peak": r[key].value}
         for key, name in names.items()

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 QUESTION = Text(
     "How much of the loss's gradient reaches the logits, Q, K and V, with 1/√d and without?",
-    "损失的梯度有多少能传到打分、Q、K 和 V？缩放与不缩放有何不同？",
+    "损失的梯度有多少能传到分数、Q、K 和 V？缩放与不缩放有何不同？",
 )
 SECONDS = 1.0
 Array = np.ndarray[Any, Any]
@@ -26,7 +26,7 @@ Array = np.ndarray[Any, Any]
 DIMENSIONS = (16, 64, 256, 1024)
 TOKENS = 10
 SCALES = {"unscaled": Text("without 1/√d", "不缩放"), "scaled": Text("with 1/√d", "缩放")}
-PLACES = {"logits": Text("logits", "打分"), "Q": same("Q"), "K": same("K"), "V": same("V")}
+PLACES = {"logits": Text("logits", "分数"), "Q": same("Q"), "K": same("K"), "V": same("V")}
 QUANTILES = (0.1, 0.5, 0.9)
 
 

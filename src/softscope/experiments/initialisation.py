@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 QUESTION = Text(
     "What do initialisation, LayerNorm and batch normalisation do to the spread of the logits?",
-    "初始化、LayerNorm 和批归一化各自怎样影响打分的分散程度？",
+    "初始化、LayerNorm 和批归一化各自怎样影响分数的分散程度？",
 )
 SECONDS = 1.0
 Array = np.ndarray[Any, Any]
@@ -166,7 +166,7 @@ def _notes(spreads: Table, batch: Table) -> list[Text]:
             f"With inputs of variance 1 at d = {d} the logits start with a spread of {at('xavier', 'unit', False):.2f} "
             f"(Xavier), {at('kaiming', 'unit', False):.2f} (Kaiming), {at('torch', 'unit', False):.2f} (nn.Linear), "
             f"{at('gpt', 'unit', False):.2f} (N(0, 0.02²)).",
-            f"输入方差为 1、d = {d} 时，打分的初始分散程度：Xavier {at('xavier', 'unit', False):.2f}，Kaiming "
+            f"输入方差为 1、d = {d} 时，分数的初始分散程度：Xavier {at('xavier', 'unit', False):.2f}，Kaiming "
             f"{at('kaiming', 'unit', False):.2f}，nn.Linear {at('torch', 'unit', False):.2f}，N(0, 0.02²) "
             f"{at('gpt', 'unit', False):.2f}。",
         ),

@@ -38,7 +38,7 @@ REMEDIES = {
     "temperature": Text("temperature √d", "温度 √d"),
     "unit": Text("QK-norm, unit, T = 1/√d", "QK 归一化（单位长），T = 1/√d"),
     "init": Text("small init: gain 1/√d", "小初始化：增益 1/√d"),
-    "init_unit": Text("small init: logits start with sd 1", "小初始化：打分标准差从 1 开始"),
+    "init_unit": Text("small init: logits start with sd 1", "小初始化：分数标准差从 1 开始"),
     "entmax": Text("entmax 1.5", "entmax 1.5"),
     "softcap": Text("soft cap 5", "软上限 5"),
     "rms": Text("QK-norm, RMS", "QK 归一化（RMS）"),

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 QUESTION = Text(
     "Why softmax? What do other ways to make weights of scores break, and can they be trained?",
-    "为什么用 softmax？其他把打分变成权重的办法破坏了什么，能不能训练？",
+    "为什么用 softmax？其他把分数变成权重的办法破坏了什么，能不能训练？",
 )
 SECONDS = 9.0
 NEEDS = ("torch",)
@@ -150,7 +150,7 @@ def _example(functions: dict[str, Callable[[Any], Any]]) -> Table:
         rows.append(tuple(cells))
     return Table(
         "example",
-        Text("Two rows of scores", "两行打分"),
+        Text("Two rows of scores", "两行分数"),
         (label("map", "map", "映射"), Column("close", same("[2, 2.1, 2.2]")), Column("signs", same("[1, −0.5, −1]"))),
         rows,
     )

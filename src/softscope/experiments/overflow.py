@@ -141,7 +141,7 @@ def _cases() -> Table:
         "cases",
         Text("The same differences at three heights, float64", "同样的差距，三种高度（float64）"),
         (
-            label("row", "logits", "打分"),
+            label("row", "logits", "分数"),
             Column("naive", Text("without the shift", "不减最大值")),
             Column("shifted", same("softscope.softmax")),
         ),
@@ -203,7 +203,7 @@ def draw(result: Result, lang: Lang) -> Any:
     left = alt.layer(span, *ends).properties(
         width=chart.WIDTH + 80,
         height=130,
-        title=Text("The logits that a softmax without the shift can take", "不减最大值的 softmax 能承受的打分范围")(
+        title=Text("The logits that a softmax without the shift can take", "不减最大值的 softmax 能承受的分数范围")(
             lang
         ),
     )

@@ -82,9 +82,9 @@ def _nudge() -> Table:
         )
     return Table(
         "nudge",
-        Text("Smooth and sharp: what +0.1 on the first logit does", "平滑与尖锐：第一个打分加 0.1 会怎样"),
+        Text("Smooth and sharp: what +0.1 on the first logit does", "平滑与尖锐：第一个分数加 0.1 会怎样"),
         (
-            label("logits", "logits", "打分"),
+            label("logits", "logits", "分数"),
             Column("first", same("s₁"), digits=3),
             Column("second", same("s₂"), digits=3),
             Column("moved", Text("change of s₁", "s₁ 的变化"), digits=3),
@@ -143,7 +143,7 @@ def _loss() -> Table:
         rows.append((margin, float(p[0]), slope, math.sqrt(2.0) * rest, float(squared)))
     return Table(
         "loss",
-        Text("Two classes: gradient at the logits against the target's margin", "两类：打分处的梯度与目标的间隔"),
+        Text("Two classes: gradient at the logits against the target's margin", "两类：分数处的梯度与目标的间隔"),
         (
             label("margin", "margin of the target", "目标的间隔"),
             Column("p", Text("p of the target", "目标的概率"), digits=3),
@@ -163,14 +163,14 @@ def draw(result: Result, lang: Lang) -> Any:
         chart.Axis("s", Text("weight s", "权重 s")(lang), domain=(0.0, 1.0)),
         chart.Axis("slope", "s(1−s)", domain=(0.0, 0.27)),
         ("name", ""),
-        title=Text("Slope of a weight in its own logit", "权重对自身打分的斜率")(lang),
+        title=Text("Slope of a weight in its own logit", "权重对自身分数的斜率")(lang),
         points=False,
         width=220,
     )
     norm = [{"gap": r["gap"], "norm": r["norm"], "name": "‖J‖"} for r in result["norms"].records()]
     fall = chart.curves(
         norm,
-        chart.Axis("gap", Text("gap of the largest logit", "最大打分领先的差距")(lang)),
+        chart.Axis("gap", Text("gap of the largest logit", "最大分数领先的差距")(lang)),
         chart.Axis("norm", Text("‖J‖ (Frobenius)", "‖J‖（Frobenius）")(lang), log=True),
         ("name", ""),
         title=Text("n = 4: the Jacobian goes to 0", "n = 4：雅可比矩阵趋于 0")(lang),
@@ -191,7 +191,7 @@ def draw(result: Result, lang: Lang) -> Any:
         chart.Axis(
             "margin", Text("margin of the target (left: wrong and confident)", "目标的间隔（左端：错得很自信）")(lang)
         ),
-        chart.Axis("value", Text("gradient norm at the logits", "打分处的梯度范数")(lang)),
+        chart.Axis("value", Text("gradient norm at the logits", "分数处的梯度范数")(lang)),
         ("name", ""),
         title=Text("Before a cross-entropy saturation does no harm", "后面接交叉熵时，饱和无害")(lang),
     )

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 QUESTION = Text(
     "Additive, dot or scaled dot product: spread of the logits, sharpness of the weights, cost?",
-    "加性、点积还是缩放点积：打分有多分散，权重有多尖锐，代价多大？",
+    "加性、点积还是缩放点积：分数有多分散，权重有多尖锐，代价多大？",
 )
 SECONDS = 3.0
 Array = np.ndarray[Any, Any]
@@ -63,7 +63,7 @@ def measure(
         ]
     spreads = Table(
         "spread",
-        Text(f"Scores over {KEYS} keys, unit-variance q and k", f"{KEYS} 个键的打分，q、k 方差为 1"),
+        Text(f"Scores over {KEYS} keys, unit-variance q and k", f"{KEYS} 个键的分数，q、k 方差为 1"),
         (
             label("score", "score", "打分函数"),
             label("d", "d"),
@@ -103,7 +103,7 @@ def _cost(progress: Progress, seed: int, dimensions: tuple[int, ...], tokens: in
         "cost",
         Text(
             f"Scores of {tokens}×{tokens} tokens in NumPy, float32, one thread",
-            f"{tokens}×{tokens} token 的打分，NumPy，float32，单线程",
+            f"{tokens}×{tokens} token 的分数，NumPy，float32，单线程",
         ),
         (
             label("d", "d"),
@@ -137,7 +137,7 @@ def _notes(spreads: Table, cost: Table, fits: dict[str, float]) -> list[Text]:
             f"{at('scaled')['spread'].value:.2f} (scaled), {at('additive')['spread'].value:.2f} (additive, v ~ N(0, "
             f"1/h)) "
             f"and {at('additive_unit')['spread'].value:.1f} (additive, v ~ N(0, 1)).",
-            f"d = {d} 时，一行打分的标准差：点积 {at('dot')['spread'].value:.1f}，缩放 "
+            f"d = {d} 时，一行分数的标准差：点积 {at('dot')['spread'].value:.1f}，缩放 "
             f"{at('scaled')['spread'].value:.2f}，"
             f"加性（v ~ N(0, 1/h)）{at('additive')['spread'].value:.2f}，加性（v ~ N(0, 1)）"
             f"{at('additive_unit')['spread'].value:.1f}。",
@@ -147,7 +147,7 @@ def _notes(spreads: Table, cost: Table, fits: dict[str, float]) -> list[Text]:
             f"~ N(0, 1) "
             f"the entropy is {at('additive_unit')['entropy'].value:.2f} nats against "
             f"{at('additive')['entropy'].value:.2f}.",
-            f"tanh 限制的是每一项，不是总和：只有 v 按 1/√h 缩小时，加性打分才不需要缩放；v ~ N(0, 1) 时熵为 "
+            f"tanh 限制的是每一项，不是总和：只有 v 按 1/√h 缩小时，加性分数才不需要缩放；v ~ N(0, 1) 时熵为 "
             f"{at('additive_unit')['entropy'].value:.2f} 奈特，否则为 {at('additive')['entropy'].value:.2f}。",
         ),
         Text(
@@ -155,7 +155,7 @@ def _notes(spreads: Table, cost: Table, fits: dict[str, float]) -> list[Text]:
             f"{last['additive_memory']:.0f} MiB instead of {last['dot_memory']:.2g}; time grows like "
             f"d^{fits['additive']:.1f} "
             f"(dot: d^{fits['dot']:.1f}).",
-            f"d = {d} 时，加性打分耗时是点积的 {last['ratio']:.0f} 倍，占内存 {last['additive_memory']:.0f} MiB（点积 "
+            f"d = {d} 时，加性分数耗时是点积的 {last['ratio']:.0f} 倍，占内存 {last['additive_memory']:.0f} MiB（点积 "
             f"{last['dot_memory']:.2g}）；耗时按 d^{fits['additive']:.1f} 增长（点积 d^{fits['dot']:.1f}）。",
         ),
     ]
@@ -172,9 +172,9 @@ def draw(result: Result, lang: Lang) -> Any:
     spread = chart.curves(
         rows,
         across,
-        chart.Axis("spread", Text("sd of a row's logits", "一行打分的标准差")(lang), log=True),
+        chart.Axis("spread", Text("sd of a row's logits", "一行分数的标准差")(lang), log=True),
         named,
-        title=Text("Spread of the logits", "打分的分散程度")(lang),
+        title=Text("Spread of the logits", "分数的分散程度")(lang),
     )
     entropy = chart.curves(
         rows,
@@ -190,7 +190,7 @@ def draw(result: Result, lang: Lang) -> Any:
     cost = chart.curves(
         times,
         across,
-        chart.Axis("ms", Text("time of 64×64 scores (ms)", "64×64 个打分的耗时（毫秒）")(lang), log=True),
+        chart.Axis("ms", Text("time of 64×64 scores (ms)", "64×64 个分数的耗时（毫秒）")(lang), log=True),
         ("name", ""),
         title=Text("Cost", "代价")(lang),
     )

@@ -74,7 +74,7 @@ def measure(progress: Progress, *, seed: int = 0, problems: int = 4000) -> tuple
             f"a hot T amounts to a regression on the teacher's logits).",
             f"学生只看 {STUDENT_ROWS} 行：用 T = {warm['T']:g} 的软目标时，在新数据上与老师相差 {warm['kl'].value:.3f} "
             f"奈特；只用老师的硬标签则相差 {hard.value:.2f}"
-            f"（两者都是线性模型，高温相当于对老师的打分做回归）。",
+            f"（两者都是线性模型，高温相当于对老师的分数做回归）。",
         ),
     ]
     return [sweep, sampler, soft, students, curve], notes
@@ -91,7 +91,7 @@ def _sweep() -> Table:
         "sweep",
         Text("Weights at several temperatures", "不同温度下的权重"),
         (
-            label("row", "logits", "打分"),
+            label("row", "logits", "分数"),
             label("T", "T"),
             Column("weights", Text("weights", "权重")),
             Column("entropy", Text("entropy", "熵"), NATS, digits=4),
@@ -111,7 +111,7 @@ def _curve() -> Table:
         "curve",
         Text("Entropy against temperature", "熵随温度的变化"),
         (
-            label("row", "logits", "打分"),
+            label("row", "logits", "分数"),
             label("T", "T"),
             Column("entropy", Text("entropy", "熵"), NATS),
             Column("share", Text("entropy / ln n", "熵 / ln n")),
@@ -224,7 +224,7 @@ def draw(result: Result, lang: Lang) -> Any:
         result["curve"].records(),
         chart.Axis("T", "T", log=True),
         chart.Axis("share", Text("entropy / ln n", "熵 / ln n")(lang), domain=(0.0, 1.0)),
-        ("row", Text("logits", "打分")(lang)),
+        ("row", Text("logits", "分数")(lang)),
         title=Text("From one-hot to uniform", "从 one-hot 到均匀")(lang),
         points=False,
     )

@@ -15,7 +15,7 @@ from softscope.testing.sentences import LANGS, Lang
 from softscope.testing.wording import say, title
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 # In the order of PROPERTIES; each function's name is the property's.
 _TESTS: tuple[Callable[[Probe], None], ...] = (
@@ -99,6 +99,16 @@ def check_simplex_map(
     if probe.eps > np.finfo(np.float64).eps:
         untested["smooth"] = ("smooth.coarse", {})
     return Report(tuple(_result(probe, test, lang, untested.get(test.__name__)) for test in _TESTS), lang)
+
+
+def breaks(f: Callable[..., Any], *, seed: int = 0, lang: Lang = "en") -> Iterator[Result]:
+    """The properties that count and are broken, one after the other, for those who stop at the first few."""
+    probe = Probe(f, np.dtype(np.float64), lipschitz=16.0, seed=seed, axis=False)
+    for test in _TESTS:
+        if test.__name__ not in (*_INFORMATIVE, "axis", "where"):
+            result = _result(probe, test, lang, None)
+            if result.status == "broken":
+                yield result
 
 
 def _result(

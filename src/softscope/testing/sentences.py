@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+from softscope._bilingual import LANGS, Lang
 
-Lang = Literal["en", "zh"]
-LANGS: tuple[Lang, ...] = get_args(Lang)
+__all__ = ["CLAIMS", "FRAME", "LANGS", "PROPERTIES", "SENTENCES", "STATUS", "Lang"]
 
 # Property: (short title for tables, the claim), each in English and Chinese. The order is the report's order.
 CLAIMS: dict[str, tuple[tuple[str, str], tuple[str, str]]] = {

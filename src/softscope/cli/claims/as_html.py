@@ -55,7 +55,11 @@ def _filters(checked: Checked) -> str:
     left = f'<span><span id="left">{len(checked.entries)}</span> {_words("claims.filter.left")}</span>'
     line = '<span class="break"></span>'
     search = '<input type="search" ' + " ".join(f'data-{lang}="{wanted.of(lang)}"' for lang in LANGS) + ">"
-    return "<nav>\n" + "\n".join([*texts, *langs, line, *verdicts, line, search, left]) + "\n</nav>"
+    return (
+        "<nav>\n"
+        + "\n".join([*texts, f'<span class="langs">{" ".join(langs)}</span>', line, *verdicts, line, search, left])
+        + "\n</nav>"
+    )
 
 
 def _entry(entry: Entry) -> str:
@@ -80,7 +84,7 @@ def _contradiction(settled: Settled) -> str:
         for name, verdict in settled.verdicts.items()
     )
     about = f'<p class="says">{_both(settled.contradiction.about)}</p>'
-    return f'<article class="opinion">{about}<dl>{rows}</dl><p>{_both(ends(settled))}</p></article>'
+    return f'<article class="opinion">{about}<dl class="sides">{rows}</dl><p>{_both(ends(settled))}</p></article>'
 
 
 def _words(key: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from softscope.cli.claims.parts import ends
+from softscope.cli.claims.parts import counts, ends
 from softscope.experiments.ledger import said
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def show(checked: Checked, console: Console) -> None:
             found = settled.contradiction
             verdicts = ", ".join(f"{name} {console.say(f'claims.verdict.{v}')}" for name, v in settled.verdicts.items())
             console.write(f"- {found.about.of(console.lang)} ({verdicts}) {ends(settled).of(console.lang)}")
-    console.write("\n" + (" · ".join(_counts(checked, console)) if checked.entries else console.say("claims.none")))
+    console.write("\n" + counts(checked, console.lang))
 
 
 def _cells(entry: Entry, console: Console) -> list[str]:
@@ -40,11 +40,6 @@ def _cells(entry: Entry, console: Console) -> list[str]:
         verdict += " " + outcome.only_if.of(console.lang)
     because = " ".join(part for part in (outcome.because.of(console.lang), outcome.source) if part)
     return [claim.id, claim.says.of(console.lang), verdict, said(outcome.measured, console.lang), because]
-
-
-def _counts(checked: Checked, console: Console) -> list[str]:
-    counted = [f"{console.say(f'claims.verdict.{verdict}')} {n}" for verdict, n in checked.counts.items()]
-    return [console.say("claims.counted", count=len(checked.entries)), *counted]
 
 
 def _row(console: Console, cells: list[str]) -> None:

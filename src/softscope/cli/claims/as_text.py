@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from softscope.cli.claims.parts import ends, parts
+from softscope.cli.claims.parts import counts, ends, parts
 from softscope.cli.layout import pad, width
 from softscope.experiments.ledger import place, said
 
@@ -28,7 +28,7 @@ def show(checked: Checked, console: Console) -> None:
         console.write()
         for settled in checked.settled:
             _contradiction(settled, console)
-    _counts(checked, console)
+    console.paragraph(counts(checked, console.lang), "")
 
 
 def _entry(entry: Entry, console: Console) -> None:
@@ -56,12 +56,3 @@ def _contradiction(settled: Settled, console: Console) -> None:
         console.write(f"    {name}  {console.paint(console.say(f'claims.verdict.{verdict}'), _STYLES[verdict])}")
     console.paragraph(ends(settled).of(console.lang), "    ")
     console.write()
-
-
-def _counts(checked: Checked, console: Console) -> None:
-    if not checked.entries:
-        console.write(console.say("claims.none"))
-        return
-    parts = [console.say("claims.counted", count=len(checked.entries))]
-    parts += [f"{console.say(f'claims.verdict.{verdict}')} {n}" for verdict, n in checked.counts.items()]
-    console.paragraph(" · ".join(parts), "")

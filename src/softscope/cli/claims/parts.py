@@ -10,11 +10,11 @@ from softscope.experiments.ledger import Text
 if TYPE_CHECKING:
     from typing import Any
 
+    from softscope.cli.claims.checking import Checked
     from softscope.experiments.ledger import Entry, Settled
 
-_WINNERS = {
-    "one": "claims.winner.one",
-    "other": "claims.winner.other",
+_LISTED = "\N{IDEOGRAPHIC COMMA}"  # between the members of a list, in Chinese
+_DRAWN = {
     "both": "claims.winner.both",
     "neither": "claims.winner.neither",
     "each in its own case": "claims.winner.each",
@@ -44,5 +44,24 @@ def parts(entry: Entry) -> list[tuple[str, Text | str]]:
 
 def ends(settled: Settled) -> Text:
     """The sentence that says which side stands."""
-    found = settled.contradiction
-    return words(_WINNERS[settled.winner], one=", ".join(found.one), other=", ".join(found.other))
+    if settled.winner in _DRAWN:
+        return words(_DRAWN[settled.winner])
+    sides = settled.contradiction.one, settled.contradiction.other
+    winner, loser = sides if settled.winner == "one" else sides[::-1]
+    fails = any(settled.verdicts[name] == "fails" for name in loser)
+    key = "claims.winner.against" if fails else "claims.winner.partly"
+    return Text(
+        language.say("zh", key, winner=_LISTED.join(winner), loser=_LISTED.join(loser)),
+        language.say("en", key, winner=", ".join(winner), loser=", ".join(loser)),
+    )
+
+
+def counts(checked: Checked, lang: language.Lang) -> str:
+    """How many claims there are, and how many of each verdict."""
+    if not checked.entries:
+        return language.say(lang, "claims.none")
+    parts = [language.say(lang, "claims.counted", count=len(checked.entries))]
+    for verdict, count in checked.counts.items():
+        named = language.say(lang, f"claims.verdict.{verdict}")
+        parts.append(language.say(lang, "claims.count", verdict=named, count=count))
+    return " · ".join(parts)

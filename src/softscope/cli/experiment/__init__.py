@@ -7,7 +7,7 @@ import inspect
 import pathlib
 from typing import TYPE_CHECKING, Any
 
-from softscope.cli.commands import HELP, LANG, Arguments, Command, Option
+from softscope.cli.commands import HELP, LANG, Arguments, Command, Option, seed
 from softscope.cli.problems import UsageError, shown
 
 if TYPE_CHECKING:
@@ -30,12 +30,6 @@ def _plot(text: str) -> pathlib.Path:
     return path
 
 
-def _seed(text: str) -> int:
-    if not text.strip().isdigit():
-        raise UsageError("experiment.seed", value=shown(text.strip()))
-    return int(text)
-
-
 COMMAND = Command(
     name="experiment",
     usage="softscope experiment NAME [OPTIONS]",
@@ -45,7 +39,7 @@ COMMAND = Command(
         Option(("--plot",), "experiment.option.plot", "FILE", _plot),
         Option(("--format",), "experiment.option.format", "FORMAT", _format, "text"),
         Option(("--large",), "experiment.option.large"),
-        Option(("--seed",), "experiment.option.seed", "N", _seed, 0),
+        Option(("--seed",), "experiment.option.seed", "N", seed, 0),
         LANG,
         HELP,
     ),

@@ -1,11 +1,27 @@
 """Every text of the command line, English and Chinese side by side: key → (English, Chinese)."""
 
+from softscope.cli.words.checkup import CHECKUP
 from softscope.cli.words.claims import CLAIMS
 from softscope.cli.words.experiment import EXPERIMENT
 from softscope.cli.words.explain import EXPLAIN
+from softscope.cli.words.glossary import GLOSSARY
+from softscope.cli.words.homework import HOMEWORK
 from softscope.cli.words.lab import LAB
 from softscope.cli.words.program import PROGRAM
+from softscope.cli.words.record import RECORD
 from softscope.cli.words.sentences import SENTENCES
 from softscope.cli.words.tour import TOUR
 
-WORDS: dict[str, tuple[str, str]] = {**PROGRAM, **EXPLAIN, **SENTENCES, **TOUR, **EXPERIMENT, **CLAIMS, **LAB}
+WORDS: dict[str, tuple[str, str]] = {
+    **PROGRAM,
+    **EXPLAIN,
+    **SENTENCES,
+    **TOUR,
+    **EXPERIMENT,
+    **CLAIMS,
+    **CHECKUP,
+    **RECORD,
+    **HOMEWORK,
+    **GLOSSARY,
+    **LAB,
+}

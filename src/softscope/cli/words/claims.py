@@ -74,11 +74,15 @@ CLAIMS: dict[str, tuple[str, str]] = {
     "claims.cases": ("cases", "情形"),
     "claims.none": ("No claim is left with these filters.", "按这些条件筛选后，没有论断剩下。"),
     "claims.counted": ("claims: {count}", "论断 {count} 条"),
+    "claims.count": ("{verdict}\N{NO-BREAK SPACE}{count}", "{count} 条{verdict}"),
     "claims.contradictions": ("Where the texts disagree", "各篇互相矛盾之处"),
-    "claims.winner.one": ("{one} stands, {other} does not hold as it is said.", "{one} 站得住，{other} 照原话不成立。"),
-    "claims.winner.other": (
-        "{other} stands, {one} does not hold as it is said.",
-        "{other} 站得住，{one} 照原话不成立。",
+    "claims.winner.against": (
+        "Measurement sides with {winner}, against {loser}.",
+        "实测支持 {winner}，不支持 {loser}。",
+    ),
+    "claims.winner.partly": (
+        "Measurement sides with {winner}; {loser} only under a condition.",
+        "实测支持 {winner}；{loser} 只在一定条件下成立。",
     ),
     "claims.winner.both": ("Both stand: they speak of different things.", "两边都站得住：说的是不同的事。"),
     "claims.winner.neither": ("Neither stands.", "两边都站不住。"),

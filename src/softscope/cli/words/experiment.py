@@ -75,10 +75,6 @@ EXPERIMENT: dict[str, tuple[str, str]] = {
         "--plot must end in one of {known}, but {path} came; rename it",
         "--plot 的文件名必须以 {known} 之一结尾，收到的却是 {path}；请改名",
     ),
-    "experiment.seed": (
-        "--seed must be a whole number of at least 0, but {value} came",
-        "--seed 必须是不小于 0 的整数，收到的却是 {value}",
-    ),
     "experiment.missing": (
         "this needs {package}, which is not installed; pip install 'softscope[experiments]' installs it",
         "需要 {package}，但没有安装；请运行 pip install 'softscope[experiments]'",

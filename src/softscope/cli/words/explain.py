@@ -8,12 +8,12 @@ EXPLAIN: dict[str, tuple[str, str]] = {
     "explain.description": (
         "Turns a row of numbers (logits) into weights and tells what happened: each weight as a bar, how far the "
         "weight is spread, what the temperature changed, and where a small change still has an effect.",
-        "把一行打分 (logits) 变成权重，并说明发生了什么：每个权重画成条形，权重有多分散，温度改变了什么，"
+        "把一行分数 (logits) 变成权重，并说明发生了什么：每个权重画成条形，权重有多分散，温度改变了什么，"
         "哪里的小变动还有作用。",
     ),
     "explain.argument.numbers": (
         "The logits. Without any they are read from standard input.",
-        "打分 (logits)。一个也不写时，从标准输入读取。",
+        "分数 (logits)。一个也不写时，从标准输入读取。",
     ),
     "explain.argument.file": (
         "A NumPy file; its last axis is the row.",
@@ -25,7 +25,7 @@ EXPLAIN: dict[str, tuple[str, str]] = {
     ),
     "explain.option.temperature": (
         "The temperature that divides the logits, above 0; 1 without it.",
-        "温度，打分要除以它，必须大于 0；不写则为 1。",
+        "温度，分数要除以它，必须大于 0；不写则为 1。",
     ),
     "explain.option.map": (
         "softmax (without it), sparsemax, entmax:A with A from 1 to 2; for comparison, and not part of the "
@@ -63,7 +63,7 @@ EXPLAIN: dict[str, tuple[str, str]] = {
         "Row {row} of {rows} (the first is 0); the file is {shape}. --row shows another.",
         "第 {row} 行（共 {rows} 行，从 0 数起）；文件形状为 {shape}。用 --row 看别的行。",
     ),
-    "column.logit": ("logit", "打分"),
+    "column.logit": ("logit", "分数"),
     "column.weight": ("weight", "权重"),
     "column.logistic": ("s(1−s)", "s(1−s)"),
     "column.slope": ("slope", "斜率"),

@@ -16,6 +16,10 @@ PROGRAM: dict[str, tuple[str, str]] = {
         "See how sharp a softmax is, know whether that sharpness costs you anything, and temper it.",
         "看清 softmax 有多尖锐，弄清这种尖锐有没有代价，再用温度把它调好。",
     ),
+    "softscope.example.checkup": (
+        "Two small models are trained while you watch, and the doctor says which one starves, and why.",
+        "现场训练两个小模型，由医生说出哪个在挨饿、为什么。",
+    ),
     "softscope.example.tour": (
         "What the library does, in six short stops, computed as you watch.",
         "六个小站看完本库能做什么，数字都是现场算出来的。",
@@ -48,5 +52,9 @@ PROGRAM: dict[str, tuple[str, str]] = {
     ),
     "option.wrong": ("wrong use of an option ({message}); see --help", "选项用法有误（{message}）；用法见 --help"),
     "lang.unknown": ("--lang must be zh or en, but {value} came", "--lang 只能是 zh 或 en，收到的却是 {value}"),
+    "seed.wrong": (
+        "--seed must be a whole number of at least 0, but {value} came",
+        "--seed 必须是不小于 0 的整数，收到的却是 {value}",
+    ),
     "write.failed": ("the output could not be written: {reason}", "输出无法写入：{reason}"),
 }

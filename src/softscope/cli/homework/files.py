@@ -1,0 +1,78 @@
+"""The learner's files: written once with the task on top, never overwritten, read with care."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from softscope.cli.layout import wrap
+from softscope.cli.problems import UsageError, shown
+from softscope.lab import homework
+from softscope.lab.homework import LIMITS, Exercise
+
+if TYPE_CHECKING:
+    import pathlib
+
+    from softscope.cli.console import Console
+    from softscope.lab.homework import Quiz
+
+_MARK = "# softscope homework: "
+_COLUMNS = 88
+
+
+def content(exercise: Exercise, console: Console) -> str:
+    """The file to complete: a mark that names the exercise, the task as a comment, and the starter."""
+    lines = [_MARK + exercise.id, "#"]
+    number = homework.number(exercise)
+    title = exercise.title.of(console.lang)
+    lines.append("# " + console.say("homework.head", number=number, all=len(homework.IDS), title=title))
+    lines.append("#")
+    for paragraph in exercise.task.of(console.lang).split("\n"):
+        lines += [line.rstrip() for line in wrap(paragraph, _COLUMNS, "# ")] if paragraph else ["#"]
+    command = f"softscope homework check {number}"
+    lines += ["#", "# " + console.say("homework.file.check", command=command), ""]
+    return "\n".join(lines) + "\n" + exercise.starter.of(console.lang)
+
+
+def write(exercise: Exercise, console: Console) -> None:
+    """Write the file into the current folder, unless there is one of that name."""
+    try:
+        with open(exercise.file, "x", encoding="utf-8") as stream:
+            stream.write(content(exercise, console))
+    except FileExistsError:
+        raise UsageError("homework.exists", file=exercise.file) from None
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise UsageError("homework.unwritable", file=exercise.file, reason=reason) from None
+
+
+def read(path: pathlib.Path, exercise: Exercise) -> str:
+    """The text of an answer."""
+    try:
+        with path.open("rb") as stream:
+            # A character has at most four bytes; what is longer is refused by the grader, with its reason.
+            return stream.read(4 * LIMITS.source + 4).decode("utf-8-sig")
+    except FileNotFoundError:
+        number = homework.number(exercise)
+        raise UsageError("homework.absent", file=shown(path), number=number) from None
+    except UnicodeDecodeError:
+        raise UsageError("homework.unreadable", file=shown(path), reason="UTF-8") from None
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise UsageError("homework.unreadable", file=shown(path), reason=reason) from None
+
+
+def exercise_of(path: pathlib.Path) -> Exercise | Quiz:
+    """Which exercise a file answers: by the mark in it, or by its name."""
+    by_name = {exercise.file: exercise for exercise in homework.EXERCISES if isinstance(exercise, Exercise)}
+    found = by_name.get(path.name)
+    if path.is_file():
+        anything = next(iter(by_name.values()))
+        mark = re.search(rf"^{_MARK}([a-z-]+)\s*$", read(path, anything), re.MULTILINE)
+        if mark is not None and mark[1] in homework.IDS:
+            return homework.find(mark[1])
+    elif found is None:
+        raise UsageError("homework.unreadable", file=shown(path), reason="No such file")
+    if found is None:
+        raise UsageError("homework.whose", file=shown(path))
+    return found

@@ -1,0 +1,196 @@
+"""A snapshot on the terminal: a row for each site, a coloured cell for each head."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import TYPE_CHECKING
+
+from softscope.cli.figures import UNDEFINED, number
+from softscope.cli.layout import pad, width, wrap
+from softscope.cli.problems import shown
+
+if TYPE_CHECKING:
+    import pathlib
+    from collections.abc import Sequence
+
+    from softscope.cli.console import Console
+    from softscope.doctor.record import News
+    from softscope.doctor.snapshot import Site, Snapshot
+
+MANY = 0.1  # DESIGN: many rows are over 10% of them
+MOST = 0.5  # and here is a head that hardly learns at all
+_CELL = 4  # columns: three for the number, one between
+
+
+def frame(
+    path: pathlib.Path, seen: News, last: Snapshot | None, console: Console, most: int | None = None
+) -> list[str]:
+    """All lines of one picture, `most` of them at the most."""
+    if last is None:
+        return _text(console.say("watch.nothing", path=shown(path.name)), console, "bold")
+    lines = _text(f"{shown(path.name)}  {_counted(last, console)}", console, "bold")
+    lines += _text(console.say(f"watch.what.{_shown(last)}"), console)
+    if not seen.sites:
+        return lines
+    columns = _Columns.of(seen.sites, last, console)
+    lines += _ruler(seen.sites, columns, console)
+    rows = [_rows(site, index, columns, last, console) for index, site in enumerate(seen.sites)]
+    room = None if most is None else max(1, most - len(lines) - 2)  # what else may stand below
+    kept = _kept(rows, seen.sites, last, room)
+    lines += [line for index in kept for line in rows[index]]
+    if len(kept) < len(rows):
+        lines += _text(console.say("watch.hidden", count=len(rows) - len(kept)), console, "dim")
+    return lines
+
+
+def line(sites: Sequence[Site], snapshot: Snapshot, console: Console) -> str:
+    """A snapshot as one line of text."""
+    start = f"{_counted(snapshot, console)}  "
+    values = [(value, site.name, head) for index, site in enumerate(sites)
+              for head, value in enumerate(_values(snapshot, index, site)) if not math.isnan(value)]  # fmt: skip
+    if not values:
+        return start + console.say("watch.line.nothing")
+    value, site, head = max(values)
+    worst = {"value": _percent(value) + "%", "site": site, "head": head}
+    if _shown(snapshot) == "still":
+        return start + console.say("watch.line.still", **worst)
+    return start + console.say(
+        "watch.line.moving", count=sum(value > MANY for value, *_ in values), heads=len(values), **worst
+    )
+
+
+def end(ended: str, console: Console) -> list[str]:
+    """What is said when the run has ended."""
+    key = "watch.ended.error" if ended else "watch.ended"
+    return _text(console.say(key, error=shown(ended)), console)
+
+
+def waiting(seconds: float, patience: float, console: Console) -> list[str]:
+    """What stands below the table while the run goes on."""
+    text = console.say("watch.stop")
+    if seconds > patience:
+        text = console.say("watch.silent", seconds=f"{seconds:.0f}") + text
+    return _text(text, console, "dim")
+
+
+def _shown(snapshot: Snapshot) -> str:
+    """Without a loss nobody can say what is blocked: then sharpness, which is not a verdict."""
+    return "moving" if snapshot.has_loss else "still"
+
+
+def _values(snapshot: Snapshot, index: int, site: Site) -> list[float]:
+    """What is shown of each head of a site."""
+    name = "blocked" if snapshot.has_loss else "sharpness"
+    reading = snapshot.readings.get(name)
+    return [math.nan] * site.heads if reading is None else [float(value) for value in reading[index, : site.heads]]
+
+
+def _text(text: str, console: Console, style: str = "") -> list[str]:
+    """Text in lines no wider than the console: what is drawn over itself must know how many there are."""
+    return [console.paint(part, style) if style else part for part in wrap(text, console.width)]
+
+
+def _counted(snapshot: Snapshot, console: Console) -> str:
+    key = "watch.step" if snapshot.loss is None else "watch.step.loss"
+    loss = (
+        UNDEFINED
+        if snapshot.loss is None
+        else "NaN"
+        if math.isnan(snapshot.loss)
+        else number(float(f"{snapshot.loss:.4g}"))
+    )
+    return console.say(key, step=snapshot.step, loss=loss, seconds=f"{snapshot.seconds:.1f}")
+
+
+@dataclasses.dataclass(frozen=True)
+class _Columns:
+    """How the width is shared: names, cells, and behind them the least transmission."""
+
+    names: int
+    across: int  # cells in a line
+    tail: int
+
+    @classmethod
+    def of(cls, sites: Sequence[Site], last: Snapshot, console: Console) -> _Columns:
+        names = min(max(width(shown(site.name)) for site in sites), console.width // 3)
+        tail = max(len(_least(last, index, site)) for index, site in enumerate(sites))
+        room = console.width - names - 1 - (tail + 2 if tail else 0)
+        return cls(names, max(1, min(room // _CELL, max(site.heads for site in sites))), tail)
+
+    def line(self, name: str, cells: Sequence[str], tail: str = "") -> str:
+        """Cells are three columns wide, whatever colours are in them."""
+        blanks = " " * (_CELL * (self.across - len(cells)))
+        return (
+            pad(_shortened(name, self.names), self.names) + "".join(" " + c for c in cells) + blanks + "  " + tail
+        ).rstrip()
+
+
+def _rows(site: Site, index: int, columns: _Columns, last: Snapshot, console: Console) -> list[str]:
+    """The name, a cell for each head in as many lines as it takes, and the least transmission."""
+    cells = [_cell(value, last.has_loss, console) for value in _values(last, index, site)]
+    lines = [
+        columns.line("", cells[start : start + columns.across])
+        for start in range(columns.across, len(cells), columns.across)
+    ]
+    return [columns.line(shown(site.name), cells[: columns.across], _least(last, index, site)), *lines]
+
+
+def _ruler(sites: Sequence[Site], columns: _Columns, console: Console) -> list[str]:
+    """The numbers of the heads, where each has a column of its own."""
+    heads = max(site.heads for site in sites)
+    numbers = [pad(str(head), 3, right=True) for head in range(heads)]
+    return [console.paint(columns.line("", numbers), "dim")] if heads <= columns.across else []
+
+
+def _least(last: Snapshot, index: int, site: Site) -> str:
+    reading = last.readings.get("transmission")
+    known = [] if reading is None else [float(x) for x in reading[index, : site.heads] if not math.isnan(x)]
+    return f"{min(known):.2g}" if known else ""
+
+
+def _cell(value: float, judged: bool, console: Console) -> str:
+    """A number that says it all without colours, too."""
+    text = pad(_percent(value), 3, right=True)
+    if math.isnan(value):
+        return console.paint(text, "dim")
+    if not judged:
+        return console.paint(text, "cell.read")
+    return console.paint(text, "cell.few" if value <= MANY else "cell.many" if value <= MOST else "cell.most")
+
+
+def _percent(share: float) -> str:
+    """Whole percent; 0 and 100 stand only for none and all.
+
+    >>> [_percent(share) for share in (0.0, 0.001, 0.5, 0.999, 1.0, math.nan)]
+    ['0', '<1', '50', '>99', '100', '–']
+    """
+    if math.isnan(share):
+        return UNDEFINED
+    if 0.0 < share < 0.01:
+        return "<1"
+    return ">99" if 0.99 < share < 1.0 else f"{100.0 * share:.0f}"
+
+
+def _shortened(name: str, room: int) -> str:
+    """The end of a long name: the beginning is what all of them share.
+
+    >>> _shortened("model.layers.11.self_attn", 15)
+    '…s.11.self_attn'
+    """
+    return name if width(name) <= room else "…" + name[len(name) - room + 1 :]
+
+
+def _kept(rows: list[list[str]], sites: Sequence[Site], last: Snapshot, room: int | None) -> list[int]:
+    """Which sites have room: the worst ones, in the model's order."""
+    if room is None or sum(map(len, rows)) <= room:
+        return list(range(len(rows)))
+    worst = [
+        max((v for v in _values(last, i, site) if not math.isnan(v)), default=-1.0) for i, site in enumerate(sites)
+    ]
+    kept: list[int] = []
+    for index in sorted(range(len(rows)), key=lambda i: -worst[i]):
+        if sum(len(rows[i]) for i in (*kept, index)) > room:
+            break
+        kept.append(index)
+    return sorted(kept)

@@ -1,0 +1,42 @@
+"""Where in the model a call comes from: the path of the innermost module that is being called.
+
+Read from the interpreter's stack. Hooks on every module would say the same, but PyTorch leaves its fast path where a
+hook is (the run would no longer be the bare one), and a compiler sees them.
+"""
+
+from __future__ import annotations
+
+import sys
+from types import FrameType
+from typing import Any
+
+from torch import nn
+
+# The frames in which a module is called, and the local that holds it.
+_CALL = nn.Module._call_impl.__code__
+# Wrappers whose own part of the path says nothing.
+_WRAPPERS = ("_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module")
+
+
+def paths(model: nn.Module) -> dict[int, str]:
+    """The path of each module by its id; a module used in several places has the first."""
+    parallel = isinstance(model, nn.parallel.DistributedDataParallel | nn.DataParallel)
+    found = {}
+    for name, module in model.named_modules():
+        parts = [part for part in name.split(".") if part and part not in _WRAPPERS]
+        if parallel and parts[:1] == ["module"]:
+            del parts[0]
+        found[id(module)] = ".".join(parts) or type(model).__name__
+    return found
+
+
+def innermost(known: dict[int, str]) -> tuple[str, Any] | None:
+    """Path and module of the innermost call of a known module, or None outside of all."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if frame.f_code is _CALL:
+            module = frame.f_locals["self"]
+            if id(module) in known and not isinstance(module, nn.Softmax | nn.Dropout):
+                return known[id(module)], module
+        frame = frame.f_back
+    return None

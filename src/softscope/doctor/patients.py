@@ -1,0 +1,91 @@
+"""The two built-in patients: associative recall at d = 256, once with 1/√d and once without."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+from softscope._bilingual import Text, t
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from softscope.doctor.snapshot import History
+
+WIDTH, PAIRS, BATCH, RATE = 256, 16, 16, 3e-4
+STEPS, EVERY = 200, 5
+
+
+@dataclasses.dataclass(frozen=True)
+class Patient:
+    """One model to be trained under observation."""
+
+    name: str
+    title: Text
+    scale: Any
+    noise: float = 0.0
+
+
+SCALED = Patient("scaled", t("有 1/√d", "with 1/√d"), "sqrt")
+UNSCALED = Patient("unscaled", t("没有 1/√d", "without 1/√d"), 1.0)
+PATIENTS = (SCALED, UNSCALED)
+
+
+@dataclasses.dataclass(frozen=True)
+class Trained:
+    """What became of a patient: its readings, and the share of right answers over the last steps."""
+
+    patient: Patient
+    history: History
+    accuracy: float
+
+
+def train(
+    patient: Patient,
+    *,
+    steps: int = STEPS,
+    every: int = EVERY,
+    seed: int = 0,
+    watch: Callable[[History], None] | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Trained:
+    """Train a patient with the doctor watching; `watch` gets the history after every reading.
+
+    On one thread: the tensors are small.
+    """
+    import torch
+
+    from softscope import tasks
+
+    model = tasks.RecallModel(WIDTH, vocabulary=PAIRS, options=tasks.AttentionOptions(scale=patient.scale), seed=seed)
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        with _watching(model, every) as scope:
+            if watch is not None:
+                scope.on_snapshot(lambda _: watch(scope.history()))
+            trained = tasks.train(
+                model,
+                lambda generator: tasks.recall_batch(BATCH, pairs=PAIRS, noise=patient.noise, generator=generator),
+                steps=steps,
+                learning_rate=RATE,
+                seed=seed,
+                on_step=lambda _, loss, __: scope.step(loss=loss),
+                progress=progress,
+            )
+            history = scope.history()
+    finally:
+        torch.set_num_threads(before)
+    return Trained(patient, history, trained.recent_accuracy())
+
+
+def _watching(model: Any, every: int) -> Any:
+    """The probe of any model where there is one, else the stand-in that knows the patients alone."""
+    import softscope
+
+    probe = getattr(softscope, "probe", None)
+    if probe is not None:
+        return probe(model, every=every, rows=None)
+    from softscope.doctor.stand_in import Scope
+
+    return Scope(model, every=every)

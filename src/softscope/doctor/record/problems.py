@@ -1,0 +1,54 @@
+"""What is wrong with a record: an error for who reads it, a warning for who writes it."""
+
+from __future__ import annotations
+
+import contextlib
+import warnings
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pathlib
+
+# reason → what is wrong with the file, and the way out.
+_SENTENCES = {
+    "missing": "there is no file {path}; name the file that the run writes, or start the run first",
+    "folder": "{path} is a folder; name the record in it",
+    "empty": "{path} is empty: its run has not begun to record; try again in a moment",
+    "foreign": "{path} is no softscope record; name the file that was given to softscope.doctor.record.Record",
+    "newer": "{path} is a record of version {found}, and this softscope reads up to version {known}; "
+    "update it: pip install -U softscope",
+    "older": "{path} is a record of version {found}, and this softscope reads version {known}; "
+    "read it with the softscope that wrote it",
+    "damaged": "{path} is damaged ({detail}); "
+    "copy it again from where it was written, together with {path}-wal if that exists",
+    "unreadable": "{path} cannot be read ({detail}); try again, or copy it to a place where you may read and write",
+    "part": "{path} has {parts} part(s), and part {part} was asked for; they count from 0",
+}
+
+
+class RecordError(ValueError):
+    """A file that cannot be read as a record; `reason` is a word for programs, `values` what the sentence names."""
+
+    def __init__(self, reason: str, path: pathlib.Path, **values: Any) -> None:
+        super().__init__(_SENTENCES[reason].format(path=path, **values))
+        self.reason = reason
+        self.values = {"path": path, **values}
+
+
+class RecordNotFoundError(RecordError, FileNotFoundError):
+    """There is no such file."""
+
+
+class RecordWarning(UserWarning):
+    """Something about the record that the training does not stop for."""
+
+
+def warn(sentence: str) -> None:
+    """Say it once; where warnings are errors, it stays unsaid, and the training goes on."""
+    with contextlib.suppress(RecordWarning):
+        warnings.warn(sentence, RecordWarning, stacklevel=3)
+
+
+def reasons() -> tuple[str, ...]:
+    """Every reason that an error may have: the command line has words for each."""
+    return tuple(_SENTENCES)

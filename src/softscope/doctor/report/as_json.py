@@ -1,0 +1,107 @@
+"""The report for programs: machine names, and every sentence in both languages."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import softscope
+from softscope._bilingual import LANGS, Text, said
+from softscope.doctor.checks import CHECKS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from softscope.doctor.case import Case, Head
+    from softscope.doctor.checks import Outcome
+    from softscope.doctor.diagnosis import Diagnosis
+    from softscope.doctor.prescribe import Prescription
+    from softscope.doctor.states import HeadState
+
+VERSION = 1  # raised when a name goes or changes its meaning; new names may come without
+
+
+def document(diagnoses: Sequence[Diagnosis]) -> dict[str, Any]:
+    """The report as Python objects that JSON can hold: no NaN, no infinity."""
+    return {
+        "schema": "softscope.checkup",
+        "schema_version": VERSION,
+        "softscope_version": softscope.__version__,
+        "cases": [_case(diagnosis) for diagnosis in diagnoses],
+    }
+
+
+def _case(diagnosis: Diagnosis) -> dict[str, Any]:
+    case = diagnosis.case
+    history = case.history
+    return {
+        "title": _both(diagnosis.title),
+        "verdict": _both(diagnosis.verdict),
+        "has_loss": case.has_loss,
+        "readings": len(history.snapshots),
+        "steps": [int(step) for step in (case.steps[0], case.steps[-1])] if len(case.steps) else None,
+        "counts": diagnosis.counts,
+        "states": diagnosis.states,
+        "sites": [
+            {"name": s.name, "kind": s.kind, "heads": s.heads, "kv_heads": s.kv_heads, "scale": _number(s.scale),
+             "head_size": s.head_size, "causal": s.causal, "fused": s.fused, "dropout": s.dropout, "dtype": s.dtype}
+            for s in history.sites
+        ],
+        "heads": [_head(case, head, found) for head, found in case.states.items()],
+        "outcomes": [_outcome(case, outcome) for outcome in diagnosis.outcomes],
+        "prescriptions": [_prescription(case, given) for given in diagnosis.prescriptions],
+        "unseen": [{"name": name, "why": why} for name, why in history.unseen],
+    }  # fmt: skip
+
+
+def _head(case: Case, head: Head, found: HeadState) -> dict[str, Any]:
+    latest = {name: case.value(name, head) for name in _names(case)}
+    return {
+        **_place(case, head),
+        "state": found.state,
+        "since": found.since,
+        "advantage": _number(found.advantage),
+        "advantage_error": _number(found.error),
+        "why": None if found.why is None or found.state != "unjudged" else _both(found.why),
+        "readings": {name: _number(x) for name, x in latest.items() if x is not None},
+    }
+
+
+def _names(case: Case) -> list[str]:
+    return sorted({name for snapshot in case.history.snapshots for name in snapshot.readings})
+
+
+def _outcome(case: Case, outcome: Outcome) -> dict[str, Any]:
+    return {
+        "code": outcome.code or None,
+        "title": _both(CHECKS[outcome.code].title) if outcome.code else None,
+        "kind": outcome.kind,
+        "count": outcome.count,
+        "heads": [_place(case, head) for head in outcome.heads],
+        "says": _both(outcome.says),
+        "values": {name: _number(x) for name, x in outcome.values.items()},
+    }
+
+
+def _prescription(case: Case, given: Prescription) -> dict[str, Any]:
+    return {
+        "remedy": given.remedy,
+        "heads": [_place(case, head) for head in given.heads],
+        "what": _both(given.what),
+        "why": _both(given.why),
+        "expect": _both(given.expect),
+        "evidence": _both(given.evidence),
+        "does_not_help": None if given.does_not is None else _both(given.does_not),
+    }
+
+
+def _place(case: Case, head: Head) -> dict[str, Any]:
+    return {"site": case.site(head).name, "head": head.head}
+
+
+def _number(x: float) -> float | None:
+    return float(x) if math.isfinite(x) else None
+
+
+def _both(text: Text | str) -> dict[str, str]:
+    return {lang: said(text, lang) for lang in LANGS}

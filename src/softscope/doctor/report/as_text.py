@@ -1,0 +1,87 @@
+"""The report as lines: what to say, how far in, and in which style; whoever prints them wraps and colours."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from softscope._bilingual import Lang, Text, said, t
+from softscope.doctor.checks import CHECKS, KIND_NAMES, SEVERITIES
+from softscope.doctor.diagnosis import named
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from softscope.doctor.diagnosis import Diagnosis
+
+MOST = 4  # heads named under one check
+
+
+Style = Literal["", "title", "finding", "tip", "informative", "passed", "dim"]
+
+
+class Line(NamedTuple):
+    """One paragraph."""
+
+    text: str
+    indent: int = 0
+    style: Style = ""
+
+
+LABELS = {
+    "found": t("发现", "What was found"),
+    "prescribed": t("处方", "Prescription"),
+    "why": t("为什么：", "Why: "),
+    "expect": t("预期：", "Expect: "),
+    "unseen": t("没有看到的模块", "Modules that were not seen"),
+}
+
+
+def lines(diagnosis: Diagnosis, lang: Lang) -> Iterator[Line]:
+    """Verdict first, then findings by check, the prescription, what was not seen, and the counts of every answer."""
+    if diagnosis.title:
+        yield Line(said(diagnosis.title, lang), 0, "title")
+    style: Style = "finding" if diagnosis.counts["finding"] else "tip" if diagnosis.counts["tip"] else "passed"
+    yield Line(diagnosis.verdict.of(lang), 0, style)
+    yield from _found(diagnosis, lang)
+    yield from _prescribed(diagnosis, lang)
+    if diagnosis.case.history.unseen:
+        yield Line("")
+        yield Line(LABELS["unseen"].of(lang), 0, "title")
+        for name, why in diagnosis.case.history.unseen:
+            yield Line(f"{name}: {why}", 2)
+    counted = (f"{KIND_NAMES[name].of(lang)} {n}" for name, n in diagnosis.counts.items() if n)
+    yield Line("")
+    yield Line(" · ".join(counted), 0, "dim")
+
+
+def _found(diagnosis: Diagnosis, lang: Lang) -> Iterator[Line]:
+    fired = [(kind, code, of) for kind in SEVERITIES for code, of in diagnosis.of(kind).items()]
+    if fired:
+        yield Line("")
+        yield Line(LABELS["found"].of(lang), 0, "title")
+    for kind, code, outcomes in fired:
+        yield Line(f"{code} {CHECKS[code].title.of(lang)}", 2, kind)
+        for outcome in outcomes[:MOST]:
+            colon = "：" if lang == "zh" else ": "
+            yield Line(diagnosis.case.name(outcome.heads[0]).of(lang) + colon + outcome.says.of(lang), 4)
+        if len(outcomes) > MOST:
+            rest = [head for outcome in outcomes[MOST:] for head in outcome.heads]
+            more = named(diagnosis.case, rest)
+            yield Line(Text(f"还有 {more.zh}", f"also {more.en}").of(lang), 4, "dim")
+
+
+def _prescribed(diagnosis: Diagnosis, lang: Lang) -> Iterator[Line]:
+    if diagnosis.prescriptions:
+        yield Line("")
+        yield Line(LABELS["prescribed"].of(lang), 0, "title")
+    for given in diagnosis.prescriptions:
+        yield Line(_sentence(given.what.of(lang)), 2, "passed")
+        yield Line(LABELS["why"].of(lang) + given.why.of(lang), 4)
+        yield Line(LABELS["expect"].of(lang) + given.expect.of(lang), 4)
+        yield Line(_sentence(given.evidence.of(lang)) + ("。" if lang == "zh" else "."), 4, "dim")
+        if given.does_not is not None:
+            yield Line(_sentence(given.does_not.of(lang)) + ("。" if lang == "zh" else "."), 4, "dim")
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]

@@ -1,0 +1,86 @@
+"""What was found, with its remedy; what was prescribed; what every check answered; what could not be seen."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from softscope.doctor.checks import CHECKS, KIND_NAMES, KINDS, SEVERITIES
+from softscope.doctor.diagnosis import named
+from softscope.doctor.report.markup import both, figure, words
+
+if TYPE_CHECKING:
+    from softscope.doctor.checks import Kind, Outcome
+    from softscope.doctor.diagnosis import Diagnosis
+
+
+def findings(diagnosis: Diagnosis) -> str:
+    """Findings, tips and notes, one card for each check that fired."""
+    cards = [
+        _card(diagnosis, kind, code, outcomes) for kind in SEVERITIES for code, outcomes in diagnosis.of(kind).items()
+    ]
+    return "".join(cards) or f'<p class="none">{words("没有。", "None.")}</p>'
+
+
+def _card(diagnosis: Diagnosis, kind: Kind, code: str, outcomes: list[Outcome]) -> str:
+    check, case = CHECKS[code], diagnosis.case
+    listed = [f"<li><b>{both(case.name(o.heads[0]))}</b> {both(o.says)}</li>" for o in outcomes]
+    shown, more = "".join(listed[:6]), listed[6:]
+    rest = ""
+    if more:
+        summary = words(f"还有 {len(more)} 个", f"{len(more)} more")
+        rest = f"<details><summary>{summary}</summary><ul>{''.join(more)}</ul></details>"
+    reasons = "".join(
+        f"<li><b>{figure(x.value)}</b> {both(x.reason)} <cite>{both(x.source)}</cite></li>" for x in check.thresholds
+    )
+    return (
+        f'<article class="{kind}"><h4><span class="code">{code}</span> {both(check.title)} '
+        f'<span class="kind">{both(KIND_NAMES[kind])} {len(outcomes)}</span></h4><ul>{shown}</ul>{rest}'
+        f"<p><b>{words('怎么办：', 'What to do:')}</b> {both(check.remedy)}</p>"
+        f"<details><summary>{words('阈值和理由', 'Threshold and why')}</summary><ul>{reasons}</ul></details></article>"
+    )
+
+
+def prescriptions(diagnosis: Diagnosis) -> str:
+    """Each remedy: what, for whom, why, what to expect, and how well that is known."""
+    cards = []
+    for given in diagnosis.prescriptions:
+        rows = [
+            (words("给", "for"), named(diagnosis.case, given.heads)),
+            (words("为什么", "why"), given.why),
+            (words("预期读数", "expect"), given.expect),
+            (words("依据", "evidence"), given.evidence),
+        ]
+        rows += [] if given.does_not is None else [(words("没有用的", "what did not help"), given.does_not)]
+        listed = "".join(f"<dt>{label}</dt><dd>{both(text)}</dd>" for label, text in rows)
+        cards.append(f'<article class="remedy"><h4>{both(given.what)}</h4><dl>{listed}</dl></article>')
+    return "".join(cards) or f'<p class="none">{words("不需要。", "None is needed.")}</p>'
+
+
+def answers(diagnosis: Diagnosis) -> str:
+    """Every check and how often it gave which answer."""
+    kinds = [kind for kind in KINDS if diagnosis.counts[kind]]
+    top = "".join(f'<th scope="col">{both(KIND_NAMES[kind])}</th>' for kind in kinds)
+    rows = []
+    for code, check in CHECKS.items():
+        found = [o for o in diagnosis.outcomes if o.code == code]
+        cells = "".join(f"<td>{sum(o.count for o in found if o.kind == kind) or '·'}</td>" for kind in kinds)
+        why = [o.says for o in found if o.kind in ("not-applicable", "unseen")]
+        reason = f"<br><small>{both(why[0])}</small>" if why else ""
+        rows.append(f'<tr><th scope="row"><b>{code}</b> {both(check.title)}{reason}</th>{cells}</tr>')
+    title = words("每项检查的回答（按头或层计数）", "What every check answered (counting heads or layers)")
+    return (
+        f'<div class="wide"><table class="answers"><caption>{title}'
+        f'</caption><thead><tr><th scope="col">{words("检查", "check")}</th>{top}</tr></thead>'
+        f"<tbody>{''.join(rows)}</tbody>"
+        f"</table></div>"
+    )
+
+
+def unseen(diagnosis: Diagnosis) -> str:
+    """Modules that the probe could not look into."""
+    listed = "".join(f"<li><code>{both(name)}</code> {both(why)}</li>" for name, why in diagnosis.case.history.unseen)
+    return (
+        f"<ul>{listed}</ul>"
+        if listed
+        else f'<p class="none">{words("没有看不到的模块。", "Every module was seen.")}</p>'
+    )

@@ -1,0 +1,92 @@
+"""Every head in a row: its state, its figures, and how they went over the steps."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from softscope.doctor.report.markup import curve, figure, share, short, state_cell, words
+from softscope.doctor.states import STATES
+
+if TYPE_CHECKING:
+    from softscope.doctor.case import Case, Head
+    from softscope.doctor.diagnosis import Diagnosis
+
+CURVES = ("blocked", "transmission:median", "advantage", "sharpness", "max_logit")
+_ORDER = ("starving", "unjudged", "right", "resting", "positional", "learning")  # those who need looking at first
+assert set(_ORDER) == set(STATES)
+_LOGARITHMIC = {"transmission:median": 1e-9, "max_logit": 1e-2}  # and what is drawn at the floor
+_WIDTH, _HEIGHT = 72, 20
+
+
+def heads(diagnosis: Diagnosis) -> str:
+    """The table; readings that no head has are left out."""
+    case = diagnosis.case
+    taken = [name for name in CURVES if any(case.value(name, head) is not None for head in case.heads)]
+    titles = {
+        "blocked": words("被阻断", "blocked"),
+        "transmission:median": words("传导率", "transmission"),
+        "advantage": words("优势", "advantage"),
+        "sharpness": words("尖锐度", "sharpness"),
+        "max_logit": words("最大打分", "largest logit"),
+    }
+    top = "".join(f'<th scope="col">{titles[name]}</th>' for name in taken)
+    ordered = sorted(case.heads, key=lambda head: _ORDER.index(case.states[head].state))
+    spans = {name: _span(case, name) for name in taken}
+    rows = "".join(_row(case, head, spans) for head in ordered)
+    title = words(
+        "各头，及其读数随步数的变化（一列之内同一尺度）",
+        "Every head, and its readings over the steps (one scale to a column)",
+    )
+    return (
+        f'<div class="wide"><table class="heads"><caption>{title}'
+        f'</caption><thead><tr><th scope="col">{words("头", "head")}</th>'
+        f'<th scope="col">{words("状态", "state")}</th>{top}'
+        f"</tr></thead><tbody>{rows}</tbody></table></div>"
+    )
+
+
+def _row(case: Case, head: Head, spans: dict[str, tuple[float, float]]) -> str:
+    cells = []
+    for name, span in spans.items():
+        x = case.value(name, head)
+        text = share(x) if name == "blocked" and x is not None else figure(x)
+        steps, values = _curve(case, name, head)
+        cells.append(f"<td>{_spark(curve(steps, values, _WIDTH, _HEIGHT, span))}<span>{text}</span></td>")
+    state = state_cell(case.states[head].state)
+    return f'<tr><th scope="row">{short(case, head)}</th>{state}{"".join(cells)}</tr>'
+
+
+def _curve(case: Case, name: str, head: Head) -> tuple[list[float], list[float]]:
+    """Steps and values as drawn: by their logarithm where they run over many powers of ten."""
+    steps, values = case.curve(name, head)
+    drawn = [float(value) for value in values]
+    if name in _LOGARITHMIC:
+        drawn = [math.log10(max(value, _LOGARITHMIC[name])) for value in drawn]
+    return [float(step) for step in steps], drawn
+
+
+def _span(case: Case, name: str) -> tuple[float, float]:
+    found = [y for head in case.heads for y in _curve(case, name, head)[1] if math.isfinite(y)]
+    return (min(found), max(found)) if found else (0.0, 0.0)
+
+
+def _spark(path: str) -> str:
+    """A curve that repeats no number: for those who do not see it, the number stands beside it."""
+    return f'<svg class="spark" viewBox="0 0 {_WIDTH} {_HEIGHT}"><path d="{path}"/></svg>' if path else ""
+
+
+def losses(diagnosis: Diagnosis) -> str:
+    """The loss over the steps, where there is one."""
+    found = [(s.step, s.loss) for s in diagnosis.case.history.snapshots if s.loss is not None and math.isfinite(s.loss)]
+    path = curve([step for step, _ in found], [loss for _, loss in found], 560, 80)
+    if not path:
+        return ""
+    first, last = found[0], found[-1]
+    told = f"{figure(first[1])} → {figure(last[1])}"
+    return (
+        f'<figure class="loss"><svg viewBox="-2 -4 564 88" preserveAspectRatio="none" role="img" '
+        f'aria-label="loss {told}"><path d="{path}"/></svg>'
+        f"<figcaption>{words('损失', 'loss')} {told} · {words('步', 'steps')} {first[0]} – "
+        f"{last[0]}</figcaption></figure>"
+    )

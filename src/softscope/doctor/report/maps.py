@@ -1,0 +1,93 @@
+"""Layer × head, one table for each reading: the number, and its place between the smallest and the largest."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from softscope._bilingual import Text, t
+from softscope.doctor.case import Head
+from softscope.doctor.report.markup import both, figure, share, state_cell, words
+
+if TYPE_CHECKING:
+    from softscope.doctor.diagnosis import Diagnosis
+
+# Reading, its title, what it says, and whether its colours follow the logarithm.
+READINGS: tuple[tuple[str, Text, Text, bool], ...] = (
+    ("blocked", t("被阻断的行", "blocked rows"), t("梯度过不去的行", "rows no gradient passes"), False),
+    ("transmission:median", t("传导率（中位数）", "transmission (median)"), t("均匀为 1", "1 if uniform"), True),
+    ("advantage", t("优势", "advantage"), t("0：与随便一个键无异", "0: like any other key"), False),
+    ("blocked_mass", t("被阻断行的最大列", "top column of blocked rows"), t("≥ 0.9 是停歇", "≥ 0.9 is resting"), False),
+    ("sharpness", t("尖锐度", "sharpness"), t("0 均匀，1 one-hot", "0 uniform, 1 one-hot"), False),
+    ("max_logit", t("最大打分", "largest logit"), t("软上限和掩码之前", "before cap and mask"), True),
+    ("logit_spread", t("打分的标准差", "spread of logits"), t("每行可见键上", "over a row's visible keys"), True),
+    ("sink_mass", t("最大列的权重", "weight of the top column"), t("> 0.3 很常见", "> 0.3 is common"), False),
+    ("q_norm", t("|q|", "|q|"), t("q 的平均长度", "mean norm of q"), True),
+    ("k_norm", t("|k|", "|k|"), t("k 的平均长度", "mean norm of k"), True),
+    ("cosine", t("|cos(q, k)|", "|cos(q, k)|"), t("q 与 k 的夹角", "between q and k"), False),
+)  # fmt: skip
+
+
+def maps(diagnosis: Diagnosis) -> str:
+    """The states, then every reading that was taken."""
+    return _states(diagnosis) + "".join(_map(diagnosis, *reading) for reading in READINGS)
+
+
+def shortened(names: list[str]) -> list[str]:
+    """The names without the words that all begin and end with: room for numbers. The whole name is the tooltip.
+
+    >>> shortened(["layers.0.attention", "layers.10.attention"]), shortened(["encoder"]), shortened(["a.b", "a.b.c"])
+    (['0', '10'], ['encoder'], ['a.b', 'a.b.c'])
+    """
+    words = [name.split(".") for name in names]
+    least = min((len(parts) for parts in words), default=0)
+    first = next((i for i in range(least) if len({parts[i] for parts in words}) > 1), least)
+    last = next((i for i in range(least) if len({parts[-1 - i] for parts in words}) > 1), least)
+    if first + last >= least:
+        return names
+    return [".".join(parts[first : len(parts) - last]) for parts in words]
+
+
+def _table(diagnosis: Diagnosis, title: Text, about: str, cells: dict[Head, str]) -> str:
+    sites = diagnosis.case.history.sites
+    heads = max((site.heads for site in sites), default=0)
+    corner = words("层 / 头", "layer / head")
+    top = "".join(f'<th scope="col">{j}</th>' for j in range(heads))
+    rows = []
+    names = shortened([site.name for site in sites])
+    for i, site in enumerate(sites):
+        row = "".join(cells[Head(i, j)] if j < site.heads else "<td></td>" for j in range(heads))
+        rows.append(f'<tr><th scope="row" title="{both(site.name)}">{both(names[i])}</th>{row}</tr>')
+    return (
+        f'<div class="map"><table><caption><b>{both(title)}</b> <span>{about}</span></caption>'
+        f'<thead><tr><th scope="col">{corner}</th>{top}</tr></thead>'
+        f"<tbody>{''.join(rows)}</tbody></table></div>"
+    )
+
+
+def _states(diagnosis: Diagnosis) -> str:
+    cells = {head: state_cell(found.state) for head, found in diagnosis.case.states.items()}
+    return _table(diagnosis, t("状态", "state"), words("每个头怎么样", "how each head is"), cells)
+
+
+def _map(diagnosis: Diagnosis, name: str, title: Text, about: Text, logarithmic: bool) -> str:
+    case = diagnosis.case
+    values = {head: case.value(name, head) for head in case.heads}
+    known = [x for x in values.values() if x is not None and math.isfinite(x)]
+    if not known:
+        return ""
+
+    def place(x: float) -> float:
+        return math.log10(max(x, 1e-6)) if logarithmic else x
+
+    low, high = place(min(known)), place(max(known))
+    cells = {}
+    for head, x in values.items():
+        colour = ""
+        if x is not None and math.isfinite(x) and high > low:
+            colour = f' style="--c:{(place(x) - low) / (high - low):.2f}"'
+        text = share(x) if name == "blocked" and x is not None else figure(x, 2)
+        cells[head] = f"<td{colour}>{text}</td>"
+    least, most = figure(min(known)), figure(max(known))
+    span = least if least == most else f"{least} … {most}"
+    return _table(diagnosis, title, f"{both(about)} · {span}", cells)

@@ -1,0 +1,77 @@
+"""The report as one page that needs nothing else: both languages, light and dark, printable; no request goes out."""
+
+from __future__ import annotations
+
+import importlib.resources
+from typing import TYPE_CHECKING
+
+import softscope
+from softscope._bilingual import Lang, t
+from softscope.doctor.checks import KIND_NAMES
+from softscope.doctor.report.findings import answers, findings, prescriptions, unseen
+from softscope.doctor.report.heads import heads, losses
+from softscope.doctor.report.maps import maps
+from softscope.doctor.report.markup import both, words
+from softscope.doctor.report.plane import plane
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from softscope.doctor.checks import Kind
+    from softscope.doctor.diagnosis import Diagnosis
+
+TITLE = t("softscope 体检报告", "softscope checkup")
+# Nothing may be fetched, whatever a module is called.
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
+
+
+def page(diagnoses: Sequence[Diagnosis], lang: Lang = "en") -> str:
+    """The whole page; it opens in the language."""
+    room = importlib.resources.files("softscope.doctor.report")
+    style, script = (room.joinpath(name).read_text("utf-8") for name in ("page.css", "page.js"))
+    parts = "\n".join(_one(diagnosis, i, len(diagnoses)) for i, diagnosis in enumerate(diagnoses))
+    return (
+        f'<!doctype html>\n<html lang="{lang}" data-lang="{lang}">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
+        f'<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{both(TITLE.of(lang))}</title>\n<style>\n{style}</style>\n</head>\n<body>\n"
+        f"{_bar(diagnoses)}\n<main>\n{parts}\n<footer>softscope {softscope.__version__}</footer>\n</main>\n"
+        f'<div id="tip" role="tooltip" hidden></div>\n<script>\n{script}</script>\n</body>\n</html>\n'
+    )
+
+
+def _bar(diagnoses: Sequence[Diagnosis]) -> str:
+    links = ""
+    if len(diagnoses) > 1:
+        links = "".join(f'<a href="#part{i}">{both(d.title)}</a>' for i, d in enumerate(diagnoses))
+    return (
+        f'<header class="bar"><h1>{both(TITLE)}</h1><nav>{links}</nav><div class="tools">'
+        f'<button data-lang="zh" lang="zh">中文</button><button data-lang="en" lang="en">English</button>'
+        f'<button id="theme">{words("深色 / 浅色", "Dark / light")}</button>'
+        f'<button id="print">{words("打印", "Print")}</button></div></header>'
+    )
+
+
+def _one(diagnosis: Diagnosis, index: int, of: int) -> str:
+    severe: tuple[Kind, ...] = ("finding", "tip")
+    kind: str = next((kind for kind in severe if diagnosis.counts[kind]), "passed")
+    if kind == "passed" and diagnosis.states["unjudged"]:
+        kind = "unjudged"
+    counted = "".join(
+        f'<li class="{name}">{both(KIND_NAMES[name])} <b>{count}</b></li>' for name, count in diagnosis.counts.items()
+    )
+    title = f"<h2>{both(diagnosis.title)}</h2>" if diagnosis.title else ""
+    sections = (
+        (words("传导率 × 优势", "Transmission × advantage"), plane(diagnosis) + losses(diagnosis)),
+        (words("发现了什么", "What was found"), findings(diagnosis)),
+        (words("处方", "Prescription"), prescriptions(diagnosis)),
+        (words("各头", "Heads"), heads(diagnosis)),
+        (words("层 × 头", "Layer × head"), f'<div class="maps">{maps(diagnosis)}</div>'),
+        (words("所有的回答", "Every answer"), answers(diagnosis)),
+        (words("没有看到的", "Not seen"), unseen(diagnosis)),
+    )
+    body = "".join(f"<section><h3>{name}</h3>{content}</section>\n" for name, content in sections)
+    return (
+        f'<article class="case" id="part{index}" aria-label="{index + 1}/{of}">{title}'
+        f'<p class="verdict {kind}">{both(diagnosis.verdict)}</p><ul class="counts">{counted}</ul>{body}</article>'
+    )

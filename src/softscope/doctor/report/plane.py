@@ -1,0 +1,129 @@
+"""Transmission × advantage with every head on it: who can still move, and who reads the right keys."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from typing import TYPE_CHECKING
+
+from softscope._bilingual import t
+from softscope._reference.gradients import BLOCKED
+from softscope.doctor.report.markup import both, drawn, figure, share, short, words
+from softscope.doctor.states import MEANINGS, NAMES, STATES, State
+from softscope.doctor.thresholds import RIGHT
+
+if TYPE_CHECKING:
+    from softscope.doctor.diagnosis import Diagnosis
+
+WIDTH, HEIGHT, LEFT, BOTTOM, TOP = 640, 340, 54, 44, 14
+DECADES = (-6, 1)  # of transmission; what lies below is drawn at the edge, and its tooltip has the number
+ADVANTAGES = (-1.5, 3.5)
+# A shape for each state: colour alone would say nothing in print, nor to many eyes.
+SHAPES: dict[State, str] = {
+    "learning": '<circle r="5"/>',
+    "right": '<path d="M0-6.5 6.5 0 0 6.5-6.5 0z"/>',
+    "resting": '<path d="M-5-5H5V5H-5z"/>',
+    "positional": '<path d="M-5-2H5V2H-5z"/>',
+    "starving": '<path d="M-6 5 0-6.5 6 5z"/>',
+    "unjudged": '<circle r="3"/>',
+}
+
+
+ZONES = t(
+    "底色：中间的一行也被阻断的地方。一个头的状态，要看它有多少行被阻断，以及它们的优势。",
+    "shaded: where the median row is blocked too. A head's state follows from how many of its rows are blocked, and "
+    "from their advantage.",
+)
+
+
+def plane(diagnosis: Diagnosis) -> str:
+    """The picture with its legend; where there is no loss, a sentence instead."""
+    case = diagnosis.case
+    judged = {head: found for head, found in case.states.items() if not math.isnan(found.transmission)}
+    if not judged:
+        return f'<p class="none">{both(MEANINGS["unjudged"])}</p>'
+    marks = []
+    for head, found in sorted(judged.items(), key=lambda item: STATES.index(item[1].state)):
+        told = f"{figure(found.transmission)}|{figure(found.advantage)} ± {figure(found.error)}|{share(found.blocked)}"
+        at = f"{_x(found.transmission):.0f} {_y(found.advantage):.0f}"
+        marks.append(
+            f'<g class="mark {found.state}" transform="translate({at})" data-name="{short(case, head)}" '
+            f'data-told="{told}">{SHAPES[found.state]}</g>'
+        )
+    counted = t(
+        "，".join(f"{NAMES[s].zh} {n}" for s, n in diagnosis.states.items() if n),
+        ", ".join(f"{NAMES[s].en} {n}" for s, n in diagnosis.states.items() if n),
+    )
+    label = t(f"每个头的传导率与优势：{counted.zh}", f"Transmission and advantage of every head: {counted.en}")
+    return (
+        f'<div class="wide"><svg class="plane" viewBox="0 0 {WIDTH} {HEIGHT}" role="group" '
+        f'aria-label="{both(label.en)}" data-label-zh="{both(label.zh)}" data-label-en="{both(label.en)}">'
+        f"{_frame(_edge(diagnosis))}{''.join(marks)}</svg></div>"
+        f'<ul class="legend">{_legend(diagnosis)}</ul><p class="none">{both(ZONES)}</p>'
+    )
+
+
+def _edge(diagnosis: Diagnosis) -> float:
+    """The transmission below which a row is blocked: 0.0025·√n, with the keys that the median head sees."""
+    found = (diagnosis.case.value("count", head) for head in diagnosis.case.heads)
+    keys = [n for n in found if n is not None and 1.0 <= n < math.inf]
+    return BLOCKED * math.sqrt(statistics.median(keys) if keys else 16.0)
+
+
+def _x(transmission: float) -> float:
+    decades = math.log10(max(transmission, 10.0 ** DECADES[0])) - DECADES[0]
+    return LEFT + min(decades / (DECADES[1] - DECADES[0]), 1.0) * (WIDTH - LEFT - 14)
+
+
+def _y(advantage: float) -> float:
+    low, high = ADVANTAGES
+    inside = min(max(0.0 if math.isnan(advantage) else advantage, low), high)
+    return TOP + (high - inside) / (high - low) * (HEIGHT - TOP - BOTTOM)
+
+
+def _frame(edge: float) -> str:
+    floor, line = HEIGHT - BOTTOM, _y(RIGHT.value)
+    wide = _x(edge) - LEFT
+    parts = [
+        f'<rect class="zone right" x="{LEFT}" y="{TOP}" width="{wide:.0f}" height="{line - TOP:.0f}"/>',
+        f'<rect class="zone starving" x="{LEFT}" y="{line:.0f}" width="{wide:.0f}" height="{floor - line:.0f}"/>',
+        drawn(t("读对", "right"), f'x="{LEFT + 8}" y="{TOP + 18}" font-weight="600"'),
+        drawn(
+            t("饥饿（除非停歇或按位置）", "starving (unless resting or positional)"),
+            f'x="{LEFT + 8}" y="{floor - 10}" font-weight="600"',
+        ),
+        drawn(t("在学", "learning"), f'x="{WIDTH - 20}" y="{TOP + 18}" text-anchor="end" font-weight="600"'),
+    ]
+    for power in range(DECADES[0], DECADES[1] + 1):
+        x = _x(10.0**power)
+        name = {0: "1", 1: "10"}.get(power, f"1e{power}".replace("-", "−"))
+        prefix = "≤" if power == DECADES[0] else ""
+        parts.append(f'<path class="grid" d="M{x:.0f} {TOP}V{floor}"/>')
+        parts.append(drawn(prefix + name, f'x="{x:.0f}" y="{floor + 16}" text-anchor="middle"'))
+    for value in (-1, 0, 1, 2, 3):
+        y = _y(value)
+        parts.append(f'<path class="grid" d="M{LEFT} {y:.0f}H{WIDTH - 14}"/>')
+        parts.append(drawn(f"{value}".replace("-", "−"), f'x="{LEFT - 8}" y="{y + 4:.0f}" text-anchor="end"'))
+    middle = (LEFT + WIDTH - 14) / 2
+    parts.append(
+        drawn(t("传导率（中位数）：梯度还剩多少", "transmission (median): how much of the gradient is left"),
+              f'x="{middle:.0f}" y="{HEIGHT - 8}" text-anchor="middle"')
+    )  # fmt: skip
+    centre = (TOP + floor) / 2
+    parts.append(
+        drawn(t("优势：读的键有多对", "advantage: how right its keys are"),
+              f'transform="translate(16 {centre:.0f}) rotate(-90)" text-anchor="middle"')
+    )  # fmt: skip
+    return "".join(parts)
+
+
+def _legend(diagnosis: Diagnosis) -> str:
+    return (
+        "".join(
+            f'<li><svg class="mark {state}" viewBox="-8 -8 16 16" aria-hidden="true">{SHAPES[state]}</svg>'
+            f"<b>{both(NAMES[state])} {count}</b> <span>{both(MEANINGS[state])}</span></li>"
+            for state, count in diagnosis.states.items()
+            if count
+        )
+        or f"<li>{words('没有头', 'no heads')}</li>"
+    )

@@ -1,0 +1,44 @@
+"""Which steps are read, and which query rows of them: few enough to cost little, at positions that are true."""
+
+from __future__ import annotations
+
+import random
+
+DENSE = 10  # every one of the first steps: what is wrong at the start shows there
+# (up to this step, every so many), and SPARSE after the last.
+THINNING = ((100, 10), (1000, 25))
+SPARSE = 50
+
+# A row takes part in averages when it sees at least FEWEST keys, or half of what the richest row of its sequence
+# sees: early causal rows see few keys, and say little about sharpness.
+FEWEST = 32
+
+
+def default_schedule(step: int) -> bool:
+    """Densely in the first steps, sparsely later.
+
+    >>> [step for step in range(200) if default_schedule(step)]
+    [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 125, 150, 175]
+    """
+    if step < DENSE:
+        return True
+    for until, every in THINNING:
+        if step < until:
+            return step % every == 0
+    return step % SPARSE == 0
+
+
+def choose_rows(many: int | None, first: int, n: int, rng: random.Random) -> list[int] | None:
+    """`many` of the rows first … n−1 at equal distances from a random start, or None for all rows from 0 on.
+
+    Equal distances cover early and late rows in every reading; the random start lets every row come up.
+
+    >>> choose_rows(4, 2, 10, random.Random(0))
+    [3, 5, 7, 9]
+    """
+    first = min(first, n - 1)
+    if many is None or many >= n - first:
+        return None
+    stride = (n - first) / many
+    start = first + rng.random() * stride
+    return [min(int(start + i * stride), n - 1) for i in range(many)]

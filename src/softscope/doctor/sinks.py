@@ -1,0 +1,150 @@
+"""Where snapshots go while a model trains: a record, TensorBoard, any `log(dict, step)`, or several of them.
+
+A sink has these methods of `Record`: `sites`, `add`, `unseen`, `note`. `follow` joins sinks to a probe.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from softscope.doctor.record.problems import warn
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from softscope.doctor.snapshot import History, Site, Snapshot
+
+# What goes to a logger of scalars, and which head is the worst: the one with the least or the most of it.
+WORST = {"blocked": np.nanmax, "transmission": np.nanmin, "sharpness": np.nanmax, "max_logit": np.nanmax}
+
+
+class Sink(Protocol):
+    """What takes snapshots."""
+
+    def sites(self, sites: Iterable[Site]) -> None:
+        """Which sites the next snapshots speak of."""
+
+    def add(self, snapshot: Snapshot) -> None:
+        """What one step said."""
+
+    def unseen(self, modules: Iterable[tuple[str, str]]) -> None:
+        """Modules that could not be read, and why."""
+
+    def note(self, facts: Mapping[str, Any]) -> None:
+        """What else is known of the run."""
+
+
+class Scope(Protocol):
+    """What a probe offers to those who follow it."""
+
+    @property
+    def sites(self) -> tuple[Site, ...]:
+        """The sites seen so far, in the order of a snapshot's rows."""
+
+    def on_snapshot(self, callback: Callable[[Snapshot], None]) -> Any:
+        """Call it with each snapshot."""
+
+    def history(self) -> History:
+        """All that was read so far."""
+
+
+def follow(
+    scope: Scope, *sinks: Sink, first_step: int = 0, loss: Callable[[Snapshot], float | None] | None = None
+) -> None:
+    """Give every snapshot of a probe to the sinks.
+
+    `with Record("run.db") as record, softscope.probe(model) as scope: follow(scope, record, TensorBoard(writer))`, in
+    this order: a probe may read its last step when it is removed, and the record is to be open then.
+
+    Args:
+        scope: what `softscope.probe` gives.
+        sinks: records and loggers.
+        first_step: is added to the steps, which a probe counts from 0; for a run that is resumed.
+        loss: gives the loss of a snapshot, where another one than the probe's is meant.
+    """
+    count = 0
+
+    def give(snapshot: Snapshot) -> None:
+        nonlocal count
+        count += 1
+        known = snapshot.loss if loss is None else loss(snapshot)
+        moved = dataclasses.replace(snapshot, step=snapshot.step + first_step, loss=known)
+        # A history takes longer the more there is in it: at 1, 2, 4, 8, … snapshots is enough for what seldom changes.
+        history = scope.history() if count & (count - 1) == 0 else None
+        for sink in sinks:
+            sink.sites(scope.sites)
+            sink.add(moved)
+            if history is not None:
+                sink.unseen(history.unseen)
+                sink.note(history.facts)
+
+    scope.on_snapshot(give)
+
+
+def scalars(sites: Iterable[Site], snapshot: Snapshot) -> dict[str, float]:
+    """A few numbers for each site: the mean over heads and the worst head of each reading in `WORST`.
+
+    Eight for each site with a loss, four without, whatever the number of heads: 96 for a model of 12 layers. What is
+    NaN or infinite is left out. Names are stable: `softscope/SITE/READING` and `softscope/SITE/READING_worst`.
+
+    >>> from softscope.doctor.snapshot import Site, Snapshot
+    >>> site = Site("encoder.0", "sdpa", heads=2, kv_heads=2, scale=0.125, head_size=64)
+    >>> scalars([site], Snapshot(0, 0.1, None, {"sharpness": np.array([[0.25, 0.75]])}))
+    {'softscope/encoder.0/sharpness': 0.5, 'softscope/encoder.0/sharpness_worst': 0.75}
+    """
+    found = {}
+    for row, site in enumerate(sites):
+        for name, worst in WORST.items():
+            heads = snapshot.readings[name][row : row + 1] if name in snapshot.readings else np.empty((0, 0))
+            known = heads[~np.isnan(heads)]
+            if known.size:
+                found[f"softscope/{site.name}/{name}"] = float(known.mean())
+                found[f"softscope/{site.name}/{name}_worst"] = float(worst(known))
+    return {name: value for name, value in found.items() if math.isfinite(value)}
+
+
+class Log:
+    """Calls `log(dict, step)`, as Weights & Biases (`run.log`) and MLflow (`log_metrics`) have it; see `scalars`.
+
+    A logger that fails is told of once and left alone from then on: a training does not end for it.
+    """
+
+    def __init__(self, log: Callable[[dict[str, float], int], Any]) -> None:
+        self._log: Callable[[dict[str, float], int], Any] | None = log
+        self._sites: tuple[Site, ...] = ()
+
+    def sites(self, sites: Iterable[Site]) -> None:
+        """Which sites the next snapshots speak of."""
+        self._sites = tuple(sites)
+
+    def add(self, snapshot: Snapshot) -> None:
+        """Log what one step said."""
+        if self._log is None:
+            return
+        try:
+            self._log(scalars(self._sites, snapshot), snapshot.step)
+        except Exception as error:  # it is not ours: it may raise anything
+            self._log = None
+            warn(f"the logger failed ({str(error) or type(error).__name__}): training goes on without it")
+
+    def unseen(self, modules: Iterable[tuple[str, str]]) -> None:
+        """Not a number: not logged."""
+
+    def note(self, facts: Mapping[str, Any]) -> None:
+        """Not a number: not logged."""
+
+
+class TensorBoard(Log):
+    """Writes the same scalars through a `SummaryWriter`, or whatever has its `add_scalar(name, value, step)`."""
+
+    def __init__(self, writer: Any) -> None:
+        super().__init__(self._write)
+        self._writer = writer
+
+    def _write(self, values: dict[str, float], step: int) -> None:
+        for name, value in values.items():
+            self._writer.add_scalar(name, value, step)

@@ -1,0 +1,120 @@
+"""Where one step ends and the next begins, found from what the model and its optimizer do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.optim.optimizer import register_optimizer_step_post_hook
+
+
+class Steps:
+    """Counts the steps of a run, and calls `finish(index, loss)` once each is over.
+
+    A step is over when an optimizer of the model has stepped, however many passes it took. Before one ever has, it is
+    when the next forward pass finds other parameters, or when no backward pass came between (inference). Once the user
+    marks steps, marks alone count.
+    Passes without gradients between training steps (validation) belong to none.
+    """
+
+    def __init__(self, model: nn.Module, finish: Callable[[int, float | None], None]) -> None:
+        self.index = 0
+        self.passes = 0
+        self.reading = False  # whether the pass under way belongs to a step
+        self._model, self._finish = model, finish
+        self._open = self._closed = False  # a step has begun; its optimizer has stepped
+        self._marked = self._optimized = self._trained = False  # ever
+        self._backward = False  # in this step
+        self._versions = 0
+        self._parameters: list[nn.Parameter] = []
+        self._handle: Any = None
+
+    def attach(self) -> None:
+        """Listen to all optimizers."""
+        self._parameters = [p for p in self._model.parameters() if not p.is_inference()]
+        self._handle = register_optimizer_step_post_hook(self._stepped)
+
+    def detach(self) -> None:
+        """Listen no more."""
+        if self._handle is not None:
+            self._handle.remove()
+
+    def begin_pass(self) -> None:
+        """A forward pass begins."""
+        self.passes += 1
+        self.reading = torch.is_grad_enabled() or not self._trained
+        if not self.reading:
+            return
+        if self._open and self._is_over():
+            self.end()
+        if not self._open:
+            self._open, self._closed, self._backward = True, False, False
+        if not (self._optimized or self._marked):
+            self._versions = self._changes()
+
+    def end_pass(self, output: Any) -> None:
+        """It has ended: watch for a backward pass from what it gave."""
+        for tensor in _tensors(output, 8):
+            if tensor.requires_grad:
+                tensor.register_hook(self._came_back)  # type: ignore[no-untyped-call]
+
+    def mark(self, loss: float | None) -> None:
+        """The user says that a step is over."""
+        self._marked = True
+        if self._open:
+            self.end(loss)
+
+    def end(self, loss: float | None = None) -> None:
+        """Finish the step that is open, if one is."""
+        if self._open:
+            self._open = False
+            index, self.index = self.index, self.index + 1
+            self._finish(index, loss)
+
+    def _is_over(self) -> bool:
+        if self._marked:
+            return False
+        if self._closed or not (self._backward or self._model.training):
+            return True
+        if self._optimized:
+            return False
+        return not self._backward or self._changes() != self._versions
+
+    def _changes(self) -> int:
+        """A number that changes when parameters do."""
+        return sum(p._version for p in self._parameters)
+
+    def _came_back(self, grad: Tensor) -> None:
+        del grad
+        self._backward = self._trained = True
+
+    def _stepped(self, optimizer: torch.optim.Optimizer, *_: Any) -> None:
+        if not self._open:
+            return
+        ours = {id(p) for p in self._parameters}
+        if any(id(p) in ours for group in optimizer.param_groups for p in group["params"]):
+            self._closed = self._optimized = True
+
+
+def _tensors(output: Any, most: int) -> list[Tensor]:
+    """The first tensors in what a model gave: itself, or in its tuples and dictionaries."""
+    found: list[Tensor] = []
+
+    def look(value: Any, depth: int) -> None:
+        if len(found) >= most or depth > 3:
+            return
+        if isinstance(value, Tensor):
+            found.append(value)
+        elif isinstance(value, dict):
+            through(value.values(), depth)
+        elif isinstance(value, list | tuple):
+            through(value, depth)
+
+    def through(values: Iterable[Any], depth: int) -> None:
+        for value in values:
+            look(value, depth + 1)
+
+    look(output, 0)
+    return found

@@ -1,0 +1,36 @@
+"""Modules that look like attention and of which no call was seen."""
+
+from __future__ import annotations
+
+import re
+
+from torch import nn
+
+from softscope.doctor import names
+from softscope.doctor.snapshot import Site
+
+_ATTENTION = re.compile(r"attention|attn|mha$", re.IGNORECASE)
+
+
+def unseen_modules(model: nn.Module, sites: tuple[Site, ...], passes: int) -> list[tuple[str, str]]:
+    """Path and reason, the outermost module of each that was missed."""
+    seen = [site.name.partition("#")[0] for site in sites]
+    why = (
+        "its name says attention, but no call was seen in it"
+        if passes
+        else "no forward pass of the model was seen; if it is called inside compiled code, pass the compiled module"
+    )
+    known = names.paths(model)
+    missed: list[str] = []
+    for module in model.modules():
+        path = known[id(module)]
+        if not _ATTENTION.search(type(module).__name__) or not any(True for _ in module.parameters()):
+            continue
+        near = any(_inside(path, site) or _inside(site, path) for site in seen)
+        if not near and not any(_inside(path, other) for other in missed):
+            missed.append(path)
+    return [(path, why) for path in missed]
+
+
+def _inside(path: str, outer: str) -> bool:
+    return path == outer or path.startswith(outer + ".")

@@ -1,0 +1,12 @@
+"""One word per thing, in Chinese, English, symbol and code: what every text of softscope uses.
+
+>>> from softscope.lab import glossary
+>>> glossary.find("温度").code
+'softmax(temperature)'
+"""
+
+from softscope.lab.glossary.checking import disagreements
+from softscope.lab.glossary.term import Term, exists
+from softscope.lab.glossary.terms import TERMS, find
+
+__all__ = ["TERMS", "Term", "disagreements", "exists", "find"]

@@ -1,0 +1,43 @@
+"""The exercises in their order."""
+
+from __future__ import annotations
+
+import importlib
+
+from softscope.lab.homework.exercise import Exercise
+from softscope.lab.homework.quiz import Quiz
+
+_MODULES = (
+    "softmax_by_hand",
+    "temperature",
+    "dimension",
+    "dividing_by_the_sum",
+    "log_softmax",
+    "jacobian_product",
+    "sparsemax",
+    "online_softmax",
+)
+EXERCISES: tuple[Exercise | Quiz, ...] = tuple(
+    importlib.import_module(f"softscope.lab.homework.exercises.{name}").EXERCISE for name in _MODULES
+)
+IDS = tuple(exercise.id for exercise in EXERCISES)
+
+
+def find(name: str) -> Exercise | Quiz:
+    """The exercise with an id, or a number from 1.
+
+    >>> find("3").id, find("dimension").id
+    ('dimension', 'dimension')
+    """
+    text = str(name).strip().lower()
+    if text.isdigit() and 1 <= int(text) <= len(EXERCISES):
+        return EXERCISES[int(text) - 1]
+    for exercise in EXERCISES:
+        if exercise.id == text:
+            return exercise
+    raise KeyError(f"there is no exercise {name!r}; there are {', '.join(IDS)}")
+
+
+def number(exercise: Exercise | Quiz) -> int:
+    """Its place in the order, from 1."""
+    return IDS.index(exercise.id) + 1

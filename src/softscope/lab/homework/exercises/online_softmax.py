@@ -1,0 +1,177 @@
+"""Homework 8: log Σ exp in one pass, over parts that merge."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import softscope as ss
+from softscope.lab.homework.exercise import Exercise, Text, t
+from softscope.lab.homework.inputs import drawn, large, rows
+from softscope.lab.homework.rule import Arguments, Rule
+from softscope.lab.homework.trial import Numbers, Trial
+from softscope.testing.wording import show
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_LARGEST_STATE = 4
+
+
+def _parts(rng: np.random.Generator) -> Iterator[Arguments]:
+    """Two parts of a row: the larger logit first, last, in both, far away."""
+    for a, b in (
+        ([0.0], [1.0]),
+        ([1.0], [0.0]),
+        ([0.0], [0.0]),
+        ([1.0, 2.0], [3.0]),
+        ([0.0], [1000.0]),
+        ([1000.0], [0.0, 1001.0]),
+    ):
+        yield np.array(a), np.array(b)
+    for n, m in ((1, 2), (3, 2), (5, 8)):
+        yield drawn(rng, n), drawn(rng, m)
+
+
+def _nothing(rng: np.random.Generator) -> Iterator[Arguments]:
+    yield np.array([]), np.array([0.0, 1.0])
+    yield np.array([2.0]), np.array([])
+    yield np.array([-np.inf]), np.array([1.0])
+    yield drawn(rng, 3), np.array([-np.inf, -np.inf])
+
+
+def _long(rng: np.random.Generator) -> Iterator[Arguments]:
+    yield (drawn(rng, 5),)
+    yield (drawn(rng, 50),)
+
+
+def _count(state: Any) -> int:
+    """How many numbers a state holds."""
+    if isinstance(state, np.ndarray):
+        return int(state.size)
+    if isinstance(state, dict):
+        return sum(map(_count, state.values()))
+    return sum(map(_count, state)) if isinstance(state, list | tuple) else 1
+
+
+def _small(trial: Trial, x: Numbers) -> Text | None:
+    held = _count(trial.value("state_of", x))
+    if held <= _LARGEST_STATE:
+        return None
+    return t(f"{x.size} 个分数的状态有 {held} 个数", f"the state of {x.size} logits holds {held}")
+
+
+def _off(got: float, x: Numbers) -> Text | None:
+    want = float(ss.logsumexp(x))
+    if got == want or abs(got - want) <= 1e-9 * max(1.0, abs(want)):
+        return None
+    return t(f"得到 {show(got)}", f"{show(got)} came")
+
+
+def _whole(trial: Trial, x: Numbers) -> Text | None:
+    return _off(trial.number("lse", trial.value("state_of", x)), x)
+
+
+def _merged(trial: Trial, a: Numbers, b: Numbers) -> Text | None:
+    one, other = trial.value("state_of", a), trial.value("state_of", b)
+    return _off(trial.number("lse", trial.value("merge", one, other)), np.concatenate([a, b]))
+
+
+def _regrouped(trial: Trial, a: Numbers, b: Numbers) -> Text | None:
+    """(a + b) + a and a + (b + a) are the same row."""
+    one, other = trial.value("state_of", a), trial.value("state_of", b)
+    left = trial.number("lse", trial.value("merge", trial.value("merge", one, other), one))
+    right = trial.number("lse", trial.value("merge", one, trial.value("merge", other, one)))
+    if abs(left - right) <= 1e-9 * max(1.0, abs(left)):
+        return None
+    return t(f"两种次序得到 {show(left)} 和 {show(right)}", f"the two ways give {show(left)} and {show(right)}")
+
+
+EXERCISE = Exercise(
+    id="online-softmax",
+    title=t("在线 softmax：一遍扫描，可以合并", "Online softmax: one pass, and it merges"),
+    task=t(
+        "注意力里的一行可以长得放不下，所以要一段一段地读，每段只看一遍。请写三个函数：\n\n"
+        f"state_of(x)：一段分数（一维数组）的状态，最多 {_LARGEST_STATE} 个数，不能把分数都存下来；\n"
+        "merge(a, b)：两段的状态合成整行的状态；\n"
+        "lse(state)：这一行的 log Σ e^x，softmax 的分母就是它的指数。\n\n"
+        "状态是数的元组。一段可以是空的，也可以全是 -inf；分数可以很大。",
+        "A row of attention can be too long to hold, so it is read part by part, each part once. Write three functions:\n\n"
+        f"state_of(x): the state of a part (a one-dimensional array of logits), at most {_LARGEST_STATE} numbers, not the logits themselves;\n"
+        "merge(a, b): from the states of two parts the state of the whole;\n"
+        "lse(state): log Σ e^x of the row, the exponential of which is softmax's denominator.\n\n"
+        "A state is a tuple of numbers. A part may be empty, or all -inf; logits may be very large.",
+    ),
+    functions=("state_of(x)", "merge(a, b)", "lse(state)"),
+    starter=t(
+        "import numpy as np\n\n\ndef state_of(x):\n    # 哪几个数就够了？\n    return (0.0, 0.0)\n\n\n"
+        "def merge(a, b):\n    return a\n\n\ndef lse(state):\n    return 0.0\n",
+        "import numpy as np\n\n\ndef state_of(x):\n    # which few numbers are enough?\n    return (0.0, 0.0)\n\n\n"
+        "def merge(a, b):\n    return a\n\n\ndef lse(state):\n    return 0.0\n",
+    ),
+    checks=(
+        Rule(
+            "small",
+            t(f"状态最多有 {_LARGEST_STATE} 个数", f"A state must hold at most {_LARGEST_STATE} numbers"),
+            ("x",),
+            _long,
+            _small,
+        ),
+        Rule("whole", t("一段的 lse 应当是 log Σ e^x", "The lse of one part must be log Σ e^x"), ("x",), rows, _whole),
+        Rule(
+            "overflow",
+            t("分数很大时 lse 也应当准确", "The lse must be exact for large logits too"),
+            ("x",),
+            large,
+            _whole,
+        ),
+        Rule(
+            "merge",
+            t("合并后的 lse 应当是整行的", "The lse after a merge must be that of the whole row"),
+            ("a", "b"),
+            _parts,
+            _merged,
+        ),
+        Rule(
+            "identity",
+            t(
+                "合并空的或全为 -inf 的一段，应当什么也不改变",
+                "Merging a part that is empty, or all -inf, must change nothing",
+            ),
+            ("a", "b"),
+            _nothing,
+            _merged,
+        ),
+        Rule(
+            "grouping",
+            t("按什么次序合并，结果都应当一样", "Whatever is merged first, the result must be the same"),
+            ("a", "b"),
+            _parts,
+            _regrouped,
+        ),
+    ),
+    hints=(
+        t(
+            "两个数就够：到目前为止的最大值 m，和 z = Σ e^(x − m)。",
+            "Two numbers are enough: the maximum m so far, and z = Σ e^(x − m).",
+        ),
+        t(
+            "两段的 z 以各自的 m 为基准，不能直接相加：先换到共同的最大值 m，即乘以 e^(m_a − m)。",
+            "The two z are counted from different maxima and cannot just be added: bring both to the common maximum m first, "
+            "by a factor e^(m_a − m).",
+        ),
+        t(
+            "空的一段：m = −inf，z = 0。−inf − (−inf) 是 NaN，所以这种情况要先单独处理。",
+            "An empty part has m = −inf and z = 0. −inf − (−inf) is NaN, so take care of that case first.",
+        ),
+    ),
+    notice=t(
+        "merge 有结合律、有单位元，所以一行可以任意切开：切给显卡上的小块、几个线程或几台机器，最后合起来都一样。"
+        "FlashAttention 就是这样做的；softscope 的 partition 在同一遍里还带上熵和方差。",
+        "merge is associative and has an identity, so a row may be cut anywhere: into tiles on a GPU, over threads or "
+        "machines, and together it is the same. FlashAttention works this way; softscope's partition carries entropy and "
+        "variance along in the same pass.",
+    ),
+    minutes=25,
+)

@@ -1,0 +1,167 @@
+"""Runs an answer behind limits and answers the grader's calls: `python -I FOLDER REQUESTS REPLIES`, two open pipes.
+
+The first line on REQUESTS is the job. Then: limits, NumPy and what the answer imports, no more rights, and only then
+the answer's own code. It gets inputs and sends back outputs; what is right, this process never knows.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import importlib.abc
+import json
+import linecache
+import os
+import sys
+import traceback
+import types
+import warnings
+from typing import Any
+
+# This folder is a program, not a part of softscope, so that what runs in it starts from NumPy alone. Its files are
+# found beside it, which a type checker cannot know.
+limits: Any = importlib.import_module("limits")
+seccomp: Any = importlib.import_module("seccomp")
+messages: Any = None
+
+NAME = "answer"
+FILE = "<answer>"
+_LATE = ("random", "linalg", "fft", "polynomial", "ma", "testing")  # NumPy imports these when they are first asked for
+_NOT_HERE = {"antigravity", "idlelib", "this", "tkinter", "turtle", "turtledemo"}  # they open windows, or print
+
+
+class _Imports(importlib.abc.MetaPathFinder):
+    """Refuses what the exercise does not allow, with a sentence; the rest was imported before the answer ran."""
+
+    def find_spec(self, fullname: str, path: object = None, target: object = None) -> None:
+        """Raise: nothing new is imported any more."""
+        del path, target
+        raise ModuleNotFoundError(f"{fullname} is not available in this exercise", name=fullname)
+
+
+def main() -> None:
+    """Take the job, give up the rights, run the answer, then call it as asked until the pipe ends."""
+    requests, replies = os.fdopen(int(sys.argv[1]), "rb"), os.fdopen(int(sys.argv[2]), "wb")
+    job = json.loads(requests.readline())
+    limits.set_sizes(job["cpu_seconds"], job["memory"])
+    source = job["source"]
+    _prepare(job["path"], [f"numpy.{name}" for name in _LATE if f".{name}" in source])
+    try:
+        code = compile(source, FILE, "exec")
+        wanted = _imported(ast.parse(source))
+    except (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError) as error:
+        _send(replies, {"failed": "syntax", **_told(error)})
+        return
+    _preload(wanted, job["may_import"])
+    dropped = limits.drop_rights()
+    limits.forbid_processes()
+    limits.die_with_parent(job["parent"])
+    filtered = seccomp.install()
+    _send(replies, {"ready": True, "dropped": dropped, "filtered": filtered})
+    module = types.ModuleType(NAME)
+    sys.modules[NAME] = module
+    linecache.cache[FILE] = (len(source), None, source.splitlines(keepends=True), FILE)
+    try:
+        exec(code, module.__dict__)
+    except BaseException as error:
+        _send(replies, {"failed": "raised", **_told(error)})
+        return
+    _send(replies, {"loaded": sorted(name for name, value in vars(module).items() if callable(value))})
+    for line in requests:
+        _send(replies, _answered(module, json.loads(line)))
+
+
+def _prepare(path: list[str], late: list[str]) -> None:
+    """NumPy with one thread, since none can be started later."""
+    global messages
+    for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "SOFTSCOPE_NUM_THREADS"):
+        os.environ[name] = "1"
+    here = sys.path.pop(0)
+    sys.path[:] = [*sys.path, *(folder for folder in path if folder not in sys.path)]
+    sys.path.insert(0, here)
+    messages = importlib.import_module("messages")
+    for name in late:
+        importlib.import_module(name)
+    sys.path.remove(here)
+    warnings.simplefilter("ignore")
+    importlib.import_module("numpy").seterr(all="ignore")
+
+
+def _imported(tree: ast.AST) -> list[str]:
+    """All modules that the code names in an import, wherever it stands."""
+    names = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+    return names
+
+
+def _preload(names: list[str], may_import: list[str]) -> None:
+    """Import what the answer will ask for: later, no file can be opened. What is not allowed is left to fail then."""
+    allowed = (set(sys.stdlib_module_names) - _NOT_HERE) | {"numpy", *may_import}
+    for name in names:
+        if name.partition(".")[0] in allowed:
+            try:
+                importlib.import_module(name)
+            except Exception:  # `from a import b` where b is no module, or there is no such module at all
+                continue
+    if "softscope" in sys.modules:  # its functions are imported when they are first asked for
+        vars(sys.modules["softscope"]).update({key: getattr(sys.modules["softscope"], key) for key in _public()})
+        _warm()
+    sys.meta_path.insert(0, _Imports())
+
+
+def _public() -> list[str]:
+    return list(sys.modules["softscope"].__all__)
+
+
+def _warm() -> None:
+    """One call of the library, which opens what it opens late."""
+    sys.modules["softscope"].softmax([0.0, 1.0], temperature=2.0)
+
+
+def _answered(module: types.ModuleType, request: dict[str, Any]) -> dict[str, Any]:
+    """Call a function of the answer: its value, and the arguments if it has changed them."""
+    try:
+        given = [messages.decode(part) for part in request["arguments"]]
+        before = [_bytes(part) for part in given]
+        function = getattr(module, request["function"])
+        value = messages.encode(function(*given))
+        changed = before != [_bytes(part) for part in given]
+        return {"value": value, "changed": [messages.encode(part) for part in given] if changed else None}
+    except BaseException as error:
+        return {"failed": "raised", **_told(error)}
+
+
+def _bytes(part: Any) -> bytes:
+    """What an array holds, to see whether it was changed; b"" for anything else."""
+    return bytes(part.tobytes()) if hasattr(part, "tobytes") else b""
+
+
+def _told(error: BaseException) -> dict[str, Any]:
+    """An exception as text, with the line of the answer that it passed last."""
+    kind = "MemoryError" if isinstance(error, MemoryError) else type(error).__name__
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == FILE]
+    line = error.lineno if isinstance(error, SyntaxError) else (lines[-1] if lines else None)
+    try:
+        text = str(error.msg if isinstance(error, SyntaxError) else error)
+    except BaseException:
+        text = ""
+    missing = error.name if isinstance(error, ModuleNotFoundError) else None
+    return {"error": kind[:60], "text": text[:160], "line": line, "missing": missing}
+
+
+def _send(replies: Any, reply: dict[str, Any]) -> None:
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except BaseException:
+            continue
+    replies.write(json.dumps(reply).encode() + b"\n")
+    replies.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,116 @@
+"""Values on their way between grader and answer, as JSON: arrays, numbers, text, and lists and dicts of these.
+
+Never pickle: what comes from the answer's process is data of a stranger. What has no place here travels as its repr.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+_DEEPEST = 8
+_LONGEST = 160  # characters of a repr
+_MOST = 2**17  # numbers in one value
+_FLOATS = ("<f2", "<f4", "<f8")
+
+
+class ForeignError(ValueError):
+    """A message that no `encode` has written."""
+
+
+class Foreign:
+    """Something that has no place in a message: the name of its type, and its repr."""
+
+    def __init__(self, kind: str, text: str) -> None:
+        self.kind, self.text = printable(kind), printable(text)
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+def encode(value: Any, depth: int = 0) -> Any:
+    """The value as what json can write.
+
+    >>> encode((1.0, np.array([1, 2])))["list"][1]["shape"]
+    (2,)
+    """
+    if value is None or isinstance(value, bool | str):
+        return value if not isinstance(value, str) or len(value) <= _MOST else value[:_MOST]
+    if isinstance(value, np.bool_):
+        return bool(value)
+    if isinstance(value, float | np.floating):
+        return {"float": float(value)}
+    if isinstance(value, int | np.integer) and abs(int(value)) < 2**63:
+        return int(value)
+    if isinstance(value, np.ndarray) and value.dtype.kind in "fiub" and value.size <= _MOST:
+        return _array(value)
+    if isinstance(value, list | tuple) and depth < _DEEPEST and len(value) <= _MOST:
+        return {"list": [encode(part, depth + 1) for part in value], "tuple": isinstance(value, tuple)}
+    if isinstance(value, dict) and depth < _DEEPEST and len(value) <= _MOST:
+        return {"dict": [[encode(k, depth + 1), encode(v, depth + 1)] for k, v in value.items()]}
+    return {"foreign": described(value), "type": type(value).__name__[:60]}
+
+
+def _array(value: Any) -> dict[str, Any]:
+    plain = np.array(value)
+    if plain.dtype.kind == "f" and plain.dtype.str not in _FLOATS:
+        plain = plain.astype("<f8")
+    data = plain.ravel().tolist()
+    return {"array": data, "shape": plain.shape, "dtype": plain.dtype.str, "locked": not value.flags.writeable}
+
+
+def decode(message: Any, depth: int = 0) -> Any:
+    """The value that `encode` was given; anything else raises ForeignError.
+
+    >>> decode(encode({"T": [0.5, float("inf")]}))
+    {'T': [0.5, inf]}
+    """
+    if message is None or isinstance(message, bool | int | str):
+        return message
+    if not isinstance(message, dict) or depth > _DEEPEST + 1:
+        raise ForeignError
+    try:
+        if "float" in message:
+            return float(message["float"])
+        if "array" in message:
+            return _numbers(message)
+        if "list" in message:
+            parts = [decode(part, depth + 1) for part in message["list"]]
+            return tuple(parts) if message["tuple"] else parts
+        if "dict" in message:
+            return {decode(k, depth + 1): decode(v, depth + 1) for k, v in message["dict"]}
+        return Foreign(str(message["type"])[:60], str(message["foreign"])[: _LONGEST + 3])
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
+        raise ForeignError from error
+
+
+def _numbers(message: dict[str, Any]) -> Any:
+    dtype = np.dtype(str(message["dtype"]))
+    if dtype.kind not in "fiub":
+        raise ForeignError
+    array = np.array(message["array"], dtype=dtype).reshape(message["shape"])
+    array.flags.writeable = not message["locked"]
+    return array
+
+
+def printable(text: str) -> str:
+    r"""The text on one line, without signs that a terminal would obey.
+
+    >>> printable("a\x1b[31m\nb")
+    'a?[31m?b'
+    """
+    return "".join(c if c.isprintable() else "?" for c in text)
+
+
+def described(value: object) -> str:
+    """The repr of a foreign object, short, also if it fails.
+
+    >>> described(range(3)), len(described("x" * 1000))
+    ('range(0, 3)', 160)
+    """
+    try:
+        text = " ".join(repr(value).split())
+    except BaseException:
+        text = f"<{type(value).__name__}>"
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."

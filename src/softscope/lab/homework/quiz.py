@@ -1,0 +1,80 @@
+"""A question with answers to choose from, each with the reason why it is right or not."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from softscope.lab.homework.exercise import Lang, Problem, Text, t
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+LETTERS = "abcdef"
+_COUNT = t(
+    "有 {wanted} 道题，请给出 {wanted} 个字母，如 {example}；收到了 {came} 个。",
+    "There are {wanted} questions, so {wanted} letters are needed, such as {example}; {came} came.",
+)
+_LETTER = t("第 {place} 题没有选项 {letter}。", "Question {place} has no choice {letter}.")
+_WRONG = t("第 {place} 题，{letter}：{reason}", "Question {place}, {letter}: {reason}")
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One answer to choose, and why it is right or not, without naming the right one."""
+
+    says: Text
+    reason: Text
+    right: bool = False
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked, the choices, and a computation that proves the right one."""
+
+    asks: Text
+    choices: tuple[Choice, ...]
+    proof: Callable[[], bool]
+
+    @property
+    def right(self) -> str:
+        """The letter of the right choice."""
+        return LETTERS[[choice.right for choice in self.choices].index(True)]
+
+
+@dataclass(frozen=True)
+class Quiz:
+    """An exercise without code: questions that are answered by letters."""
+
+    id: str
+    title: Text
+    task: Text
+    questions: tuple[Question, ...]
+    hints: tuple[Text, ...]
+    notice: Text
+    minutes: int = 10
+
+
+def mark(quiz: Quiz, answers: str, lang: Lang) -> list[Problem]:
+    """A problem for each question that is answered wrong, with the reason; letters apart by anything, or not at all.
+
+    A file may say "1: b" line by line; whatever follows # is a comment.
+    """
+    text = re.sub(r"#.*", "", answers.lower())
+    letters = re.findall(r"[a-z]", text)
+    if len(letters) != len(quiz.questions):
+        example = LETTERS[: len(quiz.questions)]
+        sentence = _COUNT.of(lang).format(wanted=len(quiz.questions), came=len(letters), example=example)
+        return [Problem("count", sentence)]
+    problems = []
+    for place, (question, letter) in enumerate(zip(quiz.questions, letters, strict=True), 1):
+        i = LETTERS.find(letter)
+        if not 0 <= i < len(question.choices):
+            problems.append(Problem(f"choice-{place}", _LETTER.of(lang).format(place=place, letter=letter)))
+        elif not question.choices[i].right:
+            reason = question.choices[i].reason.of(lang)
+            problems.append(
+                Problem(f"question-{place}", _WRONG.of(lang).format(place=place, letter=letter, reason=reason))
+            )
+    return problems

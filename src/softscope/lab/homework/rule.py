@@ -1,0 +1,95 @@
+"""A property that is tried on inputs, simple ones first; what breaks it is made as short as it can be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from softscope.lab.homework.exercise import Problem, Text
+from softscope.lab.homework.running import RaisedError
+from softscope.lab.homework.trial import Trial, UnfitError
+from softscope.lab.homework.words import came_with, raised
+from softscope.testing.wording import show
+
+Arguments = tuple[Any, ...]
+_ATTEMPTS = 60  # calls spent on a shorter input
+_LONGEST = 64  # entries of an array that is worth shortening
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One property.
+
+    Attributes:
+        name: stable, for tests and pages.
+        claim: the property as half a sentence, "The weights must sum to 1".
+        names: what the inputs are called.
+        inputs: arguments to try, simple ones first, then random ones of the generator.
+        broken: with the trial and the arguments, what came instead; None where the property holds.
+    """
+
+    name: str
+    claim: Text
+    names: tuple[str, ...]
+    inputs: Callable[[np.random.Generator], Iterable[Arguments]]
+    broken: Callable[..., Text | None]
+
+    def __call__(self, trial: Trial) -> Iterator[Problem]:
+        """The first input that breaks the property, shortened."""
+        for arguments in self.inputs(trial.rng()):
+            came = self._came(trial, arguments)
+            if came is not None:
+                arguments, came = self._shorter(trial, arguments, came)
+                yield Problem(self.name, came_with(self.claim, came, self._shown(arguments)).of(trial.lang))
+                return
+
+    def _came(self, trial: Trial, arguments: Arguments) -> Text | None:
+        copies = [np.copy(part) if isinstance(part, np.ndarray) else part for part in arguments]
+        try:
+            return self.broken(trial, *copies)
+        except UnfitError as error:
+            return error.came
+        except RaisedError as error:
+            return raised(error)
+
+    def _shorter(self, trial: Trial, arguments: Arguments, came: Text) -> tuple[Arguments, Text]:
+        left = _ATTEMPTS
+        found = True
+        while found and left > 0:
+            found = False
+            for candidate in _smaller(arguments):
+                left -= 1
+                still = self._came(trial, candidate)
+                if still is not None:
+                    arguments, came, found = candidate, still, True
+                    break
+                if left <= 0:
+                    break
+        return arguments, came
+
+    def _shown(self, arguments: Arguments) -> str:
+        return ", ".join(f"{name} = {_text(part)}" for name, part in zip(self.names, arguments, strict=True))
+
+
+def _text(part: Any) -> str:
+    if isinstance(part, np.ndarray) and part.size > 2 * _LONGEST:
+        return f"{' × '.join(map(str, part.shape))} numbers" if part.ndim > 1 else show(part)
+    return show(part)
+
+
+def _smaller(arguments: Arguments) -> Iterator[Arguments]:
+    """The same without one entry, in all rows of that length at once; then with rounder numbers."""
+    rows = [part for part in arguments if isinstance(part, np.ndarray) and part.ndim == 1]
+    if len(rows) != sum(isinstance(part, np.ndarray) for part in arguments) or not rows:
+        return
+    n = rows[0].size
+    if n <= _LONGEST and n > 1 and all(row.size == n for row in rows):
+        for i in range(n):
+            yield tuple(np.delete(part, i) if isinstance(part, np.ndarray) else part for part in arguments)
+    for digits in (0, 1):
+        rounded = tuple(np.round(part, digits) if isinstance(part, np.ndarray) else part for part in arguments)
+        if any(not np.array_equal(a, b, equal_nan=True) for a, b in zip(rounded, arguments, strict=True)):
+            yield rounded

@@ -1,0 +1,71 @@
+"""One attempt under test: calls the answer, keeps what it has already said, and refuses what is no number."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from softscope.lab.homework.exercise import Lang, Text, t
+from softscope.lab.homework.inside.messages import described
+from softscope.lab.homework.running import Answer
+from softscope.testing.wording import show
+
+Numbers = npt.NDArray[np.float64]
+
+
+class UnfitError(Exception):
+    """A function gave back something that cannot be judged further; `came` says what."""
+
+    def __init__(self, came: Text) -> None:
+        super().__init__(came.en)
+        self.came = came
+
+
+class Trial:
+    """A running answer, the seed of the random inputs, and the language of what is found."""
+
+    def __init__(self, answer: Answer, seed: int, lang: Lang) -> None:
+        self.answer, self.seed, self.lang = answer, seed, lang
+
+    def rng(self) -> np.random.Generator:
+        """The random numbers of this attempt, from their beginning."""
+        return np.random.default_rng(self.seed)
+
+    def value(self, function: str, *arguments: Any) -> Any:
+        """What the function returns, whatever it is."""
+        return self.answer.call(function, *arguments)
+
+    def array(self, function: str, *arguments: Any, shape: tuple[int, ...]) -> Numbers:
+        """What the function returns, which must be a NumPy array of real numbers of that shape."""
+        raw = self.value(function, *arguments)
+        if not isinstance(raw, np.ndarray):
+            raise UnfitError(t(f"返回的是 {_told(raw)}，不是 NumPy 数组", f"it returned {_told(raw)}, no NumPy array"))
+        if raw.shape != shape:
+            raise UnfitError(
+                t(f"返回的形状是 {raw.shape}，应当是 {shape}", f"it returned shape {raw.shape} instead of {shape}")
+            )
+        return raw.astype(np.float64)
+
+    def number(self, function: str, *arguments: Any) -> float:
+        """What the function returns, which must be one real number."""
+        return as_number(self.value(function, *arguments))
+
+
+def as_number(raw: Any) -> float:
+    """One real number, also as an array of shape ()."""
+    if isinstance(raw, np.ndarray) and raw.shape == ():
+        raw = raw.item()
+    if isinstance(raw, bool) or not isinstance(raw, int | float):
+        raise UnfitError(t(f"得到的是 {_told(raw)}，不是一个数", f"{_told(raw)} came, not a number"))
+    return float(raw)
+
+
+def _told(raw: Any) -> str:
+    """A value of the answer as text, short.
+
+    >>> _told(None), _told([0.5]), _told(0.1 + 0.2)
+    ('None', '[0.5]', '0.3')
+    """
+    return show(raw) if isinstance(raw, np.ndarray | float | int) else described(raw)

@@ -1,0 +1,223 @@
+"""`softscope checkup`: the patients, records, formats, settings and exit codes."""
+
+import json
+import re
+import sys
+import types
+
+import pytest
+
+from cli.commands import LANGS, Terminal, columns, program
+from doctor.checks.histories import RESTING, STUCK, history, per_head
+from softscope.cli import checkup
+from softscope.doctor import patients
+
+CHINESE = re.compile(r"[\u3400-\u9fff]")
+SICK = history(**per_head(1, STUCK))
+TIP = history(site={"fused": False})
+NOTE = history(**per_head(1, RESTING))
+
+
+@pytest.fixture
+def record(monkeypatch, tmp_path):
+    """A record whose history the test gives; the reader of records belongs to another room."""
+    kept = {"history": SICK}
+
+    def read(path):
+        if path.read_bytes() != b"record":
+            raise ValueError("no record\nof softscope")
+        return kept["history"]
+
+    monkeypatch.setitem(sys.modules, "softscope.doctor.record", types.SimpleNamespace(read=read))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "run.db").write_bytes(b"record")
+    return kept
+
+
+def test_a_record(run, record):
+    code, out, err = run("checkup", "run.db")
+    assert (code, err) == (1, "")
+    assert out.startswith("1 of 4 heads starves: layers.0.attention head 1.")
+    assert "SS001 Starving head" in out
+    assert "Prescription" in out
+    assert out.rstrip().splitlines()[-1].startswith("findings 1 · ")
+    record["history"] = history()
+    assert run("checkup", "run.db")[0] == 0
+
+
+@pytest.mark.parametrize("lang", LANGS)
+@pytest.mark.parametrize("width", [40, 80])
+def test_fits_the_terminal(run, record, monkeypatch, lang, width):
+    monkeypatch.setenv("COLUMNS", str(width))
+    record["history"] = history(sites=3, heads=8, site={"scale": 1.0, "fused": False}, blocked=0.9, max_logit=2000.0)
+    _, out, _ = run("checkup", "run.db", "--lang", lang)
+    assert max(map(columns, out.splitlines())) <= width
+    assert bool(CHINESE.search(out)) == (lang == "zh")
+
+
+@pytest.mark.parametrize(
+    ("found", "words", "wanted"),
+    [
+        (SICK, [], 1),
+        (SICK, ["--exit-zero"], 0),
+        (SICK, ["--mute", "SS001"], 0),
+        (SICK, ["--mute", "SS001:layers.1.*"], 1),
+        (SICK, ["--mute", "SS002, SS001:layers.*"], 0),
+        (TIP, [], 0),
+        (TIP, ["--fail-on", "finding"], 0),
+        (TIP, ["--fail-on", "tip"], 1),
+        (TIP, ["--fail-on", "informative"], 1),
+        (TIP, ["--fail-on", "tip", "--exit-zero"], 0),
+        (NOTE, ["--fail-on", "tip"], 0),
+        (NOTE, ["--fail-on", "informative"], 1),
+        (history(loss=False), ["--fail-on", "informative"], 0),
+    ],
+)
+@pytest.mark.parametrize("form", ["text", "json", "html"])
+def test_exit_codes(run, record, found, words, wanted, form):
+    record["history"] = found
+    code, out, err = run("checkup", "run.db", "--format", form, *words)
+    assert (code, err) == (wanted, "")
+    assert out
+
+
+@pytest.mark.usefixtures("record")
+def test_json_and_html(run, tmp_path):
+    _, out, _ = run("checkup", "run.db", "--format", "json")
+    found = json.loads(out)
+    assert (found["schema"], found["schema_version"]) == ("softscope.checkup", 1)
+    _, out, _ = run("checkup", "run.db", "--format", "html", "--lang", "zh")
+    assert out.startswith("<!doctype html>")
+    assert '<html lang="zh"' in out
+    code, told, _ = run("checkup", "run.db", "--report", "a.html")
+    assert "Report: a.html" in told
+    assert (tmp_path / "a.html").read_text("utf-8").startswith("<!doctype html>")
+    assert code == 1
+
+
+def test_settings(run, record, tmp_path):
+    settings = tmp_path / "pyproject.toml"
+    for text, wanted in (
+        ("[tool.softscope]\nfail-on = 'tip'", 1),
+        ("[tool.softscope]\nfail-on = 'tip'\nmute = ['SS010']", 0),
+        ("[tool.other]\nx = 1", 0),
+        ("", 0),
+    ):
+        settings.write_text(text, "utf-8")
+        record["history"] = TIP
+        assert run("checkup", "run.db")[0] == wanted, text
+    settings.write_text("[tool.softscope]\nfail-on = 'tip'\nmute = ['SS010']", "utf-8")
+    assert run("checkup", "run.db", "--mute", "")[0] == 1, "the command line goes before the file"
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["a.db", "b.db"], "takes one record, but 2 arguments came"),
+        (["missing.db"], "there is no file missing.db"),
+        (["."], "is a folder"),
+        (["mymodel:build"], "looks like module:function"),
+        (["broken.db"], "cannot be read as a record: no record\\nof softscope"),
+        (["run.db", "--format", "pdf"], "--format must be text, json or html, but pdf came"),
+        (["run.db", "--fail-on", "warning"], "--fail-on must be finding, tip or informative, but warning came"),
+        (["run.db", "--mute", "SS999"], "there is no check SS999 to mute in --mute"),
+        (["run.db", "--report", "no/such/a.html"], "no/such"),
+        (["run.db", "--report", "."], "folder"),
+        (["run.db", "--loud"], "no option --loud"),
+    ],
+)
+@pytest.mark.parametrize("lang", LANGS)
+@pytest.mark.usefixtures("record")
+def test_mistakes(run, tmp_path, words, told, lang):
+    (tmp_path / "broken.db").write_bytes(b"something else")
+    code, out, err = run("checkup", *words, "--lang", lang)
+    assert (code, out) == (2, "")
+    assert err.count("\n") == 1
+    assert err.startswith("softscope: ")
+    assert bool(CHINESE.search(err)) == (lang == "zh")
+    if lang == "en":
+        assert told in err
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("[tool.softscope", "pyproject.toml cannot be read"),
+        ("[tool.softscope]\nfailon = 'tip'", "has no setting failon"),
+        ("[tool.softscope]\nfail-on = 3", "must be finding, tip or informative, but 3 came"),
+        ("[tool.softscope]\nmute = 'SS001'", "must be a list"),
+        ("[tool.softscope]\nmute = ['SS1']", "there is no check SS1"),
+    ],
+)
+@pytest.mark.usefixtures("record")
+def test_mistakes_in_settings(run, tmp_path, text, told):
+    (tmp_path / "pyproject.toml").write_text(text, "utf-8")
+    code, _, err = run("checkup", "run.db")
+    assert code == 2
+    assert told in err
+
+
+def test_records_that_cannot_be_read_yet(run, monkeypatch, tmp_path):
+    (tmp_path / "run.db").write_bytes(b"")
+    monkeypatch.setitem(sys.modules, "softscope.doctor.record", None)
+    code, _, err = run("checkup", tmp_path / "run.db")
+    assert code == 2
+    assert "cannot read records yet" in err
+
+
+@pytest.mark.parametrize("lang", LANGS)
+def test_the_patients(run, monkeypatch, tmp_path, lang):
+    pytest.importorskip("torch")
+    monkeypatch.setattr(patients, "STEPS", 60)
+    monkeypatch.setattr(patients.train, "__kwdefaults__", {**patients.train.__kwdefaults__, "steps": 60})
+    monkeypatch.chdir(tmp_path)
+    code, out, err = run("checkup", "--lang", lang, "--report", "a.html")
+    assert (code, err) == (0, ""), "the patients are sick on purpose"
+    assert "\x1b" not in out
+    assert max(map(columns, out.splitlines())) <= 80
+    for word in ("SS001", "SS005", "1/√d", "a.html", "starving" if lang == "en" else "饥饿"):
+        assert word in out
+    text = (tmp_path / "a.html").read_text("utf-8")
+    assert text.count('<article class="case"') == 2
+    if lang == "en":
+        assert run("checkup", "--fail-on", "finding", "--format", "json")[0] == 1
+
+
+@pytest.mark.parametrize("lang", LANGS)
+@pytest.mark.parametrize("width", [40, 60, 80])
+def test_a_live_table_on_a_terminal(monkeypatch, width, lang):
+    """Drawn over itself, so that what stays is one table."""
+    from softscope.cli.checkup.live import Table
+    from softscope.cli.console import Console
+
+    screen = Terminal()
+    monkeypatch.setattr(sys, "stdout", screen)
+    table = Table(Console(screen, lang, width=width, colour=True), patients.PATIENTS, 10)
+    found = history(heads=1, blocked=0.9, transmission__median=1e-18, advantage=-0.25, advantage_error=0.5)
+    table.read("scaled", found)
+    for step in range(1, 11):
+        table.progress("scaled", step, 10)
+    table.close()
+    drawn = screen.getvalue()
+    assert drawn.count("\x1b[4A") == drawn.count("patient" if lang == "en" else "病人") - 1 == 5
+    assert ("starving" if lang == "en" else "饥饿") in drawn
+    assert max(columns(re.sub(r"\x1b\[[0-9;]*[A-Za-z]", "", line)) for line in drawn.splitlines()) <= width
+
+
+def test_without_torch():
+    block = (
+        "import sys; sys.modules['torch'] = None\n"
+        "from softscope.cli import main; sys.exit(main(['checkup', '--lang', sys.argv[1]]))"
+    )
+    for lang in LANGS:
+        done = program(lang, command=(sys.executable, "-c", block))
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr.count("\n") == 1
+        assert "pip install 'softscope[torch]'" in done.stderr
+        assert "Traceback" not in done.stderr
+
+
+def test_help_names_every_option(run):
+    text = run.text("checkup", "--help")
+    for option in checkup.COMMAND.options:
+        assert f"  {option.flags[0]}" in text

@@ -1,0 +1,1 @@
+"""The doctor: what it reads, keeps and says."""

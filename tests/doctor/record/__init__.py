@@ -1,0 +1,1 @@
+"""The record of a run: what is written is read again, whatever happens in between."""

@@ -1,0 +1,100 @@
+"""What loggers of scalars get: few numbers, stable names, and never an end of the training."""
+
+import dataclasses
+import re
+
+import numpy as np
+import pytest
+
+from doctor.record.runs import SITES, one_warning, same, snapshot
+from doctor.record.scopes import FakeScope
+from softscope.doctor.record import Record, read
+from softscope.doctor.sinks import Log, TensorBoard, follow, scalars
+from softscope.doctor.snapshot import STILL
+
+
+class Writer:
+    def __init__(self):
+        self.got = []
+
+    def add_scalar(self, name, value, step):
+        self.got.append((name, value, step))
+
+
+def test_mean_and_worst_head_of_each_site():
+    found = scalars(SITES, snapshot(0))
+    readings = snapshot(0).readings
+    for row, site in enumerate(SITES):
+        for name, worst in (("blocked", max), ("transmission", min), ("sharpness", max), ("max_logit", max)):
+            heads = readings[name][row, : site.heads]
+            assert found.pop(f"softscope/{site.name}/{name}") == pytest.approx(heads.mean())
+            assert found.pop(f"softscope/{site.name}/{name}_worst") == worst(heads)
+    assert found == {}
+
+
+@pytest.mark.parametrize("heads", [1, 144])
+@pytest.mark.parametrize(("names", "each"), [(None, 8), (STILL, 4)])
+def test_as_few_as_documented(heads, names, each):
+    sites = [dataclasses.replace(SITES[0], name=f"layer.{i}", heads=heads) for i in range(12)]
+    made = snapshot(0, sites=sites) if names is None else snapshot(0, sites=sites, names=names)
+    assert len(scalars(sites, made)) == each * 12
+    documented = re.search(r"(\w+) for each site with a loss, (\w+) without.*: (\d+) for", scalars.__doc__)
+    assert documented.groups() == ("Eight", "four", "96")
+
+
+def test_nan_is_left_out_and_never_warned_of():
+    made = snapshot(0)
+    made.readings["blocked"][1] = np.nan
+    made.readings["max_logit"][0, 0] = -np.inf
+    found = scalars(SITES, made)
+    assert "softscope/blocks.1.attention/blocked" not in found
+    assert "softscope/blocks.0.attention/max_logit" not in found
+    assert "softscope/blocks.0.attention/max_logit_worst" in found
+    assert scalars((), made) == {}
+
+
+def test_tensorboard_and_log_get_the_same():
+    writer, logged = Writer(), []
+    scope = FakeScope(None)
+    with scope:
+        follow(scope, TensorBoard(writer), Log(lambda values, step: logged.append((values, step))), first_step=100)
+        scope.step(loss=1.0)
+        scope.step(loss=0.5)
+    assert [step for _, step in logged] == [100, 101]
+    assert logged[0][0] == scalars(SITES, snapshot(0))
+    assert writer.got == [(name, value, step) for values, step in logged for name, value in values.items()]
+
+
+def test_a_logger_that_fails_is_one_warning():
+    calls = []
+
+    def failing(_, step):
+        calls.append(step)
+        raise ConnectionError("no route to host")
+
+    sink = Log(failing)
+    sink.sites(SITES)
+    with one_warning(r"the logger failed \(no route to host\): training goes on"):
+        for step in range(3):
+            sink.add(snapshot(step))
+    assert calls == [0]
+
+
+def test_a_record_follows_like_any_sink(tmp_path):
+    with FakeScope(None) as scope, Record(tmp_path / "run.db") as record:
+        follow(scope, record)
+        scope.step(loss=1.0)
+        scope.step()
+    found = read(tmp_path / "run.db")
+    assert found.unseen == (("pooler", "no softmax seen"),)
+    assert same(found.snapshots[0], snapshot(0, loss=1.0))
+    assert found.snapshots[1].loss is None
+
+
+def test_the_real_summary_writer(tmp_path):
+    tensorboard = pytest.importorskip("torch.utils.tensorboard", reason="needs tensorboard: pip install tensorboard")
+    with tensorboard.SummaryWriter(str(tmp_path)) as writer:
+        sink = TensorBoard(writer)
+        sink.sites(SITES)
+        sink.add(snapshot(0))
+    assert list(tmp_path.iterdir())

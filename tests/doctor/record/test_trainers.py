@@ -1,0 +1,159 @@
+"""Hugging Face's trainer: the probe is attached and removed, steps and losses are the trainer's."""
+
+import inspect
+import os
+import pathlib
+import runpy
+import subprocess
+import sys
+import types
+
+import pytest
+
+import softscope
+from doctor.record.scopes import FakeScope
+from softscope.doctor.record import Record, news, read
+from softscope.doctor.trainers import HuggingFaceCallback
+
+EXAMPLES = pathlib.Path(__file__).parents[3] / "docs" / "examples"
+
+
+def state(step=0, first=True):
+    return types.SimpleNamespace(global_step=step, is_world_process_zero=first)
+
+
+def test_a_whole_training(tmp_path):
+    callback = HuggingFaceCallback(tmp_path / "run.db", every=5, probe=FakeScope)
+    callback.on_init_end(None, None, None)
+    callback.on_train_begin(None, state(), None, model="the model", optimizer=None)
+    scope = callback.scope
+    assert (scope.model, scope.options, scope.attached) == ("the model", {"every": 5}, True)
+    callback.on_step_end(None, state(1), None, model=None)
+    callback.on_log(None, state(1), None, logs={"loss": "1.5", "epoch": 0.1})
+    callback.on_evaluate(None, state(1), None, metrics={})
+    callback.on_log(None, state(1), None, logs={"eval_loss": 9.0})
+    callback.on_step_end(None, state(2), None, model=None)
+    callback.on_train_end(None, state(2), None)
+    assert (scope.attached, callback.scope) == (False, None)
+    callback.on_step_end(None, state(3), None)  # after the end: nothing
+    assert [(s.step, s.loss) for s in read(tmp_path / "run.db").snapshots] == [(0, None), (1, 1.5)]
+    assert news(tmp_path / "run.db").ended == ""
+    assert read(tmp_path / "run.db").facts["model"] == "str"
+
+
+def test_a_resumed_training_counts_on(tmp_path):
+    callback = HuggingFaceCallback(tmp_path / "run.db", probe=FakeScope)
+    for start in (0, 2):
+        callback.on_train_begin(None, state(start), None, model=None)
+        callback.on_step_end()
+        callback.on_step_end()
+        callback.on_train_end()
+    assert [s.step for s in read(tmp_path / "run.db").snapshots] == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize(("own", "parts", "wanted"), [(0.5, 1, 0.5), (None, 1, 2.0), (0.5, 4, 2.0)])
+def test_the_loss_is_the_models_own_unless_it_is_a_part_of_one(tmp_path, own, parts, wanted):
+    class Scope(FakeScope):
+        def step(self):
+            super().step(loss=own)
+
+    callback = HuggingFaceCallback(tmp_path / "run.db", probe=Scope)
+    arguments = types.SimpleNamespace(gradient_accumulation_steps=parts)
+    callback.on_train_begin(arguments, state(), None, model=None)
+    callback.on_log(arguments, state(), None, logs={"loss": 2.0})
+    callback.on_step_end()
+    callback.on_train_end()
+    assert [s.loss for s in read(tmp_path / "run.db").snapshots] == [wanted]
+
+
+def test_only_the_first_rank_is_read(tmp_path):
+    callback = HuggingFaceCallback(tmp_path / "run.db", probe=FakeScope)
+    callback.on_train_begin(None, state(first=False), None, model=None)
+    callback.on_step_end()
+    callback.on_train_end()
+    assert os.listdir(tmp_path) == []
+
+
+def test_an_exception_removes_the_probe_through_the_context(tmp_path):
+    def failing():
+        with HuggingFaceCallback(tmp_path / "run.db", probe=FakeScope) as callback:
+            callback.on_train_begin(None, state(), None, model=None)
+            callback.on_step_end()
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        failing()
+    assert not FakeScope.made[-1].attached
+    assert news(tmp_path / "run.db").ended == "ZeroDivisionError"
+
+
+def test_a_probe_that_does_not_attach_leaves_nothing_open(tmp_path):
+    def refusing(_):
+        raise ValueError("no attention found")
+
+    callback = HuggingFaceCallback(tmp_path / "run.db", probe=refusing)
+    with pytest.raises(ValueError, match="no attention found"):
+        callback.on_train_begin(None, state(), None, model=None)
+    assert news(tmp_path / "run.db").ended == "ValueError"
+
+
+def test_a_record_that_was_given_stays_open(tmp_path):
+    with Record(tmp_path / "run.db") as record:
+        callback = HuggingFaceCallback(record, probe=FakeScope)
+        callback.on_train_begin(None, state(), None, model=None)
+        callback.on_step_end()
+        callback.on_train_end()
+        assert record.last_step == 0
+
+
+def test_it_answers_every_event_that_there_is():
+    trainer = pytest.importorskip(
+        "transformers.trainer_callback", reason="needs transformers: pip install transformers"
+    )
+    events = [name for name, _ in inspect.getmembers(trainer.TrainerCallback) if name.startswith("on_")]
+    assert len(events) > 10
+    assert all(callable(getattr(HuggingFaceCallback(), event)) for event in events)
+    with pytest.raises(AttributeError, match="no attribute 'state'"):
+        HuggingFaceCallback().state  # noqa: B018
+
+
+def trains(name, tmp_path, monkeypatch):
+    """Run an example where the probe is a stand-in, and give back what it recorded."""
+    monkeypatch.setattr(softscope, "probe", FakeScope, raising=False)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", [name, "run.db"])
+    runpy.run_path(str(EXAMPLES / name), run_name="__main__")
+    return read(tmp_path / "run.db")
+
+
+def test_the_plain_loop_with_a_stand_in(tmp_path, monkeypatch):
+    pytest.importorskip("torch")
+    found = trains("train_loop.py", tmp_path, monkeypatch)
+    assert len(found.snapshots) >= 20
+    assert found.snapshots[-1].loss < found.snapshots[0].loss
+    assert found.facts["model"] == "SmallTransformer"
+
+
+def test_hugging_faces_trainer_with_a_stand_in(tmp_path, monkeypatch):
+    for package in ("torch", "transformers", "accelerate"):
+        pytest.importorskip(package, reason=f"needs {package}: pip install {package}")
+    found = trains("huggingface_trainer.py", tmp_path, monkeypatch)
+    assert [s.step for s in found.snapshots] == list(range(len(found.snapshots)))
+    assert len(found.snapshots) >= 10
+    assert found.snapshots[-1].loss is not None
+
+
+@pytest.mark.parametrize("name", ["train_loop.py", "huggingface_trainer.py"])
+def test_the_examples_with_the_probe_itself(tmp_path, name):
+    if not hasattr(softscope, "probe"):
+        pytest.skip("softscope.probe is not there yet")
+    for package in ("torch", *(("transformers", "accelerate") if "hugging" in name else ())):
+        pytest.importorskip(package, reason=f"needs {package}: pip install {package}")
+    done = subprocess.run(
+        [sys.executable, EXAMPLES / name, tmp_path / "run.db"], capture_output=True, text=True, timeout=300, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    found = read(tmp_path / "run.db")
+    assert found.sites
+    assert found.snapshots[-1].has_loss
+    assert found.series("blocked").shape[1:] == (len(found.sites), max(site.heads for site in found.sites))

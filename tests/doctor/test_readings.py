@@ -1,0 +1,164 @@
+"""Readings are those of weights written down in float64, at 320 tokens."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+import softscope as ss
+
+from . import by_hand
+
+BATCH, HEADS, N, D = 2, 4, 320, 16
+CASES: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "causal": {"causal": True},
+    "grouped": {"causal": True, "kv_heads": 2},
+    "padded": {"padded": True},
+    "padded causal": {"padded": True, "masked": True, "kv_heads": 2},
+    "biased": {"bias": True},
+    "more keys than queries": {"keys": 400},
+    "windowed": {"causal": True, "window": (40, 0)},
+    "softcap": {"causal": True, "softcap": 3.0},
+    "sink": {"causal": True, "sink": True},
+    "blocked": {"causal": True, "scale": 30.0},
+    "blocked, capped, with a sink": {"softcap": 200.0, "sink": True, "scale": 30.0},
+}
+
+
+class Mix(nn.Module):
+    """Attention alone, as a module."""
+
+    def forward(self, q: Tensor, k: Tensor, v: Tensor, **options: Any) -> Tensor:
+        if options.pop("explicit", False):
+            logits = q @ k.repeat_interleave(HEADS // k.shape[1], 1).mT * options["scale"]
+            return functional.softmax(logits + options["added"], -1) @ v.repeat_interleave(HEADS // v.shape[1], 1)
+        options.pop("added", None)
+        if {"window", "softcap", "sink"} & options.keys():
+            return ss.attention(q, k, v, causal=options.pop("is_causal", False), **options)
+        return functional.scaled_dot_product_attention(q, k, v, enable_gqa=True, **options)
+
+
+def case(name: str, dtype: torch.dtype) -> tuple[dict[str, Any], dict[str, Any], list[dict[str, float]]]:
+    """The tensors, the options of the call, and what is to be read per head."""
+    says = CASES[name]
+    rng = np.random.default_rng(0)
+    m, kv = says.get("keys", N), says.get("kv_heads", HEADS)
+    scale = says.get("scale", 0.4)
+    shapes = {"q": (BATCH, HEADS, N, D), "k": (BATCH, kv, m, D), "v": (BATCH, kv, m, D), "g": (BATCH, HEADS, N, D)}
+    # Rounded to the dtype first, so that both sides read the same numbers.
+    arrays = {x: torch.tensor(rng.normal(size=shape), dtype=dtype) for x, shape in shapes.items()}
+    options: dict[str, Any] = {"scale": scale}
+    shown, queries = np.ones((BATCH, N, m), bool), np.ones((BATCH, N), bool)
+    bias: Any = 0.0
+    offsets = np.arange(m) - np.arange(N)[:, None]
+    if says.get("causal"):
+        options["is_causal"] = True
+        shown &= offsets <= 0
+    if "window" in says:
+        options["window"] = says["window"]
+        shown &= offsets >= -says["window"][0]
+    if says.get("padded"):
+        lengths = np.array([N, 130])
+        queries = np.arange(N) < lengths[:, None]
+        shown &= queries[:, None, :]
+        if says.get("masked"):
+            shown &= offsets <= 0
+            shown &= queries[:, :, None]  # padded queries see nothing
+        options["attn_mask"] = torch.tensor(shown[:, None] if says.get("masked") else shown[:, None, :1])
+    if says.get("bias"):
+        added = torch.tensor(rng.normal(size=(N, m)), dtype=dtype)
+        hidden = rng.random((N, m)) < 0.3
+        bias = added.double().numpy()
+        shown &= ~hidden
+        options["attn_mask"] = added.masked_fill(torch.tensor(hidden), torch.finfo(dtype).min)
+    if "softcap" in says:
+        options["softcap"] = says["softcap"]
+    sinks = np.linspace(-1.0, 6.0, HEADS) if says.get("sink") else [None] * HEADS
+    if says.get("sink"):
+        options["sink"] = torch.tensor(sinks)
+    options["added"] = torch.where(torch.tensor(shown[:, None]), torch.as_tensor(bias), -torch.inf).to(dtype)
+    double = {x: value.double().numpy() for x, value in arrays.items()}
+    wanted = [
+        by_hand.head(
+            double["q"][:, h], double["k"][:, h * kv // HEADS], double["v"][:, h * kv // HEADS], double["g"][:, h],
+            scale=scale, shown=shown, bias=bias, softcap=says.get("softcap"), sink=sinks[h], queries=queries,
+        )
+        for h in range(HEADS)
+    ]  # fmt: skip
+    return arrays, options, wanted
+
+
+def read(arrays: dict[str, Any], options: dict[str, Any], rows: int | None = None) -> Any:
+    torch.set_num_threads(1)
+    model = Mix()
+    q, k, v = (arrays[x].clone().requires_grad_() for x in "qkv")
+    with ss.probe(model, rows=rows) as scope:
+        output = model(q, k, v, **options)
+        output.backward(arrays["g"])
+    assert not scope.history().unseen
+    return scope.history()
+
+
+def compare(history: Any, wanted: list[dict[str, float]], rel: float, skip: set[str] = frozenset()) -> None:  # type: ignore[assignment]
+    (snapshot,) = history.snapshots
+    names = wanted[0].keys() - skip
+    assert len(names) >= 15
+    for name in sorted(names):
+        for h, head in enumerate(wanted):
+            got = float(snapshot.readings[name][0, h])
+            if name == "sink_column" and head[name] >= 320 and head[name] != got:
+                assert got == -1
+                continue
+            assert got == pytest.approx(head[name], rel=rel, abs=rel), f"{name} of head {h}"
+
+
+SINGLE = ("grouped", "padded causal", "blocked, capped, with a sink")  # these in float32, too
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype"), [*((name, torch.float64) for name in CASES), *((name, torch.float32) for name in SINGLE)]
+)
+def test_every_row(name: str, dtype: torch.dtype) -> None:
+    arrays, options, wanted = case(name, dtype)
+    history = read(arrays, options)
+    compare(history, wanted, 1e-5 if dtype == torch.float64 else 2e-3)
+    blocked = history.snapshots[0].readings["blocked"]
+    assert (blocked > 0.1).all() if "blocked" in name else (blocked < 0.1).all()
+
+
+@pytest.mark.parametrize("name", ["plain", "causal", "grouped", "padded", "biased", "blocked"])
+def test_an_explicit_softmax(name: str) -> None:
+    arrays, options, wanted = case(name, torch.float64)
+    options = {"explicit": True, "scale": options["scale"], "added": options["added"]}
+    unknown = {"max_logit", "q_norm", "cosine"}
+    compare(read(arrays, options), wanted, 1e-5, unknown)
+
+
+def test_chosen_rows_are_at_their_true_positions() -> None:
+    arrays, options, _ = case("causal", torch.float64)
+    some, every = read(arrays, options, rows=24), read(arrays, options)
+    for name in ("sharpness", "count", "transmission", "logit_spread"):
+        got, whole = (float(h.snapshots[0].readings[name][0, 0]) for h in (some, every))
+        assert got == pytest.approx(whole, rel=0.1), name
+    # Rows that saw the future would see all keys.
+    assert some.snapshots[0].readings["count"].max() < 0.75 * N
+
+
+def test_half_precision_is_read_in_float32() -> None:
+    arrays, options, wanted = case("grouped", torch.bfloat16)
+    compare(read(arrays, options), wanted, 2e-3)
+
+
+def test_a_single_sequence_has_an_error_too() -> None:
+    arrays, options, _ = case("causal", torch.float32)
+    arrays = {name: value[:1] for name, value in arrays.items()}
+    options.pop("added")
+    error = read(arrays, options).snapshots[0].readings["advantage_error"]
+    assert np.isfinite(error).all()
+    assert (error > 0).all()

@@ -1,0 +1,89 @@
+"""Every term has all its names, they exist, and our texts use them."""
+
+import dataclasses
+import pathlib
+import re
+
+import pytest
+
+import softscope
+from lab.homework.test_exercises import texts
+from softscope.cli.words import WORDS
+from softscope.lab.glossary import TERMS, disagreements, exists, find
+from softscope.lab.homework import EXERCISES
+from softscope.testing.sentences import CLAIMS, SENTENCES
+
+SOURCE = pathlib.Path(softscope.__file__).parent
+
+
+@pytest.mark.parametrize("term", TERMS, ids=lambda term: term.en)
+def test_every_term_is_whole(term):
+    assert all((term.en, term.zh, term.symbol, term.code))
+    assert exists(term.code), term.code
+    assert find(term.en) is find(term.zh) is find(f"{term.en}s") is find(term.en.upper()) is term
+    assert term.pattern.search(f"the {term.en}, and so on")
+
+
+def test_there_are_terms_and_none_twice():
+    assert len(TERMS) > 30
+    for name in ("en", "zh"):
+        names = [getattr(term, name) for term in TERMS]
+        assert len(names) == len(set(names))
+    assert find("fish") is None
+    assert find("") is None
+
+
+def test_an_unknown_code_name_is_found_out():
+    assert not exists("softmin")
+    assert not exists("softmax(beta)")
+    assert not exists("Partition.heat")
+
+
+@pytest.mark.parametrize("key", WORDS)
+def test_the_command_line_uses_the_words(key):
+    english, chinese = WORDS[key]
+    assert disagreements(chinese, english) == []
+
+
+@pytest.mark.parametrize("exercise", EXERCISES, ids=lambda exercise: exercise.id)
+def test_the_homework_uses_the_words(exercise):
+    for _, text in texts(exercise):
+        assert disagreements(text.zh, text.en) == []
+
+
+def test_the_contract_battery_uses_the_words():
+    for english, chinese in (*SENTENCES.values(), *(claim for _, claim in CLAIMS.values())):
+        assert disagreements(chinese, english) == []
+
+
+def test_no_text_uses_a_word_that_is_avoided():
+    """All Chinese of the package, wherever it stands; the glossary itself has to name what it avoids.
+
+    打分, to score, is a good word where it does not stand for logits: only pairs of texts can tell.
+    """
+    seen = 0
+    for path in SOURCE.rglob("*.py"):
+        if path.parent.name == "glossary":
+            continue
+        for line in path.read_text("utf-8").splitlines():
+            if re.search(r"[\u4e00-\u9fff]", line):
+                seen += 1
+                for term in TERMS:
+                    # English on the same line may well say Jacobian.
+                    wrong = [
+                        word for word in term.avoid if not word.isascii() and word != "打分" and re.search(word, line)
+                    ]
+                    assert not wrong, f"{path.name}: {line}"
+    assert seen > 500
+
+
+def test_the_checker_finds_what_is_wrong():
+    assert disagreements("", "the entropy of the weights")[0].startswith("weight is 权重")
+    assert len(disagreements("", "the entropy of the weights")) == 2
+    assert disagreements("打分很大", "the logits are large")
+    assert disagreements("三种打分", "three ways to score") == []
+    assert disagreements("打分函数", "the score function") == []
+    assert disagreements("把 `softmax` 除以 T", "divide by `temperature` and {weights}") == []
+    assert disagreements("softmax", "Softmax(x)") == []
+    term = dataclasses.replace(TERMS[0], loose=True)
+    assert term.loose
