@@ -39,15 +39,34 @@ def test_the_files_are_those_of_the_course():
     assert (course.FOLDER / "pyproject.toml").exists(), "without it marimo runs no cell on opening"
 
 
-def test_the_patient_gets_stuck_without_the_scale_and_not_with_it():
-    sick, well = (patient.treat(name, d=64, steps=40, every=39)[-1] for name in ("none", "scaled"))
+def state_of(course):
+    (found,) = course.diagnosis.case.states.values()
+    return found.state
+
+
+def test_the_doctor_sees_the_patient_starve_without_the_scale_and_learn_with_it():
+    seen = []
+    sick = patient.treat("none", d=64, steps=40, every=4, watch=seen.append)
+    well = patient.treat("scaled", d=64, steps=40, every=4)
+    assert seen == sick.readings
+    assert len(sick.readings) == 10
     assert well.accuracy > 0.9 > sick.accuracy
-    assert sick.advantage + 2 * sick.advantage_error < well.advantage
+    assert (state_of(sick), state_of(well)) == ("starving", "right")
+    assert [one.remedy for one in sick.diagnosis.prescriptions] == ["scale"]
+    assert well.diagnosis.prescriptions == ()
+    assert sick.readings[-1].advantage + 2 * sick.readings[-1].advantage_error < well.readings[-1].advantage
+
+
+@pytest.mark.parametrize("remedy", ["temperature", "unit"])
+def test_a_remedy_revives_it(remedy):
+    treated = patient.treat(remedy, d=64, steps=40, every=4)
+    assert treated.accuracy > 0.9
+    assert state_of(treated) != "starving"
 
 
 @pytest.mark.parametrize("remedy", [name for name in patient.REMEDIES if name != "none"])
 def test_every_remedy_can_be_chosen(remedy):
-    assert len(patient.treat(remedy, d=16, steps=2, every=1)) == 2
+    assert len(patient.treat(remedy, d=16, steps=2, every=1).readings) == 2
 
 
 def test_the_puzzles_are_of_all_kinds():

@@ -9,11 +9,12 @@ app = marimo.App(width="medium", app_title="softscope 9")
 def _():
     import marimo as mo
 
+    from softscope.doctor.states import NAMES
     from softscope.experiments import chart
     from softscope.lab import patient
     from softscope.lab.page import Page, figure
 
-    return Page, chart, figure, mo, patient
+    return NAMES, Page, chart, figure, mo, patient
 
 
 @app.cell
@@ -37,7 +38,7 @@ def _(page, t):
             "train a small model to look things up, and see it learn or get stuck",
         ),
         t(
-            "读懂传递率和优势：是学会了才尖锐，还是还没学就卡死",
+            "读懂传导率和优势：是学会了才尖锐，还是还没学就卡死",
             "read transmission and advantage: sharp because it has learned, or stuck before it could",
         ),
         t("给卡住的模型试一种疗法，并判断有没有用", "try a remedy on a stuck model, and judge whether it helped"),
@@ -54,19 +55,19 @@ def _(mo, t):
 
     任务：给模型看若干对“键—值”，再问其中一个键，要它答出值。每次的值都重新抽，背不下来，只能**去看**。模型只有一层注意力。
 
-    两个读数：
+    训练时有“医生”在旁边看：`softscope.probe(model)`，换成你自己的模型也一样。它的两个读数：
 
-    - **传递率**：损失对权重的要求，有多少穿过 softmax 传到了 q 和 k。接近零的行叫**受阻**。
+    - **传导率**：损失对权重的要求，有多少穿过 softmax 传到了 q 和 k。接近零的行就**被阻断**了。
     - **优势**：它读的那些键，对损失来说是不是比随便一个键更好？在零附近：看得毫无道理。明显大于零：看对了。
 
-    尖锐本身不是病。学会了的头就该是 one-hot：受阻，但优势大。**受阻而又没有优势**，才是挨饿。
+    尖锐本身不是病。学会了的头就该是 one-hot：被阻断，但优势大。**被阻断而又没有优势**，才是挨饿。
     """,
             r"""
     ## The patient
 
     The task: shown some pairs of key and value, then asked one of the keys, answer its value. Values are drawn anew each time, so there is nothing to learn by heart: the model has to **look**. It has one layer of attention.
 
-    Two readings:
+    While it trains, the doctor watches it: `softscope.probe(model)`, which works with models of your own just as well. Two of its readings:
 
     - **transmission**: how much of what the loss wants of the weights gets through the softmax to q and k. Rows where it is next to nothing are **blocked**.
     - **advantage**: are the keys it reads better for the loss than any key at random? Around zero: it looks without reason. Clearly above: it looks at the right ones.
@@ -81,7 +82,7 @@ def _(mo, t):
 @app.cell
 def _(mo, page, patient, t):
     _names = {patient.REMEDIES[key](page.lang): key for key in patient.REMEDIES if key != "none"}
-    remedy = mo.ui.dropdown(_names, value=next(iter(_names)), label=t("疗法", "remedy"))
+    remedy = mo.ui.dropdown(_names, value=patient.REMEDIES["unit"](page.lang), label=t("疗法", "remedy"))
     width = mo.ui.dropdown({"16": 16, "64": 64, "256": 256}, value="256", label="d")
     steps = mo.ui.slider(20, 160, 20, value=80, label=t("步数", "steps"), show_value=True)
     begin = mo.ui.run_button(label=t("训练三个模型", "train three models"))
@@ -90,33 +91,64 @@ def _(mo, page, patient, t):
 
 
 @app.cell
-def _(begin, mo, patient, remedy, steps, t, width):
-    _cases = {
+def _(begin, mo, page, patient, remedy, steps, t, width):
+    cases = {
         "scaled": t("缩放 1/√d", "scaled by 1/√d"),
         "none": t("不缩放", "unscaled"),
-        remedy.value: t("不缩放 + 疗法", "unscaled + remedy"),
+        remedy.value: f"{t('不缩放', 'unscaled')} + {patient.REMEDIES[remedy.value](page.lang)}",
     }
     runs = {}
     if begin.value:
-        _every = max(1, steps.value // 20)
-        with mo.status.progress_bar(
-            total=len(_cases) * len(range(0, steps.value, _every)), title=t("训练中", "training"), remove_on_exit=True
-        ) as _bar:
-            for _key, _name in _cases.items():
-                runs[_name] = patient.treat(_key, d=width.value, steps=steps.value, every=_every, progress=_bar.update)
-    return (runs,)
+        _latest = dict.fromkeys(cases)
+
+        def _watch(key):
+            def show(reading):
+                _latest[key] = reading
+                rows = [
+                    (name, "…", "", "", "", "")
+                    if _latest[key] is None
+                    else (
+                        name,
+                        f"{_latest[key].step} / {steps.value}",
+                        _latest[key].loss,
+                        f"{100 * _latest[key].blocked:.0f}%",
+                        _latest[key].transmission,
+                        f"{_latest[key].advantage:.2f}",
+                    )
+                    for key, name in cases.items()
+                ]
+                heads = [
+                    t("模型", "model"),
+                    t("步", "step"),
+                    t("损失", "loss"),
+                    t("被阻断的行", "rows blocked"),
+                    t("传导率（中位数）", "transmission (median)"),
+                    t("优势", "advantage"),
+                ]
+                mo.output.replace(page.table(heads, rows))
+
+            return show
+
+        for _key in cases:
+            runs[_key] = patient.treat(
+                _key, d=width.value, steps=steps.value, every=max(1, steps.value // 20), watch=_watch(_key)
+            )
+        mo.output.clear()
+    return cases, runs
 
 
 @app.cell
-def _(chart, figure, mo, page, runs, t):
-    def _panel(key, title, domain=None):
+def _(NAMES, cases, chart, figure, mo, page, runs, t):
+    def _panel(points, title, domain=None):
         rows = [
-            {"step": r.step, key: getattr(r, key), "name": name} for name, readings in runs.items() for r in readings
+            {"step": step, "value": value, "name": name}
+            for key, name in cases.items()
+            for step, value in points(runs[key])
         ]
         drawing = chart.curves(
             rows,
             chart.Axis("step", t("步", "step")),
-            chart.Axis(key, title, domain=domain),
+            chart.Axis("value", title, domain=domain),
             ("name", ""),
             points=False,
             width=280,
@@ -124,54 +156,69 @@ def _(chart, figure, mo, page, runs, t):
         )
         return page.draw(drawing)
 
-    def _state(last):
-        if last.blocked < 0.1:
-            return t("在学习（少有受阻的行）", "learning (few rows blocked)")
-        if last.advantage - 2 * last.advantage_error >= 0.5:
-            return t("看对了（受阻，但优势大）", "right (blocked, with a large advantage)")
-        return t("挨饿（受阻，又没有优势）", "starving (blocked, without advantage)")
+    def _read(name):
+        return lambda run: [(reading.step, getattr(reading, name)) for reading in run.readings]
+
+    def _word(text):
+        return text.of(page.lang)
+
+    def _state(run):
+        return next(iter(run.diagnosis.case.states.values()))
 
     _result = mo.md(t("按下按钮开始。几秒钟就好。", "Press the button. It takes a few seconds."))
     if runs:
         _heads = [
             t("模型", "model"),
             t("答对", "right answers"),
-            t("受阻的行", "rows blocked"),
-            t("传递率（中位数）", "transmission (median)"),
+            t("被阻断的行", "rows blocked"),
+            t("传导率（中位数）", "transmission (median)"),
             t("优势", "advantage"),
-            t("状态", "state"),
+            t("医生的判断", "the doctor's judgement"),
         ]
         _rows = [
             (
                 name,
-                f"{100 * r[-1].accuracy:.0f}%",
-                f"{100 * r[-1].blocked:.0f}%",
-                r[-1].transmission,
-                f"{r[-1].advantage:.2f} ± {r[-1].advantage_error:.2f}",
-                _state(r[-1]),
+                f"{100 * runs[key].accuracy:.0f}%",
+                f"{100 * _state(runs[key]).blocked:.0f}%",
+                _state(runs[key]).transmission,
+                f"{_state(runs[key]).advantage:.2f} ± {_state(runs[key]).error:.2f}",
+                _word(NAMES[_state(runs[key]).state]),
             )
-            for name, r in runs.items()
+            for key, name in cases.items()
         ]
-        _best = max(runs, key=lambda name: runs[name][-1].accuracy)
+        _sick = next((run for run in runs.values() if run.diagnosis.prescriptions), None)
+        _said = ""
+        if _sick is not None:
+            _paper = _sick.diagnosis.prescriptions[0]
+            _said = t(
+                f"**医生说**：{_word(_sick.diagnosis.verdict)}\n\n**处方**：{_word(_paper.what)}。{_word(_paper.why)}。\n\n**该看到**：{_word(_paper.expect)}。",
+                f"**The doctor says**: {_word(_sick.diagnosis.verdict)}\n\n**Prescription**: {_word(_paper.what)}; {_word(_paper.why)}.\n\n**To expect**: {_word(_paper.expect)}.",
+            )
+        _best = max(runs, key=lambda key: runs[key].accuracy)
         _result = mo.vstack(
             [
                 page.table(_heads, _rows),
                 mo.hstack(
                     [
-                        _panel("accuracy", t("答对的份额", "share of right answers"), (0.0, 1.0)),
-                        _panel("blocked", t("受阻行的份额", "share of blocked rows"), (0.0, 1.0)),
-                        _panel("transmission", t("传递率（中位数）", "transmission (median)")),
-                        _panel("advantage", t("优势", "advantage")),
+                        _panel(
+                            lambda run: list(enumerate(run.answers)),
+                            t("答对的份额", "share of right answers"),
+                            (0.0, 1.0),
+                        ),
+                        _panel(_read("blocked"), t("被阻断的行的份额", "share of rows blocked"), (0.0, 1.0)),
+                        _panel(_read("transmission"), t("传导率（中位数）", "transmission (median)")),
+                        _panel(_read("advantage"), t("优势", "advantage")),
                     ],
                     justify="start",
                     wrap=True,
                 ),
                 mo.md(
                     t(
-                        f"答对最多的是“{_best}”，{figure(100 * runs[_best][-1].accuracy, 0)}%。看受阻的份额是**什么时候**上升的：学会之后，还是一开始？",
-                        f"Most answers right: “{_best}”, {figure(100 * runs[_best][-1].accuracy, 0)}%. Look at **when** the share of blocked rows rises: after learning, or from the start?",
+                        f"答对最多的是“{cases[_best]}”，{figure(100 * runs[_best].accuracy, 0)}%。看被阻断的份额是**什么时候**上升的：学会之后，还是一开始？",
+                        f"Most answers right: “{cases[_best]}”, {figure(100 * runs[_best].accuracy, 0)}%. Look at **when** the share of blocked rows rises: after learning, or from the start?",
                     )
                 ),
+                mo.md(_said),
             ]
         )
     _result
@@ -206,7 +253,7 @@ def _(page, t):
     page.foot(
         t("尖锐不等于有病：看优势。", "Sharp is not sick: look at the advantage."),
         t(
-            "不缩放的宽模型一开始就受阻，q 和 k 学不动，v 还在学。",
+            "不缩放的宽模型一开始就被阻断，q 和 k 学不动，v 还在学。",
             "A wide unscaled model is blocked from the start: q and k cannot learn, v still does.",
         ),
         t(
