@@ -1,10 +1,12 @@
-"""The lessons as text: every `t(zh, en)` in them, taken apart."""
+"""The lessons as text: every `t(zh, en)` in them, taken apart; and the words of the pictures."""
 
 import ast
 import dataclasses
 import pathlib
+import re
 
 from softscope.lab.course import FOLDER, LESSONS
+from softscope.lab.widgets import pictures
 
 PAGES = sorted(FOLDER.glob("*.py"))
 NAMES = [lesson.name for lesson in LESSONS]
@@ -36,3 +38,12 @@ def taken_apart(node: ast.expr) -> tuple[str, list[str]]:
     assert isinstance(node, ast.JoinedStr), f"line {node.lineno}: a text is a string, and nothing else"
     words = "".join(part.value for part in node.values if isinstance(part, ast.Constant))
     return words, sorted(ast.unparse(part.value) for part in node.values if isinstance(part, ast.FormattedValue))
+
+
+def spoken(name: str) -> list[tuple[str, str, str]]:
+    """The words of a picture: key, Chinese, English."""
+    source = (pictures.FOLDER / f"{name}.js").read_text("utf-8")
+    block = source[source.index("const WORDS") : source.index("};")]
+    pairs = re.findall(r'^\s+(\w+): \["(.*?)", "(.*?)"\],$', block, re.MULTILINE)
+    assert len(pairs) == block.count("\n") - 1 >= 6
+    return pairs

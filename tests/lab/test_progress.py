@@ -13,7 +13,9 @@ def test_it_survives(tmp_path):
     first.open("overflow")
     first.finish("overflow")
     first.open("rivals")
+    first.paint("dark")
     again = Progress(path)
+    assert again.theme == "dark"
     assert (again.state("overflow"), again.state("rivals"), again.state("patient")) == ("done", "open", "new")
     assert again.last == "rivals"
     again.finish("overflow", done=False)
@@ -22,13 +24,23 @@ def test_it_survives(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "spoilt", ["", "{", "[]", '{"lessons": 3, "last": 4}', '{"lessons": {"overflow": "x"}, "last": null}', "\x00"]
+    "spoilt",
+    [
+        "",
+        "{",
+        "[]",
+        '{"lessons": 3, "last": 4}',
+        '{"lessons": {"overflow": "x"}, "last": null}',
+        "\x00",
+        '{"lessons": {}, "last": null, "theme": "pink"}',
+    ],
 )
 def test_a_spoilt_file_is_a_new_beginning(tmp_path, spoilt):
     path = tmp_path / "lab.json"
     path.write_text(spoilt, "utf-8")
     kept = Progress(path)
     assert kept.state("overflow") == "new"
+    assert kept.theme == "system"
     kept.open("overflow")
     assert Progress(path).state("overflow") == "open"
 
@@ -74,11 +86,12 @@ def test_where_to_go_on():
 def test_the_index_page(lang):
     progress = Progress()
     progress.finish("overflow")
-    page = index.page(lang, progress)
+    page = index.page(lang, progress, passed=3)
     for lesson in LESSONS:
         assert f'href="/lesson/{lesson.name}/?lang={lang}"' in page
         assert lesson.title.of(lang) in page
     assert page.count('<li class="done">') == 1
+    assert index.EXERCISES.of(lang).format(passed=3, all=8) in page
     assert f'href="/?lang={"zh" if lang == "en" else "en"}"' in page
     assert "http://" not in page
     assert "https://" not in page

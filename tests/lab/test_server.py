@@ -91,6 +91,18 @@ def test_a_wrong_origin_is_refused(running, origin):
     assert get(running, "/lesson/overflow/api/kernel/run", method="POST", Origin=origin)[0] == 403
 
 
+def test_the_theme_is_one_choice_for_all_pages(running):
+    assert 'data-theme="system"' in get(running, "/?lang=en")[2]
+    for theme in ("dark", "light"):
+        status, headers, _ = get(running, f"/theme/{theme}?lang=zh&lesson=overflow")
+        assert (status, headers["location"]) == (303, "/lesson/overflow/?lang=zh")
+        assert f'data-theme="{theme}"' in get(running, "/?lang=en")[2]
+        assert re.search(rf'"theme": ?"{theme}"', get(running, "/lesson/overflow/")[2])
+    assert get(running, "/theme/system?lesson=//elsewhere.example")[1]["location"] == "/?lang=en"
+    assert get(running, "/theme/pink")[0] == 404
+    assert 'data-theme="system"' in get(running, "/?lang=en")[2]
+
+
 def test_assets_are_those_and_no_others(running):
     assert get(running, "/assets/index.css")[0] == 200
     assert get(running, "/favicon.ico")[0] == 200

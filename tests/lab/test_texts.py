@@ -5,8 +5,9 @@ import re
 
 import pytest
 
-from lab.notebooks import NAMES, PAGES, said
-from softscope.lab import course, index
+from lab.notebooks import NAMES, PAGES, said, spoken
+from softscope.lab import course, index, practice
+from softscope.lab.theme import THEMES
 from softscope.lab.widgets import pictures
 
 CHINESE = re.compile(r"[\u4e00-\u9fff]")
@@ -81,7 +82,8 @@ def test_nothing_is_said_outside_of_both_languages(path):
 def test_the_course_and_its_index_speak_both():
     texts = [text for lesson in course.LESSONS for text in (lesson.title, lesson.teaches)]
     texts += [value for value in vars(index).values() if isinstance(value, index.Text)]
-    texts += list(index.STATES.values())
+    texts += [value for value in vars(practice).values() if isinstance(value, index.Text)]
+    texts += [*index.STATES.values(), *(label for _, label in THEMES.values())]
     assert len(texts) > 30
     for text in texts:
         if text is index.OTHER:  # each language offers the other
@@ -94,10 +96,7 @@ def test_the_course_and_its_index_speak_both():
 @pytest.mark.parametrize("name", ["softmax", "jacobian", "scaling", "attention"])
 def test_the_pictures_speak_both(name):
     source = (pictures.FOLDER / f"{name}.js").read_text("utf-8")
-    block = source[source.index("const WORDS") : source.index("};")]
-    pairs = re.findall(r'^\s+(\w+): \["(.*?)", "(.*?)"\],$', block, re.MULTILINE)
-    assert len(pairs) == block.count("\n") - 1 >= 6
-    for key, chinese, english in pairs:
+    for key, chinese, english in spoken(name):
         assert not CHINESE.search(english), key
         assert chinese == english or CHINESE.search(chinese), key
         assert f'say("{key}")' in source or f"`{key[0]}$" in source or f'"{key}"' in source, f"{key} is not used"

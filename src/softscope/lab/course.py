@@ -103,7 +103,7 @@ _LESSONS = (
         25,
         t("病人：会查找的模型", "The patient: a model that looks things up"),
         t(
-            "在网页里训练一个小模型，缩放与不缩放；看传递率和优势，再试一种疗法。",
+            "在网页里训练一个小模型，缩放与不缩放；看传导率和优势，再试一种疗法。",
             "Train a small model in the page, scaled and unscaled; watch transmission and advantage; try a remedy.",
         ),
     ),
@@ -112,7 +112,7 @@ _LESSONS = (
         20,
         t("找出错误", "Find the mistake"),
         t(
-            "流传的说法里哪些是错的？先判断，再看测量结果。",
+            "关于 softmax 的流传说法里，哪些是错的？先判断，再看测量结果。",
             "Which of the things people say about softmax are wrong? Judge first, then see the measurement.",
         ),
     ),

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from softscope.experiments.ledger.wording import Text, t
 from softscope.lab.course import LESSONS, Lesson, after
+from softscope.lab.homework import IDS
+from softscope.lab.theme import links
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,20 +29,21 @@ START = t("从第一课开始", "Start with the first lesson")
 RESUME = t("继续：{title}", "Continue: {title}")
 FINISHED = t("全部学完了，恭喜！再看一遍：{title}", "All done, congratulations. Once more: {title}")
 TALLY = t("已完成 {done} / {all} 课", "{done} of {all} lessons done")
+EXERCISES = t("已通过 {passed} / {all} 道练习", "{passed} of {all} exercises passed")
 MINUTES = t("约 {minutes} 分钟", "about {minutes} minutes")
 STATES = {"new": t("未开始", "not begun"), "open": t("学习中", "begun"), "done": t("已完成", "done")}
 MARKS = {"new": "", "open": "◐", "done": "✓"}
 OTHER = t("English", "中文")
 
 
-def page(lang: Lang, progress: Progress) -> str:
-    """The whole page as HTML."""
+def page(lang: Lang, progress: Progress, passed: int = 0) -> str:
+    """The whole page as HTML; `passed` exercises are."""
     say = _speaker(lang)
     done = sum(progress.state(lesson.name) == "done" for lesson in LESSONS)
     items = "".join(_item(lesson, lang, progress) for lesson in LESSONS)
     other = "en" if lang == "zh" else "zh"
     return f"""<!doctype html>
-<html lang="{"zh-CN" if lang == "zh" else "en"}">
+<html lang="{"zh-CN" if lang == "zh" else "en"}" data-theme="{progress.theme}">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -51,11 +54,13 @@ def page(lang: Lang, progress: Progress) -> str:
 </head>
 <body>
 <header>
-<p class="language"><a href="/?lang={other}" hreflang="{other}" lang="{other}">{say(OTHER)}</a></p>
+<p class="language">{links(progress.theme, lang)}
+<a href="/?lang={other}" hreflang="{other}" lang="{other}">{say(OTHER)}</a></p>
 <h1>{say(TITLE)}</h1>
 <p>{say(TAGLINE)}</p>
 <p class="resume">{_resume(lang, progress)}</p>
-<p class="tally"><progress max="{len(LESSONS)}" value="{done}"></progress> {say(TALLY, done=done, all=len(LESSONS))}</p>
+<p class="tally"><progress max="{len(LESSONS)}" value="{done}"></progress> {say(TALLY, done=done, all=len(LESSONS))}
+· {say(EXERCISES, passed=passed, all=len(IDS))}</p>
 </header>
 <main><ol>{items}</ol></main>
 <footer><p>{say(PRIVATE)}</p></footer>

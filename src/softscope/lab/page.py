@@ -23,6 +23,7 @@ from softscope.experiments.table import shown
 from softscope.lab import progress
 from softscope.lab.course import after, lesson
 from softscope.lab.language import chosen
+from softscope.lab.theme import links
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -51,7 +52,8 @@ class Page:
         items = "".join(f"<li>{mo.md(one).text}</li>" for one in objectives)
         return mo.Html(
             f'<div class="lab-bar"><a href="/?lang={self.lang}" target="_self">← {t("所有课程", "All lessons")}</a>'
-            f'<a href="?lang={other}" target="_self" hreflang="{other}">{name}</a></div>'
+            f"<span>{links(progress.current().theme, self.lang, lesson.name)}"
+            f'<a href="?lang={other}" target="_self" hreflang="{other}">{name}</a></span></div>'
             f'<h1 class="lab-title">{html.escape(t(lesson.title.zh, lesson.title.en))}</h1>'
             f'<p class="lab-meta">{t("第", "Lesson ")}{lesson.number}{t("课", "")} · '
             f"{t('约', 'about')} {lesson.minutes} {t('分钟', 'minutes')}</p>"

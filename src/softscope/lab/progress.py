@@ -11,6 +11,8 @@ import pathlib
 import threading
 from typing import Any
 
+from softscope.lab.theme import SYSTEM, THEMES
+
 _lock = threading.RLock()  # lessons run in threads of the server
 
 
@@ -35,6 +37,7 @@ class Progress:
         self.path = path
         self._lessons: dict[str, str] = {}
         self.last: str | None = None
+        self.theme = SYSTEM
         if path is not None:
             self._read(path)
 
@@ -42,17 +45,18 @@ class Progress:
         """What the file says; one that is missing or spoilt is no reason not to start."""
         try:
             kept: Any = json.loads(path.read_text(encoding="utf-8"))
-            lessons, last = kept["lessons"], kept["last"]
-        except (OSError, ValueError, KeyError, TypeError):
+            lessons, last, theme = kept["lessons"], kept["last"], kept.get("theme")
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return
         if isinstance(lessons, dict):
             self._lessons = {str(name): state for name, state in lessons.items() if state in ("open", "done")}
         self.last = last if isinstance(last, str) else None
+        self.theme = theme if theme in THEMES else SYSTEM
 
     def _write(self) -> None:
         if self.path is None:
             return
-        document = {"version": 1, "lessons": self._lessons, "last": self.last}
+        document = {"version": 1, "lessons": self._lessons, "last": self.last, "theme": self.theme}
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             new = self.path.with_suffix(".new")
@@ -77,6 +81,12 @@ class Progress:
         with _lock:
             self._lessons[name] = "done" if done else "open"
             self.last = name
+            self._write()
+
+    def paint(self, theme: str) -> None:
+        """The learner wants pages light, dark, or as the system has it."""
+        with _lock:
+            self.theme = theme
             self._write()
 
 

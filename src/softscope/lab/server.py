@@ -12,13 +12,14 @@ from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Re
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from softscope.lab import index, progress
+from softscope.lab import index, practice, progress
 from softscope.lab.course import LESSONS
 from softscope.lab.guard import Guard
 from softscope.lab.language import chosen
+from softscope.lab.theme import THEMES
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Awaitable, Callable
 
     from starlette.requests import Request
     from starlette.types import ASGIApp
@@ -29,7 +30,7 @@ HEAD = '<link rel="icon" href="/assets/icon.svg"><link rel="stylesheet" href="/a
 
 
 SCRIPTS = "/marimo"
-SETTINGS = {"runtime": {"auto_instantiate": True}, "display": {"theme": "system"}}
+SETTINGS = {"runtime": {"auto_instantiate": True}}  # the learner's own settings of marimo are not those of the course
 
 
 class _Scripts(StaticFiles):
@@ -46,7 +47,8 @@ async def _index(request: Request) -> Response:
     lang = request.query_params.get("lang")
     if lang not in ("zh", "en"):  # the language stands in the address, so that a copied one keeps it
         return RedirectResponse(f"/?lang={chosen(lang)}", 303)
-    return HTMLResponse(index.page(chosen(lang), progress.current()), headers={"cache-control": "no-store"})
+    passed = practice.passed()
+    return HTMLResponse(index.page(chosen(lang), progress.current(), passed), headers={"cache-control": "no-store"})
 
 
 async def _asset(request: Request) -> Response:
@@ -54,6 +56,28 @@ async def _asset(request: Request) -> Response:
     if name not in {path.name for path in ASSETS.iterdir()}:
         return Response(status_code=404)
     return FileResponse(ASSETS / name)
+
+
+def _painter(lessons: Any) -> Callable[[Request], Awaitable[Response]]:
+    """Changes the theme of all pages; the lessons' is a setting of marimo's."""
+    plain = [(app, app.state.config_manager) for app in _mounted(lessons)]
+
+    def paint(theme: str) -> None:
+        for app, settings in plain:
+            app.state.config_manager = settings.with_overrides({**SETTINGS, "display": {"theme": theme}})
+
+    async def changing(request: Request) -> Response:
+        theme, name = request.path_params["name"], request.query_params.get("lesson")
+        if theme not in THEMES:
+            return Response(status_code=404)
+        progress.current().paint(theme)
+        paint(theme)
+        known = name in {lesson.name for lesson in LESSONS}
+        lang = chosen(request.query_params.get("lang"))
+        return RedirectResponse(f"/lesson/{name}/?lang={lang}" if known else f"/?lang={lang}", 303)
+
+    paint(progress.current().theme)
+    return changing
 
 
 async def _icon(_: Request) -> Response:
@@ -70,12 +94,11 @@ def application(*, port: int, token: str) -> ASGIApp:
         for app in _mounted(lessons):  # or their threads would keep the process alive
             await app.state.session_manager.shutdown()
 
-    for app in _mounted(lessons):  # the learner's own marimo settings are not those of the course
-        app.state.config_manager = app.state.config_manager.with_overrides(SETTINGS)
     routes = [
         Route("/", _index),
         Route("/favicon.ico", _icon),
         Route("/assets/{name}", _asset),
+        Route("/theme/{name}", _painter(lessons)),
         Mount(SCRIPTS, _Scripts(directory=pathlib.Path(marimo.__file__).parent / "_static")),
         Mount("/lesson", lessons),
     ]
