@@ -25,7 +25,7 @@ lab: $(VENV)/.lab
 	$(BIN)/softscope lab
 
 test: lint
-	$(BIN)/pytest -n 2
+	$(BIN)/pytest -n 2 --dist loadgroup
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check

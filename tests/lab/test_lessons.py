@@ -1,10 +1,11 @@
-"""Every lesson runs from its first cell to its last in both languages, without a browser."""
+"""What the lessons are made of; and where there is no browser, every lesson run from its first cell to its last."""
 
 import importlib.util
 import re
 
 import pytest
 
+from lab import chromium
 from softscope.lab import course, patient, puzzles
 
 CHINESE = re.compile(r"[\u4e00-\u9fff]")
@@ -17,7 +18,12 @@ def app_of(lesson):
     return module.app
 
 
-@pytest.mark.parametrize("lesson", course.LESSONS, ids=lambda lesson: lesson.name)
+# With a browser, test_browser.py runs every lesson in its page, and this is left to the slow tier.
+@pytest.mark.parametrize(
+    "lesson",
+    [pytest.param(one, marks=pytest.mark.slow if chromium.found() else ()) for one in course.LESSONS],
+    ids=lambda lesson: lesson.name,
+)
 def test_it_runs_in_both_languages(lesson):
     pages = {}
     for lang in ("zh", "en"):

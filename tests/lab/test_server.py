@@ -16,11 +16,7 @@ from softscope.lab import running as running_module
 from softscope.lab.guard import HEADERS, Guard
 from softscope.lab.running import listen
 
-
-@pytest.fixture(scope="module")
-def running(tmp_path_factory):
-    with lab(tmp_path_factory.mktemp("lab")) as started:
-        yield started
+pytestmark = pytest.mark.xdist_group("lab")
 
 
 def get(running, path="/", *, cookie=True, **headers):
@@ -143,24 +139,18 @@ def test_it_listens_on_the_loopback_address_alone(running):
         assert opened.getsockname()[0] == "127.0.0.1"
 
 
-def test_two_labs_find_two_ports_and_ctrl_c_ends_one_cleanly(running, tmp_path):
+def test_two_labs_find_two_ports_and_ctrl_c_ends_one_while_a_page_is_open(running, tmp_path):
     with lab(tmp_path) as second:
         assert second.port != running.port
         assert second.token != running.token
         assert get(second, "/?lang=en")[0] == 200
-        said, errors, code = second.stop()
-    assert (errors, code) == ("", 0)
-    assert "Stopped" in said
-    assert get(running, "/?lang=en")[0] == 200
-
-
-def test_ctrl_c_ends_it_also_while_a_page_is_open(tmp_path):
-    with lab(tmp_path) as second:
         with socket_of(second, origin=second.origin) as opened:
             assert opened.recv(timeout=20)
-            _, errors, code = second.stop()
-        assert code == 0
-        assert "Traceback" not in errors
+            said, errors, code = second.stop()
+    assert code == 0
+    assert "Stopped" in said
+    assert "Traceback" not in errors
+    assert get(running, "/?lang=en")[0] == 200
 
 
 def test_a_port_that_is_taken():

@@ -91,19 +91,25 @@ def graded(page: Page, number: int, written: Any) -> Any:
 def _told(page: Page, found: Grade) -> Any:
     lang = page.lang
     if found.passed:
-        end = [_plain(ALL_PASSED.of(lang).format(all=len(IDS)))] if passed() == len(IDS) else []
-        return mo.vstack([mo.Html(f"<strong>{PASSED.of(lang)}</strong>"), _plain(found.notice), *end])
-    items = "".join(f"<li>{html.escape(message)}</li>" for message in found.messages)
-    text = f'<strong>{NOT_YET.of(lang)}</strong><ul class="lab-messages">{items}</ul>'
+        text = f"<strong>{PASSED.of(lang)}</strong>{_paragraphs(found.notice)}"
+        if passed() == len(IDS):
+            text += _paragraphs(ALL_PASSED.of(lang).format(all=len(IDS)))
+    else:
+        items = "".join(f"<li>{html.escape(message)}</li>" for message in found.messages)
+        text = f"<strong>{NOT_YET.of(lang)}</strong><ul>{items}</ul>"
     if found.printed:
         lines = "\n".join(printable(line) for line in found.printed.splitlines()[:LINES])
         text += f"{PRINTED.of(lang)}<pre>{html.escape(lines)}</pre>"
-    return mo.Html(text)
+    return mo.Html(f'<div class="lab-told">{text}</div>')
+
+
+def _paragraphs(text: str) -> str:
+    return "".join(f"<p>{html.escape(part)}</p>" for part in text.split("\n\n"))
 
 
 def _plain(text: str) -> Any:
     """Paragraphs of plain text."""
-    return mo.Html("".join(f"<p>{html.escape(part)}</p>" for part in text.split("\n\n")))
+    return mo.Html(_paragraphs(text))
 
 
 def _homework() -> Progress:

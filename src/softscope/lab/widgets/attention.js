@@ -46,10 +46,7 @@ export function render({ model, el }) {
     save();
   }
   function save() {
-    model.set("step", step);
-    model.set("causal", causal);
-    model.set("scaled", scaled);
-    model.save_changes();
+    tell(model, { step, causal, scaled });
   }
   const list = (a, b) => a.map((x, i) => `${shown(x, 2)}·${shown(b[i], 2)}`).join(" + ");
   function explain(made, [name, i, j]) {

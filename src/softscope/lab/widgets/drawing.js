@@ -77,8 +77,19 @@ function begin(el, model, words) {
   return { root, say: (key) => words[key][lang === "zh" ? 0 : 1] };
 }
 
+// Tell Python. Each value that is set is announced at once, before the next one is: a picture that listened to itself
+// would take the next one's old value back.
+const telling = new WeakSet();
+function tell(model, values) {
+  telling.add(model);
+  for (const [name, value] of Object.entries(values)) model.set(name, value);
+  telling.delete(model);
+  model.save_changes();
+}
+
 // Follow the model when Python changes it; gives back what undoes it.
 function follow(model, names, changed) {
-  for (const name of names) model.on(`change:${name}`, changed);
-  return () => { for (const name of names) model.off(`change:${name}`, changed); };
+  const heard = () => { if (!telling.has(model)) changed(); };
+  for (const name of names) model.on(`change:${name}`, heard);
+  return () => { for (const name of names) model.off(`change:${name}`, heard); };
 }

@@ -35,9 +35,7 @@ export function render({ model, el }) {
   logits.forEach((_, j) => make("text", { x: (j + 0.5) * CELL, y: 14, class: "ss-number ss-faint" }, svg, `x${"₁₂₃₄₅₆₇₈"[j]}`));
 
   function save() {
-    model.set("logits", [...logits]);
-    model.set("gain", gain);
-    model.save_changes();
+    tell(model, { logits: [...logits], gain });
   }
   function draw() {
     const fed = logits.map((x) => gain * x), now = readings(fed), matrix = jacobian(fed);

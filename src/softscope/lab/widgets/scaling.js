@@ -39,9 +39,7 @@ export function render({ model, el }) {
     return { name, filled, curve, bars, out };
   });
   function save() {
-    model.set("dimension", 2 ** step);
-    model.set("seed", seed);
-    model.save_changes();
+    tell(model, { dimension: 2 ** step, seed });
   }
   function draw() {
     const d = 2 ** step, edge = 3.5 * Math.sqrt(d), at = (x) => WIDTH / 2 + (x / edge) * (WIDTH / 2);

@@ -71,9 +71,7 @@ export function render({ model, el }) {
     if (next.every((x) => Math.abs(x) <= LIMIT)) { logits = next; paint.soon(); save(); }
   }
   function save() {
-    model.set("logits", [...logits]);
-    model.set("temperature", temperature);
-    model.save_changes();
+    tell(model, { logits: [...logits], temperature });
   }
   function draw() {
     const now = readings(logits, temperature);
