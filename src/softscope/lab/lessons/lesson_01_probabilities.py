@@ -219,8 +219,8 @@ def _(figures, mo, np, ss, t):
     _shares = ", ".join(f"**{word}** {100 * share:.2g}%" for word, share in zip(_words, _s, strict=True))
     mo.md(
         t(
-            f"## 读成百分比\n\n在注意力里，这些份额说的是“看谁，看多少”。分数 {figures([*_x, -20.0], 2)} 给出：{_shares}。最后一个词的权重极小，但不是零：softmax 永远不会给出恰好为零的份额（第八课的 sparsemax 会）。",
-            f"## Read as percentages\n\nIn attention such shares say whom to look at, and how much. The scores {figures([*_x, -20.0], 2)} give: {_shares}. The last word gets next to nothing, but not nothing: softmax never gives a share of exactly zero (sparsemax, in lesson eight, does).",
+            f"## 读成百分比\n\n在注意力里，这些份额说的是“看谁，看多少”。分数 {figures([*_x, -20.0], 2)} 给出：{_shares}。最后一个词的权重极小，但不是零：按公式，softmax 永远不会给出恰好为零的份额（第八课的 sparsemax 会）。",
+            f"## Read as percentages\n\nIn attention such shares say whom to look at, and how much. The scores {figures([*_x, -20.0], 2)} give: {_shares}. The last word gets next to nothing, but not nothing: by its formula softmax never gives a share of exactly zero (sparsemax, in lesson eight, does).",
         )
     )
     return

@@ -21,7 +21,7 @@ export function readings(logits, temperature = 1) {
   let leaders = 0, rest = 0, mean = 0;
   logits.forEach((x, i) => {
     if (x === top) leaders += 1;
-    else { rest += e[i]; mean += e[i] * ((x - top) / temperature); }
+    else if (e[i] > 0) { rest += e[i]; mean += e[i] * ((x - top) / temperature); }  // 0 · −∞ would be NaN
   });
   const entropy = Math.log(leaders) + Math.log1p(rest / leaders) - (e.length ? mean / total : 0);
   return {
