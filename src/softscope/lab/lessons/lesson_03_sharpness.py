@@ -177,8 +177,8 @@ def _(mo, t):
 def _(mo, t):
     mo.md(
         t(
-            "## 差距越大越极端\n\n下面五行分数，差距一行比一行大。除了最大值占多少，也看看还**剩**多少：它不会是零，并且有一个上界 $(n-1)\\,e^{-\\text{差距}}$。",
-            "## The larger the gaps, the more extreme\n\nRows of scores with larger and larger gaps. Look at what the largest takes, and at what is **left**: it is never zero, and it has a bound, $(n-1)\\,e^{-\\text{gap}}$.",
+            "## 差距越大越极端\n\n下面几行分数，差距一行比一行大。除了最大值占多少，也看看还**剩**多少：按公式它不会是零（表里写 `0` 的，是小到浮点数记不下），并且有一个上界 $(n-1)\\,e^{-\\text{差距}}$。",
+            "## The larger the gaps, the more extreme\n\nRows of scores with larger and larger gaps. Look at what the largest takes, and at what is **left**: by the formula it is never zero (where the table says `0` it is too small for a float), and it has a bound, $(n-1)\\,e^{-\\text{gap}}$.",
         )
     )
     return
