@@ -6,7 +6,8 @@ from lab import chromium
 from lab.watching import PATIENCE, Watched
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("lab")]
-# Each frame something is moved as a hand would move it; gives how many pictures were drawn in a second.
+# Each frame something is moved as a hand would move it; gives how many pictures were drawn in a second, and how many
+# frames the browser had in a second in which nothing was moved.
 DRAWN = """async ({ selector, seconds }) => {
     const find = (root) => {
         for (const element of root.querySelectorAll("*")) {
@@ -16,8 +17,11 @@ DRAWN = """async ({ selector, seconds }) => {
         }
     };
     const widget = find(document), moved = widget.querySelectorAll(selector), begun = performance.now();
+    let frames = 0;
+    while (performance.now() - begun < 1000) { await new Promise(requestAnimationFrame); frames++; }
+    const still = frames / ((performance.now() - begun) / 1000), again = performance.now();
     const first = Number(widget.dataset.updates);
-    for (let i = 0; performance.now() - begun < 1000 * seconds; i++) {
+    for (let i = 0; performance.now() - again < 1000 * seconds; i++) {
         await new Promise(requestAnimationFrame);
         const one = moved[i % moved.length];
         if (one.type === "range") {
@@ -25,7 +29,7 @@ DRAWN = """async ({ selector, seconds }) => {
             one.dispatchEvent(new Event("input", { bubbles: true }));
         } else one.click();
     }
-    return (Number(widget.dataset.updates) - first) / ((performance.now() - begun) / 1000);
+    return [(Number(widget.dataset.updates) - first) / ((performance.now() - again) / 1000), still];
 }"""
 MOVED = {
     "probabilities": "input[type=range]",
@@ -45,8 +49,10 @@ def seen(running):
 def test_a_picture_is_drawn_fifty_times_a_second(seen, name):
     seen.open(name)
     rates = [seen.page.evaluate(DRAWN, {"selector": MOVED[name], "seconds": 2}) for _ in range(3)]
-    print(f"{name}: {', '.join(f'{rate:.0f}' for rate in rates)} pictures a second")
-    assert max(rates) > 50, rates  # the best of three: other programs take frames away, and none can add one
+    print(f"{name}: {', '.join(f'{rate:.0f} of {still:.0f}' for rate, still in rates)} pictures a second")
+    # The best of three, and of a busy machine's frames as many as 50 are of the 60 that a quiet one has: other programs
+    # take frames away, and none can add one.
+    assert max(rate / min(still, 60.0) for rate, still in rates) > 50 / 60, rates
     assert seen.wrong() == []
 
 

@@ -64,18 +64,19 @@ export function render({ model, el }) {
     const all = { Q: q, K: k, V: v, "QKᵀ": made.products, x: made.logits, s: made.weights, O: made.output };
     for (const [name, { box, cells }] of Object.entries(boxes)) {
       box.hidden = !STAGES[step].includes(name);
+      if (box.hidden) continue;
       box.style.order = STAGES[step].indexOf(name);
       const top = Math.max(...all[name].flat().map(Math.abs).filter(Number.isFinite), 1e-9);
       cells.forEach((line, i) => line.forEach((cell, j) => {
         const value = all[name][i][j];
-        cell.textContent = shown(value, 2);
+        write(cell, shown(value, 2));
         const strength = Number.isFinite(value) ? 0.7 * Math.abs(value) / top : 0;
         cell.style.background = `rgb(${value > 0 ? "213 94 0" : "43 140 196"} / ${strength.toFixed(3)})`;
         cell.classList.toggle("ss-picked", picked !== null && picked[0] === name && picked[1] === i && picked[2] === j);
       }));
     }
-    caption.textContent = say(`s${step}`);
-    answer.textContent = picked ? explain(made, picked) : say("ask");
+    write(caption, say(`s${step}`));
+    write(answer, picked ? explain(made, picked) : say("ask"));
     back.disabled = step === 0;
     next.disabled = step === STAGES.length - 1;
     scaleBox.checked = scaled;

@@ -15,6 +15,11 @@ function change(element, attributes) {
   for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
 }
 
+// Writing the same text again would still lay the page out anew.
+function write(element, text) {
+  if (element.textContent !== String(text)) element.textContent = text;
+}
+
 // No number is rounded into 0 or 1 that is not.
 export function shown(x, digits = 3) {
   if (x === -Infinity) return "−∞";

@@ -67,7 +67,7 @@ export function render({ model, el }) {
       const shares = softmax(rows[0]), known = rows.map((line) => readings(line));
       bars.forEach(({ bar, text }, j) => {
         change(bar, { y: FLOOR - shares[j] * 125, height: shares[j] * 125 });
-        text.textContent = shares[j] >= 0.005 ? shown(shares[j], 2) : "≈0";
+        write(text, shares[j] >= 0.005 ? shown(shares[j], 2) : "≈0");
       });
       const mean = (key) => known.reduce((sum, one) => sum + one[key], 0) / known.length;
       out.variance.textContent = shown(variance(all), 2);
