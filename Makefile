@@ -7,10 +7,11 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help checkup test lint format sanitize clean
+.PHONY: help checkup lab test lint format sanitize clean
 
 help:
 	@echo "make checkup   set up what is needed and take the tour"
+	@echo "make lab       set up what is needed and open the course in the browser"
 	@echo "make test      all checks: lint, formats, types, tests"
 	@echo "make lint      all checks but the tests"
 	@echo "make sanitize  the kernels' tests with address and undefined-behaviour sanitizers"
@@ -20,8 +21,11 @@ help:
 checkup: $(VENV)/.package
 	$(BIN)/softscope tour
 
+lab: $(VENV)/.lab
+	$(BIN)/softscope lab
+
 test: lint
-	$(BIN)/pytest -n 2
+	$(BIN)/pytest -n 2 --dist loadgroup
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check
@@ -72,6 +76,11 @@ $(VENV)/.package: pyproject.toml CMakeLists.txt constraints.txt $(wildcard engin
 	@$(PIP) install -c constraints.txt cmake ninja $$($(BIN)/python -c \
 	  'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"])')
 	@$(PIP) install -c constraints.txt --no-build-isolation -e .
+	@touch $@
+
+$(VENV)/.lab: pyproject.toml constraints.txt | $(VENV)/.package
+	@echo "Installing the lab's packages and PyTorch into $(VENV)."
+	@$(PIP) install -c constraints.txt --no-build-isolation -e '.[lab]'
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/.package

@@ -8,9 +8,14 @@ import pytest
 
 import softscope
 from lab.homework.test_exercises import texts
+from lab.notebooks import PAGES, said, spoken
 from softscope.cli.words import WORDS
+from softscope.experiments.ledger.wording import Text
+from softscope.lab import index, practice
+from softscope.lab.course import LESSONS
 from softscope.lab.glossary import TERMS, disagreements, exists, find
 from softscope.lab.homework import EXERCISES
+from softscope.lab.theme import THEMES
 from softscope.testing.sentences import CLAIMS, SENTENCES
 
 SOURCE = pathlib.Path(softscope.__file__).parent
@@ -49,6 +54,25 @@ def test_the_command_line_uses_the_words(key):
 def test_the_homework_uses_the_words(exercise):
     for _, text in texts(exercise):
         assert disagreements(text.zh, text.en) == []
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
+def test_the_lessons_use_the_words(path):
+    assert [wrong for one in said(path) for wrong in disagreements(one.zh, one.en)] == []
+
+
+def test_the_index_and_the_course_use_the_words():
+    places = (*(vars(module).values() for module in (index, practice)), *((x.title, x.teaches) for x in LESSONS))
+    pairs = [text for values in places for text in values if isinstance(text, Text)]
+    assert len(pairs) > 35
+    for text in (*pairs, *index.STATES.values(), *(label for _, label in THEMES.values())):
+        assert disagreements(text.zh, text.en) == []
+
+
+@pytest.mark.parametrize("name", ["softmax", "jacobian", "scaling", "attention"])
+def test_the_pictures_use_the_words(name):
+    for _, chinese, english in spoken(name):
+        assert disagreements(chinese, english) == []
 
 
 def test_the_contract_battery_uses_the_words():

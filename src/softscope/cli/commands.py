@@ -20,6 +20,7 @@ COMMANDS = {
     "explain": "softscope.cli.explain",
     "experiment": "softscope.cli.experiment",
     "tour": "softscope.cli.tour",
+    "lab": "softscope.cli.lab",
     "claims": "softscope.cli.claims",
     "watch": "softscope.cli.watch",
     "export": "softscope.cli.export",

@@ -79,16 +79,16 @@ def measure(
     for d in sizes:
         additive = partial(recall_model, d, Additive(d, seed), vocabulary=PAIRS, seed=seed)
         jobs += [
-            Job("scores", SCORES["scaled"], d, partial(plain, d, options=_options("scaled", d))),
-            Job("scores", SCORES["dot"], d, partial(plain, d, options=_options("none", d))),
+            Job("scores", SCORES["scaled"], d, partial(plain, d, options=remedy_options("scaled", d))),
+            Job("scores", SCORES["dot"], d, partial(plain, d, options=remedy_options("none", d))),
             Job("scores", SCORES["additive"], d, additive),
         ]
     jobs += [
-        Job("remedies", REMEDIES[name], patient, partial(plain, patient, options=_options(name, patient)))
+        Job("remedies", REMEDIES[name], patient, partial(plain, patient, options=remedy_options(name, patient)))
         for name in remedies
         if name != "none"  # that is the plain dot product above
     ]
-    opened = partial(RecallModel, patient, vocabulary=2 * PAIRS, options=_options("none", patient), seed=seed)
+    opened = partial(RecallModel, patient, vocabulary=2 * PAIRS, options=remedy_options("none", patient), seed=seed)
     jobs.append(Job("remedies", OPENED, patient, opened))
     results = _run(progress, jobs, steps, seed)
     runs = list(zip(jobs, results, strict=True))
@@ -134,7 +134,8 @@ def _run(progress: Progress, jobs: list[Job], steps: int, seed: int) -> list[Out
     return results
 
 
-def _options(name: str, d: int) -> Any:
+def remedy_options(name: str, d: int) -> Any:
+    """How attention is formed under a remedy for the plain dot product, at width d; "scaled" is the healthy one."""
     from softscope.tasks import AttentionOptions
 
     root = math.sqrt(d)

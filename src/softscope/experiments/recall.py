@@ -80,7 +80,7 @@ def learn(
         logits = model(*examined.inputs)
         losses = softscope.cross_entropy(logits, examined.target, reduction="none").mean(-1)
         right = (logits.argmax(-1) == examined.clean_target).double().mean(-1)
-    transmission, advantage, blocked = _read(model, examined)
+    transmission, advantage, blocked = gradient_state(model, examined)
     return Outcome(
         Measured.of(losses.numpy()),
         Measured.of(right.numpy()),
@@ -92,7 +92,7 @@ def learn(
     )
 
 
-def _read(model: Any, batch: RecallBatch) -> tuple[float | None, Measured | None, Measured | None]:
+def gradient_state(model: Any, batch: RecallBatch) -> tuple[float | None, Measured | None, Measured | None]:
     """Median transmission, advantage and share of blocked rows, from the gradient at attention's output."""
     import torch
 

@@ -6,6 +6,7 @@ from softscope.cli.words.experiment import EXPERIMENT
 from softscope.cli.words.explain import EXPLAIN
 from softscope.cli.words.glossary import GLOSSARY
 from softscope.cli.words.homework import HOMEWORK
+from softscope.cli.words.lab import LAB
 from softscope.cli.words.model import MODEL
 from softscope.cli.words.program import PROGRAM
 from softscope.cli.words.record import RECORD
@@ -24,4 +25,5 @@ WORDS: dict[str, tuple[str, str]] = {
     **RECORD,
     **HOMEWORK,
     **GLOSSARY,
+    **LAB,
 }

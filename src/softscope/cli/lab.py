@@ -1,0 +1,70 @@
+"""`softscope lab`: the course in the browser."""
+
+from __future__ import annotations
+
+import importlib.util
+from typing import TYPE_CHECKING
+
+from softscope.cli.commands import HELP, LANG, Arguments, Command, Option
+from softscope.cli.problems import UsageError, shown
+
+if TYPE_CHECKING:
+    from softscope.cli.console import Console
+
+PACKAGES = ("marimo", "anywidget", "starlette", "uvicorn", "zmq", "altair")
+HIGHEST = 65535
+
+
+def _port(text: str) -> int:
+    text = text.strip()
+    if not (text.isascii() and text.isdigit()) or int(text) > HIGHEST:
+        raise UsageError("lab.port", value=shown(text), highest=HIGHEST)
+    return int(text)
+
+
+COMMAND = Command(
+    name="lab",
+    usage="softscope lab [OPTIONS]",
+    options=(
+        Option(("--port",), "lab.option.port", "N", _port, 0),
+        Option(("--no-browser",), "lab.option.no_browser"),
+        LANG,
+        HELP,
+    ),
+    examples=(
+        ("softscope lab", "lab.example.plain"),
+        ("softscope lab --lang zh --port 8000", "lab.example.port"),
+        ("softscope lab --no-browser", "lab.example.no_browser"),
+    ),
+)
+
+
+def run(arguments: Arguments, console: Console) -> None:
+    """Serve the course until Ctrl-C."""
+    for package in PACKAGES:  # before importing: a traceback is no answer
+        if not _installed(package):
+            raise UsageError("lab.missing", package=package)
+    from softscope.lab.running import listen, serve
+
+    options = arguments.options
+    try:
+        opened = listen(options.port)
+    except OSError as error:
+        raise UsageError("lab.taken", port=options.port, reason=error.strerror or type(error).__name__) from None
+
+    def announce(address: str) -> None:
+        console.write(console.say("lab.ready"))
+        console.write("  " + console.paint(address, "code"))
+        console.write(console.say("lab.stop"))
+        if console.stream is not None:
+            console.stream.flush()
+
+    serve(opened, lang=console.lang, browser=not options.no_browser, announce=announce)
+    console.write(console.say("lab.stopped"))
+
+
+def _installed(package: str) -> bool:
+    try:
+        return importlib.util.find_spec(package) is not None
+    except (ImportError, ValueError):
+        return False

@@ -1,0 +1,146 @@
+"""The lessons in order: what each teaches and about how long it takes."""
+
+from __future__ import annotations
+
+import pathlib
+from typing import NamedTuple
+
+from softscope.experiments.ledger.wording import Text, t
+
+FOLDER = pathlib.Path(__file__).parent / "lessons"
+
+
+class Lesson(NamedTuple):
+    """One lesson: its name in addresses, its number, its minutes, its title and what it teaches."""
+
+    name: str
+    number: int
+    minutes: int
+    title: Text
+    teaches: Text
+
+    @property
+    def notebook(self) -> pathlib.Path:
+        """The marimo notebook that holds it."""
+        return FOLDER / f"lesson_{self.number:02d}_{self.name}.py"
+
+
+_LESSONS = (
+    (
+        "probabilities",
+        15,
+        t("从分数到概率", "From numbers to probabilities"),
+        t(
+            "任意几个数怎样变成一组权重：先取指数，再除以总和；为什么不直接除以总和。",
+            "How any numbers become shares of a whole: exponentials, then a division; and why not the division alone.",
+        ),
+    ),
+    (
+        "overflow",
+        15,
+        t("溢出与平移", "Overflow and the shift"),
+        t(
+            "照公式写的 softmax 在哪里算坏，为什么先减去最大值就没事，而且结果不变。",
+            "Where the formula breaks in a computer, and why subtracting the maximum mends it and changes nothing.",
+        ),
+    ),
+    (
+        "sharpness",
+        20,
+        t("尖锐：比值的 k 次方", "Sharpness: ratios to the power k"),
+        t(
+            "硬最大与软最大；把分数乘以 k，权重之比就变成 k 次方；差距大时趋近 one-hot。",
+            "Hard and soft maximum; a gain k raises every ratio of weights to the power k; large gaps give one-hot.",
+        ),
+    ),
+    (
+        "temperature",
+        20,
+        t("温度和它的用处", "Temperature and its uses"),
+        t(
+            "一个旋钮，从 one-hot 到均匀；怎样反求温度；采样、校准和蒸馏里的温度。",
+            "One knob from one-hot to uniform; finding the temperature you want; sampling, calibration, distillation.",
+        ),
+    ),
+    (
+        "gradient",
+        30,
+        t("梯度：斜坡与悬崖", "The gradient: slope and cliff"),
+        t(
+            "s(1−s)、雅可比矩阵和它的一步步推导；什么时候梯度消失，交叉熵又改变了什么。",
+            "s(1−s), the Jacobian and its derivation step by step; when it vanishes, what cross-entropy changes.",
+        ),
+    ),
+    (
+        "scaling",
+        30,
+        t("为什么除以 √d", "Why divide by √d"),
+        t(
+            "点积的方差随 d 增长；它对权重、熵和梯度做了什么；除以 √d 之后呢。",
+            "The variance of a dot product grows with d; what that does to weights and gradients, and the cure.",
+        ),
+    ),
+    (
+        "attention",
+        25,
+        t("一步一步看注意力", "Attention step by step"),
+        t(
+            "QKᵀ → 缩放 → 权重 → 输出，每个矩阵都看得到；三种打分函数并排；掩码。",
+            "QKᵀ → scaled → weights → output with every matrix in view; three score functions side by side; masks.",
+        ),
+    ),
+    (
+        "rivals",
+        25,
+        t("为什么是 softmax", "Why softmax"),
+        t(
+            "五条性质和它的对手们：线性归一化、ReLU、sigmoid、sparsemax、entmax；log-softmax。",
+            "Five properties and the rivals: linear normalisation, ReLU, sigmoid, sparsemax, entmax; and log-softmax.",
+        ),
+    ),
+    (
+        "patient",
+        25,
+        t("病人：会查找的模型", "The patient: a model that looks things up"),
+        t(
+            "在网页里训练一个小模型，缩放与不缩放；看传导率和优势，再试一种疗法。",
+            "Train a small model in the page, scaled and unscaled; watch transmission and advantage; try a remedy.",
+        ),
+    ),
+    (
+        "mistakes",
+        20,
+        t("找出错误", "Find the mistake"),
+        t(
+            "关于 softmax 的流传说法里，哪些是错的？先判断，再看测量结果。",
+            "Which of the things people say about softmax are wrong? Judge first, then see the measurement.",
+        ),
+    ),
+)
+
+LESSONS: tuple[Lesson, ...] = tuple(
+    Lesson(name, number, minutes, title, teaches)
+    for number, (name, minutes, title, teaches) in enumerate(_LESSONS, start=1)
+)
+
+
+def lesson(name: str) -> Lesson:
+    """The lesson of that name.
+
+    >>> lesson("overflow").number
+    2
+    """
+    for one in LESSONS:
+        if one.name == name:
+            return one
+    raise ValueError(f"name must be one of {', '.join(one.name for one in LESSONS)}, but {name!r} came")
+
+
+def after(name: str) -> Lesson | None:
+    """The lesson that follows; None after the last.
+
+    >>> after("probabilities").name, after("mistakes")
+    ('overflow', None)
+    """
+    number = lesson(name).number
+    return LESSONS[number] if number < len(LESSONS) else None

@@ -1,0 +1,91 @@
+"""The door: only this machine's browser, by its own address and with the token, gets in; also for websockets.
+
+Kernels run whatever a request asks of a lesson. Without these checks any page open in the same browser could send
+such requests (a wrong Origin) or reach the server under a name of its own (a wrong Host).
+"""
+
+from __future__ import annotations
+
+import hmac
+from typing import TYPE_CHECKING
+from urllib.parse import parse_qsl, urlencode
+
+from starlette.datastructures import MutableHeaders
+from starlette.requests import HTTPConnection
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+TOKEN = "token"
+# marimo's page builds its charts with eval and its widgets from blobs; nothing may come from elsewhere or go there.
+POLICY = (
+    "default-src 'self' data: blob: 'unsafe-inline' 'unsafe-eval'; frame-ancestors 'self'; base-uri 'self'; "
+    "form-action 'self'; object-src 'none'"
+)
+NO_TOKEN = (
+    "The token is missing: open the address that softscope lab printed.\n缺少令牌：请打开 softscope lab 打印的地址。"
+)
+HEADERS = {
+    "content-security-policy": POLICY,
+    "referrer-policy": "same-origin",
+    "x-content-type-options": "nosniff",
+}
+
+
+class Guard:
+    """Lets a request through to the app if Host, Origin and token are right."""
+
+    def __init__(self, app: ASGIApp, *, port: int, token: str) -> None:
+        self.app, self.token = app, token
+        self.hosts = {f"127.0.0.1:{port}", f"localhost:{port}"}
+        self.cookie = f"softscope-lab-{port}"  # cookies know no ports, and two labs may run
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One request or websocket."""
+        if scope["type"] not in ("http", "websocket"):
+            await self.app(scope, receive, send)
+            return
+        connection = HTTPConnection(scope)
+        wrong = self._wrong(connection, scope["type"])
+        if wrong is None and not self._knows(connection.cookies.get(self.cookie, "")):
+            if scope["type"] == "http" and self._knows(connection.query_params.get(TOKEN, "")):
+                await self._welcome(connection)(scope, receive, send)
+                return
+            wrong = NO_TOKEN
+        if wrong is None:
+            await self.app(scope, receive, _adding_headers(send))
+        elif scope["type"] == "websocket":
+            await send({"type": "websocket.close", "code": 1008})
+        else:
+            await PlainTextResponse(wrong + "\n", 403, HEADERS)(scope, receive, send)
+
+    def _wrong(self, connection: HTTPConnection, kind: str) -> str | None:
+        host, origin = connection.headers.get("host"), connection.headers.get("origin")
+        if host not in self.hosts:
+            return "wrong Host"
+        if origin is None:  # browsers always name it for websockets, and for requests that change something
+            return "no Origin" if kind == "websocket" else None
+        return None if origin == f"http://{host}" else "wrong Origin"
+
+    def _knows(self, token: str) -> bool:
+        return hmac.compare_digest(token.encode(), self.token.encode())
+
+    def _welcome(self, connection: HTTPConnection) -> Response:
+        """The token goes into a cookie and out of the address, where history and screenshots would keep it."""
+        rest = [(key, value) for key, value in parse_qsl(connection.url.query) if key != TOKEN]
+        path = "/" + connection.url.path.lstrip("/")  # "//elsewhere" would lead to another machine
+        answer = RedirectResponse(path + ("?" + urlencode(rest) if rest else ""), 303, HEADERS)
+        answer.set_cookie(self.cookie, self.token, httponly=True, samesite="lax", path="/")
+        return answer
+
+
+def _adding_headers(send: Send) -> Send:
+    async def sending(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(scope=message)
+            for name, value in HEADERS.items():
+                headers[name] = value
+        await send(message)
+
+    return sending

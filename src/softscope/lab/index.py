@@ -1,0 +1,112 @@
+"""The index page: the lessons in order, how far the learner is, and where to go on."""
+
+from __future__ import annotations
+
+import html
+from typing import TYPE_CHECKING
+
+from softscope.experiments.ledger.wording import Text, t
+from softscope.lab.course import LESSONS, Lesson, after
+from softscope.lab.homework import IDS
+from softscope.lab.theme import links
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from softscope.lab.language import Lang
+    from softscope.lab.progress import Progress
+
+TITLE = t("softscope 实验室", "The softscope lab")
+TAGLINE = t(
+    "动手学 softmax 与注意力：拖动图形，看数字当场算出来。",
+    "Softmax and attention to play with: drag the pictures, and see every number computed while you look.",
+)
+PRIVATE = t(
+    "一切都在这台电脑上运行，没有任何请求离开它。",
+    "Everything runs on this computer, and no request leaves it.",
+)
+START = t("从第一课开始", "Start with the first lesson")
+RESUME = t("继续：{title}", "Continue: {title}")
+FINISHED = t("全部学完了，恭喜！再看一遍：{title}", "All done, congratulations. Once more: {title}")
+TALLY = t("已完成 {done} / {all} 课", "{done} of {all} lessons done")
+EXERCISES = t("已通过 {passed} / {all} 道练习", "{passed} of {all} exercises passed")
+MINUTES = t("约 {minutes} 分钟", "about {minutes} minutes")
+STATES = {"new": t("未开始", "not begun"), "open": t("学习中", "begun"), "done": t("已完成", "done")}
+MARKS = {"new": "", "open": "◐", "done": "✓"}
+OTHER = t("English", "中文")
+
+
+def page(lang: Lang, progress: Progress, passed: int = 0) -> str:
+    """The whole page as HTML; `passed` exercises are."""
+    say = _speaker(lang)
+    done = sum(progress.state(lesson.name) == "done" for lesson in LESSONS)
+    items = "".join(_item(lesson, lang, progress) for lesson in LESSONS)
+    other = "en" if lang == "zh" else "zh"
+    return f"""<!doctype html>
+<html lang="{"zh-CN" if lang == "zh" else "en"}" data-theme="{progress.theme}">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>{say(TITLE)}</title>
+<link rel="icon" href="/assets/icon.svg">
+<link rel="stylesheet" href="/assets/index.css">
+</head>
+<body>
+<header>
+<p class="language">{links(progress.theme, lang)}
+<a href="/?lang={other}" hreflang="{other}" lang="{other}">{say(OTHER)}</a></p>
+<h1>{say(TITLE)}</h1>
+<p>{say(TAGLINE)}</p>
+<p class="resume">{_resume(lang, progress)}</p>
+<p class="tally"><progress max="{len(LESSONS)}" value="{done}"></progress> {say(TALLY, done=done, all=len(LESSONS))}
+· {say(EXERCISES, passed=passed, all=len(IDS))}</p>
+</header>
+<main><ol>{items}</ol></main>
+<footer><p>{say(PRIVATE)}</p></footer>
+</body>
+</html>
+"""
+
+
+def _speaker(lang: Lang) -> Callable[..., str]:
+    """Texts of one language, their values filled in, as HTML."""
+
+    def say(text: Text, **values: object) -> str:
+        return html.escape(text.of(lang).format(**values))
+
+    return say
+
+
+def _resume(lang: Lang, progress: Progress) -> str:
+    """Where to go on: the lesson read last, or the next one if that is done."""
+    say = _speaker(lang)
+    target, words = _target(progress)
+    return f'<a class="button" href="/lesson/{target.name}/?lang={lang}">{say(words, title=target.title.of(lang))}</a>'
+
+
+def _target(progress: Progress) -> tuple[Lesson, Text]:
+    todo = [lesson for lesson in LESSONS if progress.state(lesson.name) != "done"]
+    if not todo:
+        return LESSONS[0], FINISHED
+    known = {lesson.name: lesson for lesson in LESSONS}
+    last = known.get(progress.last or "")
+    if last is None:
+        return todo[0], START
+    if progress.state(last.name) != "done":
+        return last, RESUME
+    following = after(last.name)
+    while following is not None and following not in todo:
+        following = after(following.name)
+    return following or todo[0], RESUME
+
+
+def _item(lesson: Lesson, lang: Lang, progress: Progress) -> str:
+    say = _speaker(lang)
+    state = progress.state(lesson.name)
+    return f"""
+<li class="{state}"><a href="/lesson/{lesson.name}/?lang={lang}">
+<span class="number" aria-hidden="true">{MARKS[state] or lesson.number}</span>
+<span class="text"><strong>{say(lesson.title)}</strong>
+<span class="teaches">{say(lesson.teaches)}</span>
+<span class="meta">{say(MINUTES, minutes=lesson.minutes)} · {say(STATES[state])}</span></span></a></li>"""

@@ -1,0 +1,288 @@
+"""Lesson 4: temperature and its uses."""
+
+import marimo
+
+app = marimo.App(width="medium", app_title="softscope 4")
+
+
+@app.cell
+def _():
+    import marimo as mo
+    import numpy as np
+
+    import softscope as ss
+    from softscope.experiments import chart
+    from softscope.lab import practice
+    from softscope.lab.page import Page, figure, figures, measured
+    from softscope.lab.widgets import SoftmaxWidget
+
+    return Page, SoftmaxWidget, chart, figure, figures, measured, mo, np, practice, ss
+
+
+@app.cell
+def _(mo):
+    lang = mo.query_params().get("lang")
+    return (lang,)
+
+
+@app.cell
+def _(Page, lang):
+    page = Page("temperature", lang)
+    t = page.t
+    return page, t
+
+
+@app.cell
+def _(page, t):
+    page.head(
+        t(
+            "说出温度趋于零、等于一、趋于无穷时发生什么",
+            "say what happens as the temperature goes to zero, to one, to infinity",
+        ),
+        t("反过来求温度：要多大的熵、多大的最大权重", "find the temperature for a wanted entropy or largest weight"),
+        t(
+            "知道采样、校准、蒸馏里温度各管什么",
+            "know what the temperature does in sampling, calibration and distillation",
+        ),
+    )
+    return
+
+
+@app.cell
+def _(mo, t):
+    mo.md(
+        t(
+            r"""
+    ## 一个旋钮
+
+    $$s_i = \frac{e^{x_i/T}}{\sum_j e^{x_j/T}}$$
+
+    温度 $T$ 就是上一课的增益，倒过来：$k = 1/T$。冷，则尖锐；热，则平缓。拖动温度，同时看熵。
+    """,
+            r"""
+    ## One knob
+
+    $$s_i = \frac{e^{x_i/T}}{\sum_j e^{x_j/T}}$$
+
+    The temperature $T$ is the gain of the last lesson turned over: $k = 1/T$. Cold is sharp, hot is flat. Move the temperature, and watch the entropy.
+    """,
+        )
+    )
+    return
+
+
+@app.cell
+def _(SoftmaxWidget, mo, page):
+    picture = mo.ui.anywidget(SoftmaxWidget(logits=[1.0, 2.0, 3.0], lang=page.lang))
+    picture
+    return
+
+
+@app.cell
+def _(figures, mo, np, page, ss, t):
+    # F3-8
+    def softmax_with_temperature(x, temperature):
+        return ss.softmax(np.asarray(x) / temperature)
+
+    _x = [1.0, 2.0, 3.0]
+    _rows = [
+        (f"{T:g}", figures(softmax_with_temperature(_x, T), 4), ss.partition(_x, temperature=T).entropy.item())
+        for T in (0.1, 0.5, 1.0, 2.0, 5.0, 10.0)
+    ]
+    mo.vstack(
+        [
+            mo.md(t("六个温度，同一行分数 `[1, 2, 3]`：", "Six temperatures, one row of scores, `[1, 2, 3]`:")),
+            page.table(["T", t("权重", "weights"), t("熵（奈特）", "entropy (nats)")], _rows),
+        ]
+    )
+    return
+
+
+@app.cell
+def _(mo, t):
+    mo.md(
+        t(
+            "**练习**：对 `[1, 2, 3, 4, 5]`，五个相差悬殊的温度各给出什么？先猜，再看图。并列的最大值会怎样？",
+            "**Exercise**: what do five very different temperatures make of `[1, 2, 3, 4, 5]`? Guess first, then look. And what happens where two share the maximum?",
+        )
+    )
+    return
+
+
+@app.cell
+def _(chart, figures, mo, np, page, ss, t):
+    # F3-15
+    _x, _tied = [1.0, 2.0, 3.0, 4.0, 5.0], [1.0, 3.0, 3.0]
+    _rows = [
+        (f"{T:g}", figures(ss.softmax(_x, temperature=T)), figures(ss.softmax(_tied, temperature=T)))
+        for T in (0.01, 0.1, 1.0, 10.0, 100.0)
+    ]
+    _curve = [
+        {"T": float(T), "s": float(s), "x": f"x = {x:g}"}
+        for T in np.logspace(-2, 2, 60)
+        for x, s in zip(_x, ss.softmax(_x, temperature=float(T)), strict=True)
+    ]
+    mo.vstack(
+        [
+            page.table(["T", "[1, 2, 3, 4, 5]", "[1, 3, 3]"], _rows),
+            page.draw(
+                chart.curves(
+                    _curve,
+                    chart.Axis("T", "T", log=True),
+                    chart.Axis("s", t("权重", "weight"), domain=(0.0, 1.0)),
+                    ("x", ""),
+                    points=False,
+                )
+            ),
+            mo.md(
+                t(
+                    "冷到极点，最大者独得一切；并列时，它们**平分**，所以极限不总是 one-hot。",
+                    "In the cold limit the largest takes everything; where several are largest they **share**, so the limit is not always one-hot.",
+                )
+            ),
+        ]
+    )
+    return
+
+
+@app.cell
+def _(page, practice):
+    answer = practice.editor(page, 2)
+    practice.shown(page, 2, answer)
+    return (answer,)
+
+
+@app.cell
+def _(answer, page, practice):
+    practice.graded(page, 2, answer)
+    return
+
+
+@app.cell
+def _(mo, t):
+    mo.md(
+        t(
+            "## 反过来问：要多尖，温度该是多少？\n\n熵随温度单调上升，所以每个够得着的目标都有唯一的温度。",
+            "## The question turned around: how cold for how sharp?\n\nEntropy rises with the temperature, so every target within reach has exactly one.",
+        )
+    )
+    return
+
+
+@app.cell
+def _(mo, t):
+    wanted = mo.ui.slider(
+        0.35, 0.99, 0.01, value=0.9, label=t("想要的最大权重", "wanted largest weight"), show_value=True
+    )
+    wanted
+    return (wanted,)
+
+
+@app.cell
+def _(figure, figures, mo, ss, t, wanted):
+    _x = [1.0, 2.0, 3.0]
+    _T = float(ss.temperature_for(_x, peak=wanted.value).item())
+    _s = ss.softmax(_x, temperature=_T)
+    mo.md(
+        t(
+            f"`ss.temperature_for([1, 2, 3], peak={wanted.value})` = **{figure(_T, 4)}**，此时权重为 {figures(_s)}。",
+            f"`ss.temperature_for([1, 2, 3], peak={wanted.value})` = **{figure(_T, 4)}**, and the weights are {figures(_s)}.",
+        )
+    )
+    return
+
+
+@app.cell
+def _(mo, t):
+    # F3-9
+    mo.md(
+        t(
+            """
+    ## 它用在哪里
+
+    | 场合 | 常见的选择 | 为什么 |
+    |:--|:--|:--|
+    | 翻译、摘要 | 不改动，或更冷 | 模型自己的分布；要稳就调冷 |
+    | 创意写作 | 热一些 | 更多样 |
+    | 写代码 | 冷 | 只试一次时更可靠；试许多次时反而要热一些（见下） |
+    | 蒸馏 | 热 | 让学生看到老师在错误答案之间的偏好 |
+
+    这些温度是习惯，不是定律。“对齐也要用高温度”这一说法我们没有找到依据。下面测一测其中能测的。
+    """,
+            """
+    ## Where it is used
+
+    | where | usual choice | why |
+    |:--|:--|:--|
+    | translation, summaries | as it is, or colder | the model's own distribution; colder where it must be steady |
+    | creative writing | warmer | more variety |
+    | writing code | cold | more reliable in one try; warmer where there are many tries (below) |
+    | distillation | hot | the student sees which wrong answers the teacher prefers |
+
+    These are habits, not laws; for the claim that alignment needs a high temperature we know no source. What can be measured, we measure.
+    """,
+        )
+    )
+    return
+
+
+@app.cell
+def _(page):
+    page.measured("temperature", "sampler", "soft_targets")
+    return
+
+
+@app.cell
+def _(mo, t):
+    mo.md(
+        t(
+            "## 校准：让置信度说真话\n\n下面的模型总是过于自信：它的分数被放大过。滑块决定放大多少，`fit_temperature` 从标签里把温度找回来。",
+            "## Calibration: a confidence that tells the truth\n\nThis model is always too sure: its scores were multiplied by a factor. The slider sets the factor, and `fit_temperature` finds it again from labels alone.",
+        )
+    )
+    return
+
+
+@app.cell
+def _(mo, t):
+    boast = mo.ui.slider(0.5, 5.0, 0.1, value=3.0, label=t("放大倍数", "factor"), show_value=True)
+    boast
+    return (boast,)
+
+
+@app.cell
+def _(boast, np, page, ss, t):
+    _rng = np.random.default_rng(2)
+    _true = _rng.normal(0.0, 1.5, (4000, 5))
+    _labels = ss.sample(_true, rng=_rng)
+    _found = ss.fit_temperature(boast.value * _true, _labels)
+    page.table(
+        ["", t("校准前", "before"), t("校准后", "after")],
+        [
+            (t("温度", "temperature"), 1.0, float(_found.temperature)),
+            (
+                t("负对数似然（奈特）", "negative log-likelihood (nats)"),
+                float(_found.nll_before),
+                float(_found.nll_after),
+            ),
+            (t("校准误差 ECE", "calibration error ECE"), float(_found.ece_before), float(_found.ece_after)),
+        ],
+    )
+    return
+
+
+@app.cell
+def _(page, t):
+    page.foot(
+        t("T 就是增益的倒数：冷则尖，热则平。", "T is a gain turned over: cold is sharp, hot is flat."),
+        t(
+            "熵随 T 单调上升，所以想要多尖锐，都能反求温度。",
+            "Entropy rises with T, so the temperature for a wanted sharpness can be found.",
+        ),
+        t("低温度有利于只试一次，高温度有利于多次尝试。", "A low temperature helps one try, a higher one helps many."),
+    )
+    return
+
+
+if __name__ == "__main__":
+    app.run()

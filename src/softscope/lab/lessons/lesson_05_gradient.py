@@ -1,0 +1,416 @@
+"""Lesson 5: the gradient, slope and cliff."""
+
+import marimo
+
+app = marimo.App(width="medium", app_title="softscope 5")
+
+
+@app.cell
+def _():
+    import altair as alt
+    import marimo as mo
+    import numpy as np
+
+    import softscope as ss
+    from softscope.experiments import chart
+    from softscope.lab import practice
+    from softscope.lab.page import Page, figure, figures, measured
+    from softscope.lab.widgets import JacobianWidget
+
+    return JacobianWidget, Page, alt, chart, figure, figures, measured, mo, np, practice, ss
+
+
+@app.cell
+def _(mo):
+    lang = mo.query_params().get("lang")
+    return (lang,)
+
+
+@app.cell
+def _(Page, lang):
+    page = Page("gradient", lang)
+    t = page.t
+    return page, t
+
+
+@app.cell
+def _(page, t):
+    page.head(
+        t(
+            "解释斜坡为什么会变成悬崖：平地上没有梯度",
+            "explain how a slope becomes a cliff, and why there is no gradient on flat ground",
+        ),
+        t(
+            "推导雅可比矩阵 $\\partial s_i/\\partial x_j = s_i(\\delta_{ij}-s_j)$",
+            "derive the Jacobian $\\partial s_i/\\partial x_j = s_i(\\delta_{ij}-s_j)$",
+        ),
+        t(
+            "说出饱和什么时候有害，交叉熵为什么能救",
+            "say when saturation does harm, and why cross-entropy does not suffer from it",
+        ),
+    )
+    return
+
+
+@app.cell
+def _(mo, t):
+    mo.md(
+        t(
+            "## 轻轻推一下\n\n三行分数，各推第一个数一点点。哪行平缓，哪行尖锐？推的力度由你定。",
+            "## A small push\n\nThree rows of scores; push the first number of each a little. Which are smooth, which are sharp? You choose how hard to push.",
+        )
+    )
+    return
+
+
+@app.cell
+def _(mo, t):
+    push = mo.ui.slider(
+        0.0,
+        60.0,
+        0.1,
+        value=0.1,
+        label=t("给第一个数加上", "add to the first number"),
+        show_value=True,
+        full_width=True,
+    )
+    push
+    return (push,)
+
+
+@app.cell
+def _(figures, mo, page, push, ss, t):
+    # F0-1
+    _rows = []
+    for _x in ([2.0, 2.5], [200.0, 250.0], [200.0, 200.5]):
+        _before, _after = ss.softmax(_x), ss.softmax([_x[0] + push.value, _x[1]])
+        _rows.append(
+            (
+                str(_x),
+                figures(_before),
+                figures(_after),
+                float(abs(_after[0] - _before[0])),
+                float(ss.partition(_x).jacobian_trace) / 2,
+            )
+        )
+    mo.vstack(
+        [
+            page.table(
+                [t("分数", "scores"), t("推之前", "before"), t("推之后", "after"), t("变动", "moved"), "s(1−s)"], _rows
+            ),
+            mo.md(
+                t(
+                    "第三行的数值也很大，却一点也不尖锐：使 softmax 变尖的是**差距**，不是数值本身。第二行要推过整个差距才会翻转。",
+                    "The numbers of the third row are as large, and it is not sharp at all: what sharpens a softmax is the **gap**, not the size. The second row turns only when it is pushed across the whole gap.",
+                )
+            ),
+        ]
+    )
+    return
+
+
+@app.cell
+def _(chart, mo, np, page, ss, t):
+    # F0-2
+    _rows = [
+        {"x": float(x), "s": float(ss.softmax([k * x, 0.0])[0]), "k": f"k = {k:g}"}
+        for k in (1.0, 4.0, 50.0)
+        for x in np.linspace(-3, 3, 121)
+    ]
+    mo.vstack(
+        [
+            mo.md(
+                t(
+                    "## 从斜坡到悬崖\n\n同一条曲线 $s = \\mathrm{softmax}(kx, 0)$，增益越来越大：斜坡变成一堵墙和一个平屋顶。墙上的斜率其实很**大**（与 $k$ 成正比），可随机的一点几乎总落在平的地方。",
+                    "## From slope to cliff\n\nThe same curve, $s = \\mathrm{softmax}(kx, 0)$, with a growing gain: a ramp becomes a wall with a flat roof. On the wall the slope is **large** (it grows with $k$), but a random point is nearly always on the flat.",
+                )
+            ),
+            page.draw(
+                chart.curves(
+                    _rows, chart.Axis("x", "x"), chart.Axis("s", "s", domain=(0.0, 1.0)), ("k", ""), points=False
+                )
+            ),
+        ]
+    )
+    return
+
+
+@app.cell
+def _(mo, t):
+    place = mo.ui.slider(0.0, 1.0, 0.01, value=0.5, label="s", show_value=True)
+    mo.vstack(
+        [
+            mo.md(
+                t(
+                    "## 抛物线 s(1−s)\n\n一个权重对自己的分数的导数只由它自己决定：$\\partial s_i/\\partial x_i = s_i(1-s_i)$。",
+                    "## The parabola s(1−s)\n\nThe derivative of a weight with respect to its own score depends on that weight alone: $\\partial s_i/\\partial x_i = s_i(1-s_i)$.",
+                )
+            ),
+            place,
+        ]
+    )
+    return (place,)
+
+
+@app.cell
+def _(alt, chart, figure, mo, np, page, place, t):
+    # F0-4 F0-5
+    _curve = [{"s": float(s), "slope": float(s * (1 - s)), "name": "s(1−s)"} for s in np.linspace(0, 1, 81)]
+    _here = place.value * (1 - place.value)
+    _marks = [{"s": s, "slope": s * (1 - s)} for s in (0.0, 0.5, 1.0)] + [{"s": place.value, "slope": _here}]
+    _dots = (
+        alt.Chart(chart.data(_marks))
+        .mark_point(filled=True, size=90, color="#d55e00", opacity=1)
+        .encode(x="s:Q", y="slope:Q")
+    )
+    _case = (
+        t("在中间：斜率大，学得动。", "In the middle: a large slope, and learning moves.")
+        if 0.1 <= place.value <= 0.9
+        else t("接近一：已经独占，再推也推不动。", "Near one: it has everything, and a push moves nothing.")
+        if place.value > 0.9
+        else t(
+            "接近零：被压在谷底，推一下几乎不动——哪怕它才是对的答案。",
+            "Near zero: at the bottom, a push hardly moves it, even if it is the right answer.",
+        )
+    )
+    mo.vstack(
+        [
+            page.draw(
+                alt.layer(
+                    chart.curves(
+                        _curve, chart.Axis("s", "s"), chart.Axis("slope", "s(1−s)"), ("name", ""), points=False
+                    ),
+                    _dots,
+                )
+            ),
+            mo.md(
+                t(
+                    f"s = {place.value} 处，s(1−s) = **{figure(_here, 4)}**。{_case}",
+                    f"At s = {place.value}, s(1−s) = **{figure(_here, 4)}**. {_case}",
+                )
+            ),
+        ]
+    )
+    return
+
+
+@app.cell
+def _(mo, t):
+    # F0-3 F4-5
+    mo.md(
+        t(
+            "## 雅可比矩阵：所有的导数\n\n推一个分数，**每个**权重都动：自己涨，别人让。对角线上是 $s_i(1-s_i)$，其余是 $-s_i s_j$；每一行的和为零，因为总和总是一。把增益 $k$ 往右拖，看整个矩阵褪色。",
+            "## The Jacobian: all derivatives\n\nPush one score, and **every** weight moves: its own grows, the others give way. On the diagonal stands $s_i(1-s_i)$, elsewhere $-s_i s_j$; each row sums to zero, because the total stays one. Drag the gain $k$ to the right, and watch the whole matrix fade.",
+        )
+    )
+    return
+
+
+@app.cell
+def _(JacobianWidget, mo, page):
+    matrix = mo.ui.anywidget(JacobianWidget(logits=[1.0, 0.5, 0.0, -0.5], lang=page.lang))
+    matrix
+    return (matrix,)
+
+
+@app.cell
+def _(matrix, mo, np, ss, t):
+    _x = matrix.value["gain"] * np.array(matrix.value["logits"])
+    _J = ss.jacobian(ss.softmax(_x))
+    _step = 1e-6
+    _numeric = np.stack(
+        [(ss.softmax(_x + _step * e) - ss.softmax(_x - _step * e)) / (2 * _step) for e in np.eye(len(_x))], axis=1
+    )
+    mo.md(
+        t(
+            f"库算出的 `ss.jacobian` 与数值差分最多相差 {np.abs(_J - _numeric).max():.0e}；各行之和最多偏离零 {np.abs(_J.sum(-1)).max():.0e}。公式对任意 n×n 都一样。",
+            f"`ss.jacobian` and a numerical difference differ by at most {np.abs(_J - _numeric).max():.0e}; the sum of a row is off zero by at most {np.abs(_J.sum(-1)).max():.0e}. The formula is the same for any n×n.",
+        )
+    )
+    return
+
+
+@app.cell
+def _(checked_steps, mo, t):
+    # F4-4
+    mo.accordion(
+        {
+            t("推导，一步一步", "The derivation, step by step"): mo.md(
+                t(
+                    r"""
+    **一、** 先取对数再求导，因为 $\log s_i$ 的导数简单：$\dfrac{\partial s_i}{\partial x_j} = s_i\,\dfrac{\partial \log s_i}{\partial x_j}$
+
+    **二、** 对数把商变成差：$\log s_i = x_i - \log\sum_l e^{x_l}$
+
+    **三、** 第一项：$\dfrac{\partial x_i}{\partial x_j} = \delta_{ij}$，即 $i=j$ 时为一，否则为零
+
+    **四、** 第二项用链式法则：$\dfrac{\partial}{\partial x_j}\log\sum_l e^{x_l} = \dfrac{e^{x_j}}{\sum_l e^{x_l}} = s_j$（注意是 $s_j$：求和指标 $l$ 求完导就消失了）
+
+    **五、** 合起来：$\dfrac{\partial s_i}{\partial x_j} = s_i(\delta_{ij} - s_j)$，即 $J = \mathrm{diag}(s) - s s^{\mathsf T}$
+    """,
+                    r"""
+    **One.** Take the logarithm first, because its derivative is simple: $\dfrac{\partial s_i}{\partial x_j} = s_i\,\dfrac{\partial \log s_i}{\partial x_j}$
+
+    **Two.** The logarithm makes a difference of the quotient: $\log s_i = x_i - \log\sum_l e^{x_l}$
+
+    **Three.** The first term: $\dfrac{\partial x_i}{\partial x_j} = \delta_{ij}$, one for $i=j$ and zero else
+
+    **Four.** The second by the chain rule: $\dfrac{\partial}{\partial x_j}\log\sum_l e^{x_l} = \dfrac{e^{x_j}}{\sum_l e^{x_l}} = s_j$ (it is $s_j$: the summation index $l$ is gone after differentiating)
+
+    **Five.** Together: $\dfrac{\partial s_i}{\partial x_j} = s_i(\delta_{ij} - s_j)$, or $J = \mathrm{diag}(s) - s s^{\mathsf T}$
+    """,
+                )
+            ),
+            t("每一步都用符号检验过", "Every step checked in symbols"): mo.lazy(checked_steps),
+        }
+    )
+    return
+
+
+@app.cell
+def _(page):
+    def checked_steps():
+        return page.measured("saturation", "derivation", notes=False)
+
+    return (checked_steps,)
+
+
+@app.cell
+def _(chart, mo, np, page, ss, t):
+    # F4-6 F2-4
+    _gaps = np.linspace(0, 20, 41)
+    _rows = [
+        {"gap": float(g), "norm": float(np.linalg.norm(ss.jacobian(ss.softmax([g, 0.0, 0.0, 0.0])))), "name": "‖J‖"}
+        for g in _gaps
+    ]
+    mo.vstack(
+        [
+            mo.md(
+                t(
+                    "## 越接近 one-hot，越没有梯度\n\n一个分数领先其余三个，领先多少由横轴给出；纵轴是雅可比矩阵的范数（对数坐标）。它按指数下降，但永远不恰好为零。",
+                    "## The closer to one-hot, the less gradient\n\nOne score leads three others by the gap on the horizontal axis; the vertical axis is the norm of the Jacobian, on a logarithmic scale. It falls exponentially, and is never exactly zero.",
+                )
+            ),
+            page.draw(
+                chart.curves(
+                    _rows,
+                    chart.Axis("gap", t("差距", "gap")),
+                    chart.Axis("norm", "‖J‖", log=True, form="~e"),
+                    ("name", ""),
+                    points=False,
+                )
+            ),
+        ]
+    )
+    return
+
+
+@app.cell
+def _(mo, t):
+    mo.md(
+        t(
+            r"""
+    ## 交叉熵改变了什么
+
+    “softmax 饱和，模型就学不动”——要看后面接的是什么。损失是 $-\log s_{\text{对}}$ 时，对数的导数 $1/s$ 正好消掉前面的 $s$：
+
+    $$\frac{\partial}{\partial x_j}\bigl(-\log s_y\bigr) = s_j - \delta_{jy}$$
+
+    错得越自信，梯度越**大**。可在注意力**内部**没有这个对数，饱和就真的会挡住梯度。
+    """,
+            r"""
+    ## What cross-entropy changes
+
+    “A saturated softmax cannot learn” depends on what comes after it. With the loss $-\log s_{\text{right}}$, the derivative $1/s$ of the logarithm cancels the $s$ in front:
+
+    $$\frac{\partial}{\partial x_j}\bigl(-\log s_y\bigr) = s_j - \delta_{jy}$$
+
+    The more surely wrong, the **larger** the gradient. Inside attention there is no such logarithm, and there saturation does block the gradient.
+    """,
+        )
+    )
+    return
+
+
+@app.cell
+def _(mo, t):
+    margin = mo.ui.slider(
+        -20.0,
+        20.0,
+        0.5,
+        value=-10.0,
+        label=t("正确答案领先多少", "lead of the right answer"),
+        show_value=True,
+        full_width=True,
+    )
+    margin
+    return (margin,)
+
+
+@app.cell
+def _(margin, np, page, ss, t):
+    _x = np.array([margin.value, 0.0])
+    _s = ss.softmax(_x)
+    _J = ss.jacobian(_s)
+    _cross = _s - np.array([1.0, 0.0])
+    _square = _J @ (2 * (_s - np.array([1.0, 0.0])))
+    page.table(
+        ["", t("对第一个分数的导数", "derivative by the first score")],
+        [
+            ("s(1−s)", float(_J[0, 0])),
+            (t("交叉熵 −log s", "cross-entropy −log s"), float(_cross[0])),
+            (t("平方误差 Σ(s − 目标)²", "squared error Σ(s − target)²"), float(_square[0])),
+        ],
+    )
+    return
+
+
+@app.cell
+def _(mo, page, t):
+    # F0-6
+    mo.vstack(
+        [
+            mo.md(
+                t(
+                    "## 谁会挨饿：Q、K 还是 V？\n\n在注意力里，梯度从输出往回走。到 Q 和 K 的路要穿过 softmax 的导数；到 V 的路**不**经过它。所以“Q、K、V 都收不到信号”是错的：挨饿的是 Q 和 K，V 照常学习。实测：",
+                    "## Who starves: Q, K or V?\n\nIn attention the gradient runs back from the output. Its way to Q and K leads through the derivative of softmax; its way to V does **not**. So “Q, K and V get no signal” is wrong: Q and K starve, V goes on learning. Measured:",
+                )
+            ),
+            page.measured("gradients", "blocked"),
+        ]
+    )
+    return
+
+
+@app.cell
+def _(page, practice):
+    answer = practice.editor(page, 6)
+    practice.shown(page, 6, answer)
+    return (answer,)
+
+
+@app.cell
+def _(answer, page, practice):
+    practice.graded(page, 6, answer)
+    return
+
+
+@app.cell
+def _(page, t):
+    page.foot(
+        t(
+            "$J = \\mathrm{diag}(s) - s s^{\\mathsf T}$；对角线是 s(1−s)。",
+            "$J = \\mathrm{diag}(s) - s s^{\\mathsf T}$; its diagonal is s(1−s).",
+        ),
+        t("接近 one-hot 时 J 按指数变小，但不为零。", "Next to one-hot J is exponentially small, never zero."),
+        t(
+            "交叉熵把 s 消掉，所以输出层不怕饱和；注意力内部怕。",
+            "Cross-entropy cancels the s, so an output layer can be saturated; attention cannot.",
+        ),
+        t("饱和时挨饿的是 Q 和 K，不是 V。", "Under saturation Q and K starve, not V."),
+    )
+    return
+
+
+if __name__ == "__main__":
+    app.run()

@@ -1,0 +1,328 @@
+"""Lesson 8: why softmax, and its rivals."""
+
+import marimo
+
+app = marimo.App(width="medium", app_title="softscope 8")
+
+
+@app.cell
+def _():
+    import marimo as mo
+    import numpy as np
+
+    import softscope as ss
+    from softscope.experiments import chart
+    from softscope.lab import practice, rivals
+    from softscope.lab.page import Page, figure, figures
+
+    return Page, chart, figure, figures, mo, np, practice, rivals, ss
+
+
+@app.cell
+def _(mo):
+    lang = mo.query_params().get("lang")
+    return (lang,)
+
+
+@app.cell
+def _(Page, lang):
+    page = Page("rivals", lang)
+    t = page.t
+    return page, t
+
+
+@app.cell
+def _(page, t):
+    page.head(
+        t("用五条性质比较 softmax 和它的对手", "compare softmax with its rivals on five properties"),
+        t("说出线性归一化、ReLU、sigmoid 各坏在哪里", "say where linear normalisation, ReLU and sigmoid break"),
+        t("知道 log-softmax、sparsemax、entmax 各为什么存在", "know what log-softmax, sparsemax and entmax are for"),
+    )
+    return
+
+
+@app.cell
+def _(mo, t):
+    mo.md(
+        t(
+            "## 同样的分数，不同的做法\n\n写几个数，用逗号隔开；负数也可以。",
+            "## The same scores, several ways\n\nWrite some numbers with commas between them; negative ones too.",
+        )
+    )
+    return
+
+
+@app.cell
+def _(mo, t):
+    typed = mo.ui.text("1.2, 0.9, 0.1, -1.5", label=t("分数", "scores"))
+    typed
+    return (typed,)
+
+
+@app.cell
+def _(np, typed):
+    def _read(text):
+        try:
+            return [float(part) for part in text.replace("，", ",").split(",") if part.strip()][:8]
+        except ValueError:
+            return []
+
+    scores = np.array(_read(typed.value) or [1.2, 0.9, 0.1, -1.5])
+    return (scores,)
+
+
+@app.cell
+def _(figures, mo, page, rivals, scores, t):
+    # F1-4 F3-13
+    _rows = []
+    for _name, _map in rivals.maps(page.lang).items():
+        _w = _map(scores)
+        _rows.append((_name, figures(_w), float(_w.sum()), int((_w == 0).sum()), bool((_w >= 0).all())))
+    mo.vstack(
+        [
+            page.table(
+                [
+                    t("做法", "map"),
+                    t("权重", "weights"),
+                    t("总和", "sum"),
+                    t("恰好为零", "exact zeros"),
+                    t("都不小于零", "none negative"),
+                ],
+                _rows,
+            )
+        ]
+    )
+    return
+
+
+@app.cell
+def _(mo, t):
+    mo.md(
+        t(
+            "## 五条性质，逐条测\n\n常说的五条是：突出大的、非负、和为一、可微、可读成概率。最后一条由非负与和为一得出；“可微”我们拆成两问：有没有折点，是不是平的；再加上平移不变。表里没有手写的结论：每种做法都在随机的行上跑同样的检查，✓ 表示每一行都成立，没有答案的行算不成立。",
+            "## Five properties, each measured\n\nThe five that are usually named: it favours the large, nothing is negative, the sum is one, it is differentiable, it reads as a probability. The last follows from the second and third; “differentiable” we ask twice, whether there are kinks and whether it is flat; and we add the shift. No verdict is typed in: every map goes through the same checks on random rows, ✓ means that every row passed, and a row without an answer fails.",
+        )
+    )
+    return
+
+
+@app.cell
+def _(mo, page, rivals, t):
+    # F1-8
+    _rows = rivals.properties(page.lang)
+    mo.vstack(
+        [
+            page.table([t("做法", "map"), *rivals.heads(page.lang)], _rows),
+            mo.md(
+                t(
+                    "两点要注意。一，entmax 也全部满足，所以“没有别的函数能同时满足”不对。二，硬最大和 sparsemax 的“可微”有例外：前者处处平坦，后者有折点。",
+                    "Two things to notice. Entmax has all of them too, so “no other function satisfies all five” is wrong. And hard maximum and sparsemax fail to be smooth in different ways: one is flat everywhere, the other has kinks.",
+                )
+            ),
+        ]
+    )
+    return
+
+
+@app.cell
+def _(mo, t):
+    # F3-17
+    shift = mo.ui.slider(-4.0, 4.0, 0.1, value=0.0, label=t("给每个分数加上", "add to every score"), show_value=True)
+    mo.vstack(
+        [
+            mo.md(
+                t(
+                    "## 思考题：scores / sum(scores) 有什么问题？\n\n从 `[1, 2, 3]` 出发往左拖：份额变负，总和经过零时除不了，再往左，**最大的分数得到最小的份额**。",
+                    "## The open question: what is wrong with scores / sum(scores)?\n\nStart from `[1, 2, 3]` and drag to the left: shares turn negative, at a sum of zero there is no answer, and beyond it **the largest score gets the smallest share**.",
+                )
+            ),
+            shift,
+        ]
+    )
+    return (shift,)
+
+
+@app.cell
+def _(mo, np, page, shift, ss, t):
+    _x = np.array([1.0, 2.0, 3.0]) + shift.value
+    _total = float(_x.sum())
+    _linear = _x / _total if abs(_total) > 1e-9 else np.full(3, np.nan)
+    mo.vstack(
+        [
+            page.table(["", "x₁", "x₂", "x₃"], [("x", *_x), ("x / Σx", *_linear), ("softmax", *ss.softmax(_x))]),
+            mo.md(
+                t("总和为零：没有答案。", "The sum is zero: there is no answer.")
+                if not np.isfinite(_linear).all()
+                else t("顺序颠倒了！", "The order is turned around!")
+                if _total < 0
+                else t("出现了负的份额。", "There are negative shares.")
+                if (_linear < 0).any()
+                else t(
+                    "目前一切正常，但份额已经随平移变化。", "All well so far, though the shares change with the shift."
+                )
+            ),
+        ]
+    )
+    return
+
+
+@app.cell
+def _(page, practice):
+    answer_4 = practice.editor(page, 4)
+    practice.shown(page, 4, answer_4)
+    return (answer_4,)
+
+
+@app.cell
+def _(answer_4, page, practice):
+    practice.graded(page, 4, answer_4)
+    return
+
+
+@app.cell
+def _(mo, t):
+    second = mo.ui.slider(-1.0, 1.0, 0.05, value=-0.3, label="α₂", show_value=True)
+    mo.vstack(
+        [
+            mo.md(
+                t(
+                    "## 权重可以是负的吗？\n\n输出是 $O = \\alpha_1 v_1 + \\alpha_2 v_2 + \\alpha_3 v_3$。负的 $\\alpha_2$ 意味着**减去**第二个词的内容。",
+                    "## May a weight be negative?\n\nThe output is $O = \\alpha_1 v_1 + \\alpha_2 v_2 + \\alpha_3 v_3$. A negative $\\alpha_2$ **subtracts** what the second token holds.",
+                )
+            ),
+            second,
+        ]
+    )
+    return (second,)
+
+
+@app.cell
+def _(figures, mo, np, second, t):
+    # F1-3
+    _v = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+    _alpha = np.array([(1 - second.value) / 2, second.value, (1 - second.value) / 2])
+    _out = _alpha @ _v
+    mo.md(
+        t(
+            f"权重 {figures(_alpha, 2)}，$v$ = {_v.tolist()}，输出 {figures(_out, 2)}。权重不负时，输出落在各个 $v$ 之间（凸组合）；这是一种选择，不是必然：有的模型故意允许相减（例如差分注意力），而且 $v$ 自己可以有负的分量。",
+            f"Weights {figures(_alpha, 2)}, $v$ = {_v.tolist()}, output {figures(_out, 2)}. With no negative weight the output lies between the $v$ (a convex combination). That is a choice, not a law: some models subtract on purpose (differential attention), and $v$ may hold negative components itself.",
+        )
+    )
+    return
+
+
+@app.cell
+def _(chart, mo, np, page, rivals, t):
+    _grid = np.linspace(-3, 3, 121)
+    _rows = [
+        {"x": float(x), "s": float(_map(np.array([x, 0.0]))[0]), "name": name}
+        for name, _map in rivals.maps(page.lang).items()
+        if name in rivals.simplex(page.lang)
+        for x in _grid
+    ]
+    mo.vstack(
+        [
+            mo.md(
+                t(
+                    "## 稀疏的亲戚：sparsemax 与 entmax\n\n两个分数，差为 x。softmax 永远到不了零；sparsemax 是一条折线，早早就给出恰好为零的权重；entmax 在两者之间，光滑地到达零。",
+                    "## The sparse relatives: sparsemax and entmax\n\nTwo scores that differ by x. Softmax never reaches zero; sparsemax is a line with kinks that gives weights of exactly zero early; entmax lies between and reaches zero smoothly.",
+                )
+            ),
+            page.draw(
+                chart.curves(
+                    _rows,
+                    chart.Axis("x", "x₁ − x₂"),
+                    chart.Axis("s", t("第一个权重", "first weight"), domain=(0.0, 1.0)),
+                    ("name", ""),
+                    points=False,
+                )
+            ),
+        ]
+    )
+    return
+
+
+@app.cell
+def _(figures, mo, np, page, ss, t):
+    _x = np.array([0.0, -1000.0])
+    with np.errstate(divide="ignore"):
+        _late = np.log(ss.softmax(_x))
+    mo.vstack(
+        [
+            mo.md(
+                t(
+                    "## log-softmax：先取对数\n\n损失要的是 $\\log s$。先算出 $s$ 再取对数就晚了：下溢成零的权重，对数是负无穷。直接算 $x_i - \\log\\sum e^{x_j}$ 没有这个问题。",
+                    "## log-softmax: the logarithm first\n\nLosses want $\\log s$. To compute $s$ and then take the logarithm is too late: a weight that has underflowed to zero has the logarithm minus infinity. Computed as $x_i - \\log\\sum e^{x_j}$ it has not.",
+                )
+            ),
+            page.table(
+                ["", "x = [0, -1000]", "x = [1, 2, 3]"],
+                [
+                    ("log(softmax(x))", str(_late.tolist()), figures(np.log(ss.softmax([1.0, 2.0, 3.0])))),
+                    ("log_softmax(x)", str(ss.log_softmax(_x).tolist()), figures(ss.log_softmax([1.0, 2.0, 3.0]))),
+                ],
+            ),
+        ]
+    )
+    return
+
+
+@app.cell
+def _(page, practice):
+    answer_5 = practice.editor(page, 5)
+    practice.shown(page, 5, answer_5)
+    return (answer_5,)
+
+
+@app.cell
+def _(answer_5, page, practice):
+    practice.graded(page, 5, answer_5)
+    return
+
+
+@app.cell
+def _(page, practice):
+    answer = practice.editor(page, 7)
+    practice.shown(page, 7, answer)
+    return (answer,)
+
+
+@app.cell
+def _(answer, page, practice):
+    practice.graded(page, 7, answer)
+    return
+
+
+@app.cell
+def _(mo, page, t):
+    mo.accordion(
+        {
+            t(
+                "它们都能训练吗？（现场训练，约十秒）", "Can all of them be trained? (trained now, about ten seconds)"
+            ): mo.lazy(lambda: page.measured("normalisers"), show_loading_indicator=True)
+        }
+    )
+    return
+
+
+@app.cell
+def _(page, t):
+    page.foot(
+        t(
+            "softmax 的五条：突出大的、非负、和为一、可微、可读成概率。",
+            "The five of softmax: it favours the large, none negative, sum one, smooth, readable as probability.",
+        ),
+        t(
+            "entmax 也满足五条；softmax 好用，但不是唯一。",
+            "Entmax has all five too; softmax is a good choice, not the only one.",
+        ),
+        t(
+            "线性归一化怕负数，ReLU 会全灭，sigmoid 的和不是一。",
+            "Linear normalisation fears negative numbers, ReLU can leave nothing, sigmoid does not sum to one.",
+        ),
+    )
+    return
+
+
+if __name__ == "__main__":
+    app.run()

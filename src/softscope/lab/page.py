@@ -1,0 +1,190 @@
+"""What every lesson's page has: language, head with objectives, tables, matrices, charts, foot with summary and next.
+
+A notebook begins with
+
+    page = Page("overflow", mo.query_params().get("lang"))
+    t = page.t
+
+and says everything as `t("中文", "English")`.
+"""
+
+from __future__ import annotations
+
+import functools
+import html
+from typing import TYPE_CHECKING, Any
+
+import marimo as mo
+import numpy as np
+
+from softscope.experiments import chart as _chart
+from softscope.experiments import run
+from softscope.experiments.table import shown
+from softscope.lab import progress
+from softscope.lab.course import after, lesson
+from softscope.lab.language import chosen
+from softscope.lab.theme import links
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from softscope.experiments import Result
+
+WARM, COLD = "213 94 0", "0 114 178"  # orange above 0, blue below
+
+
+class Page:
+    """One lesson in one language."""
+
+    def __init__(self, name: str, lang: object = None) -> None:
+        self.lesson = lesson(name)
+        self.lang = chosen(lang)
+        progress.current().open(name)
+
+    def t(self, zh: str, en: str) -> str:
+        """The text in the page's language."""
+        return zh if self.lang == "zh" else en
+
+    def head(self, *objectives: str) -> Any:
+        """The way back, the other language, the title, and what the lesson is for."""
+        t, lesson = self.t, self.lesson
+        other, name = ("en", "English") if self.lang == "zh" else ("zh", "中文")
+        items = "".join(f"<li>{mo.md(one).text}</li>" for one in objectives)
+        return mo.Html(
+            f'<div class="lab-bar"><a href="/?lang={self.lang}" target="_self">← {t("所有课程", "All lessons")}</a>'
+            f"<span>{links(progress.current().theme, self.lang, lesson.name)}"
+            f'<a href="?lang={other}" target="_self" hreflang="{other}">{name}</a></span></div>'
+            f'<h1 class="lab-title">{html.escape(t(lesson.title.zh, lesson.title.en))}</h1>'
+            f'<p class="lab-meta">{t("第", "Lesson ")}{lesson.number}{t("课", "")} · '
+            f"{t('约', 'about')} {lesson.minutes} {t('分钟', 'minutes')}</p>"
+            f'<div class="lab-box"><strong>{t("学完之后，你能", "After this lesson you can")}</strong>'
+            f"<ul>{items}</ul></div>"
+        )
+
+    def foot(self, *summary: str) -> Any:
+        """What to remember, a switch that says the lesson is done, and the next one."""
+        t, name = self.t, self.lesson.name
+        items = "".join(f"<li>{mo.md(one).text}</li>" for one in summary)
+        following = after(name)
+        if following is None:
+            link = f'<a href="/?lang={self.lang}" target="_self">{t("回到课程目录", "Back to all lessons")} →</a>'
+        else:
+            title = html.escape(t(following.title.zh, following.title.en))
+            link = (
+                f'<a href="/lesson/{following.name}/?lang={self.lang}" target="_self">'
+                f"{t('下一课：', 'Next: ')}{title} →</a>"
+            )
+        # Kept here: marimo holds its elements weakly, and one that is gone hears no click.
+        self.done = mo.ui.switch(
+            value=progress.current().state(name) == "done",
+            label=t("这一课学完了", "I have finished this lesson"),
+            on_change=lambda value: progress.current().finish(name, value),
+        )
+        head = f"<strong>{t('小结', 'To remember')}</strong>"
+        return mo.vstack(
+            [
+                mo.Html(f'<div class="lab-box">{head}<ul>{items}</ul></div>'),
+                self.done,
+                mo.Html(f'<p class="lab-next">{link}</p>'),
+            ]
+        )
+
+    def table(self, heads: Sequence[str], rows: Iterable[Sequence[Any]], digits: int = 3) -> Any:
+        """A plain table; numbers are shown so that none is rounded into 0 or 1 that is not."""
+        top = "".join(f"<th>{_cell(head)}</th>" for head in heads)
+        body = "".join(
+            "<tr>" + "".join(f"<td>{_cell(shown(cell, self.lang, digits))}</td>" for cell in row) + "</tr>"
+            for row in rows
+        )
+        return mo.Html(f'<div class="lab-scroll"><table class="lab-table"><tr>{top}</tr>{body}</table></div>')
+
+    def measured(self, name: str, *keys: str, notes: bool = True, **options: Any) -> Any:
+        """What an experiment found, and some of its tables; it runs once in each process."""
+        result = measured(name, **options)
+        parts: list[Any] = []
+        if notes:
+            parts.append(mo.md("\n".join(f"- {note(self.lang)}" for note in result.notes)))
+        for key in keys:
+            found = result[key]
+            parts.append(mo.md(f"**{found.title(self.lang)}**"))
+            heads = [column.head(self.lang) for column in found.columns]
+            parts.append(self.table(heads, found.texts(self.lang)))
+        return mo.vstack(parts)
+
+    def matrix(self, title: str, values: Any, digits: int = 2) -> str:
+        """A matrix as a coloured grid, as HTML; `side_by_side` puts several into one line."""
+        numbers = np.atleast_2d(np.asarray(values, dtype=float))
+        finite = np.abs(numbers[np.isfinite(numbers)])
+        top = float(finite.max()) if finite.size and finite.max() > 0 else 1.0
+        rows = "".join("<tr>" + "".join(_square(x, top, digits) for x in row) + "</tr>" for row in numbers)
+        return f'<div class="lab-matrix"><span>{_cell(title)}</span><table>{rows}</table></div>'
+
+    def side_by_side(self, *parts: str) -> Any:
+        """Matrices and signs between them in one line, which breaks on a phone."""
+        return mo.Html(f'<div class="lab-matrices">{"".join(f"<div>{part}</div>" for part in parts)}</div>')
+
+    def draw(self, drawing: Any) -> Any:
+        """A chart in the lab's fonts; its colours of text and ground are left to the page's theme."""
+        plain = drawing.properties(usermeta={"embedOptions": {"actions": False}})  # its menu leads to other machines
+        return (
+            plain.configure(font=_chart.FONT, background="transparent")
+            .configure_view(stroke=None)
+            .configure_axis(gridOpacity=0.35)
+            .configure_legend(orient="bottom", columns=3, labelLimit=240)
+        )
+
+
+@functools.cache
+def _measured(name: str, options: tuple[tuple[str, Any], ...]) -> Result:
+    return run(name, **dict(options))
+
+
+def measured(name: str, **options: Any) -> Result:
+    """The result of an experiment; the second page that asks gets that of the first."""
+    return _measured(name, tuple(sorted(options.items())))
+
+
+def slopes(weights: Any) -> Any:
+    """s(1−s) of each weight, as s times the sum of the others: 1 − s itself would be 0 next to one-hot.
+
+    >>> slopes([0.5, 0.5])
+    array([0.25, 0.25])
+    """
+    s = np.asarray(weights, dtype=float)
+    return s * np.where(np.eye(len(s), dtype=bool), 0.0, s).sum(-1)
+
+
+def figures(values: Iterable[float], digits: int = 3) -> str:
+    """A row of numbers in brackets.
+
+    >>> figures([0.5, 0.25, 0.25])
+    '[0.500, 0.250, 0.250]'
+    """
+    return "[" + ", ".join(figure(value, digits) for value in values) + "]"
+
+
+def figure(value: float, digits: int = 3) -> str:
+    """One number with so many decimals; one that is not 0 or 1 is not rounded into it.
+
+    >>> figure(0.6652), figure(1e-9), figure(1.0), figure(1 - 1e-9), figure(64.0, 0)
+    ('0.665', '1e-09', '1.000', '1−1e-09', '64')
+    """
+    value = float(value)
+    rounded = f"{value:.{digits}f}"
+    if value != 0.0 and float(rounded) == 0.0:
+        return f"{value:.2g}"
+    if abs(value - 1.0) > 1e-12 and float(rounded) == 1.0 and digits > 0:  # nearer than that is rounding
+        return f"1−{1.0 - value:.0e}" if value < 1.0 else f"1+{value - 1.0:.0e}"
+    return rounded
+
+
+def _cell(text: str) -> str:
+    return html.escape(text) if not text.startswith("<") else text
+
+
+def _square(value: float, top: float, digits: int) -> str:
+    if not np.isfinite(value):
+        return f'<td style="opacity:.5">{"−∞" if value < 0 else value}</td>'
+    strength = 0.75 * abs(value) / top
+    colour = WARM if value > 0 else COLD
+    return f'<td style="background:rgb({colour} / {strength:.2f})">{figure(value, digits)}</td>'

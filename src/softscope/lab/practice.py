@@ -1,0 +1,145 @@
+"""An exercise inside a lesson: what is asked, where it is answered, hints, and what the grader says.
+
+An answer is text, and only the grader's process runs it: a lesson's kernel is a thread of the server. What the grader
+says may hold words of the answer, so everything here is shown as plain text, never as Markdown or HTML.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import html
+from typing import TYPE_CHECKING, Any
+
+import marimo as mo
+
+from softscope.experiments.ledger.wording import t
+from softscope.lab import progress
+from softscope.lab.homework import IDS, LIMITS, Exercise, Quiz, UnsupportedError, find, grade
+from softscope.lab.homework.inside.messages import printable
+from softscope.lab.homework.progress import Progress
+from softscope.lab.homework.quiz import LETTERS
+
+if TYPE_CHECKING:
+    import pathlib
+
+    from softscope.lab.homework import Grade
+    from softscope.lab.page import Page
+
+EXERCISE = t("练习 {number}：{title}", "Exercise {number}: {title}")
+GRADED = t("离开编辑框就会批改。", "It is graded when you leave the editor.")
+HINT = t("提示 {place}", "Hint {place}")
+PASSED = t("通过了！", "Passed.")
+NOT_YET = t("还没有通过：", "Not yet:")
+PRINTED = t("它打印了：", "It printed:")
+ALL_PASSED = t(
+    "{all} 道练习全部通过，恭喜！",
+    "That was the last of {all} exercises: all are passed. Congratulations.",
+)
+UNSUPPORTED = t(
+    "答案只能在 Linux 和 macOS 上批改，那里可以给进程设限。",
+    "Answers can be graded on Linux and macOS only, where processes have limits.",
+)
+LINES = 8  # of what an answer printed
+
+
+def editor(page: Page, number: int) -> Any:
+    """Where the answer goes, with what was written there last: code, graded when the field is left, or choices."""
+    exercise, lang = find(str(number)), page.lang
+    kept = _kept(exercise.id)
+    if isinstance(exercise, Exercise):
+        return mo.ui.code_editor(kept or exercise.starter.of(lang), language="python", min_height=180)
+    letters = kept if len(kept) == len(exercise.questions) else " " * len(exercise.questions)
+    questions = []
+    for question, letter in zip(exercise.questions, letters, strict=True):
+        says = {f"{a}. {choice.says.of(lang)}": a for a, choice in zip(LETTERS, question.choices, strict=False)}
+        questions.append(mo.ui.radio(says, value=next((name for name, a in says.items() if a == letter), None)))
+    return mo.ui.array(questions)
+
+
+def shown(page: Page, number: int, written: Any) -> Any:
+    """The task, the place for the answer, and hints from a nudge to nearly there."""
+    exercise, lang = find(str(number)), page.lang
+    title = EXERCISE.of(lang).format(number=number, title=exercise.title.of(lang))
+    parts: list[Any] = [mo.Html(f'<h3 class="lab-exercise">{html.escape(title)}</h3>'), _plain(exercise.task.of(lang))]
+    if isinstance(exercise, Quiz):
+        for place, (question, choices) in enumerate(zip(exercise.questions, written, strict=True), 1):
+            parts += [_plain(f"{place}. {question.asks.of(lang)}"), choices]
+    else:
+        parts += [written, mo.Html(f'<p class="lab-meta">{GRADED.of(lang)}</p>')]
+    hints = {HINT.of(lang).format(place=i): _plain(hint.of(lang)) for i, hint in enumerate(exercise.hints, 1)}
+    return mo.vstack([*parts, mo.accordion(hints)])
+
+
+def graded(page: Page, number: int, written: Any) -> Any:
+    """What the grader says of the answer as it stands; nothing about one that was not touched."""
+    exercise, lang = find(str(number)), page.lang
+    if isinstance(exercise, Quiz):
+        answer = "".join(written.value) if all(written.value) else ""
+    else:
+        answer = written.value if written.value.strip() != exercise.starter.of(lang).strip() else ""
+    if not answer.strip():
+        return mo.Html("")
+    _keep(exercise.id, answer)
+    try:
+        found = grade(exercise.id, answer, lang=lang)
+    except UnsupportedError:
+        return mo.callout(_plain(UNSUPPORTED.of(lang)), kind="warn")
+    _homework().graded(exercise.id, found.passed)
+    return mo.callout(_told(page, found), "success" if found.passed else "warn")
+
+
+def _told(page: Page, found: Grade) -> Any:
+    lang = page.lang
+    if found.passed:
+        text = f"<strong>{PASSED.of(lang)}</strong>{_paragraphs(found.notice)}"
+        if passed() == len(IDS):
+            text += _paragraphs(ALL_PASSED.of(lang).format(all=len(IDS)))
+    else:
+        items = "".join(f"<li>{html.escape(message)}</li>" for message in found.messages)
+        text = f"<strong>{NOT_YET.of(lang)}</strong><ul>{items}</ul>"
+    if found.printed:
+        lines = "\n".join(printable(line) for line in found.printed.splitlines()[:LINES])
+        text += f"{PRINTED.of(lang)}<pre>{html.escape(lines)}</pre>"
+    return mo.Html(f'<div class="lab-told">{text}</div>')
+
+
+def _paragraphs(text: str) -> str:
+    return "".join(f"<p>{html.escape(part)}</p>" for part in text.split("\n\n"))
+
+
+def _plain(text: str) -> Any:
+    """Paragraphs of plain text."""
+    return mo.Html(_paragraphs(text))
+
+
+def _homework() -> Progress:
+    """The same progress as that of `softscope homework`, where the lab keeps any."""
+    folder = _folder()
+    return Progress(None if folder is None else folder / "homework.json")
+
+
+def passed() -> int:
+    """How many exercises the learner has passed."""
+    return _homework().passed
+
+
+def _folder() -> pathlib.Path | None:
+    path = progress.current().path
+    return None if path is None else path.parent
+
+
+def _kept(name: str) -> str:
+    """What the learner has written, as it was graded last."""
+    folder = _folder()
+    if folder is not None:
+        with contextlib.suppress(OSError, UnicodeError), (folder / "answers" / name).open(encoding="utf-8") as stream:
+            return stream.read(LIMITS.source)
+    return ""
+
+
+def _keep(name: str, answer: str) -> None:
+    folder = _folder()
+    if folder is not None and len(answer) <= LIMITS.source:
+        with contextlib.suppress(OSError, UnicodeError):  # a place that cannot be written to must not stop a lesson
+            (folder / "answers").mkdir(parents=True, exist_ok=True)
+            (folder / "answers" / name).write_text(answer, encoding="utf-8")

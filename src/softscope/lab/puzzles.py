@@ -1,0 +1,40 @@
+"""The puzzles of lesson 10: claims of the ledger that fail or hold only sometimes, with some that hold among them."""
+
+from __future__ import annotations
+
+import functools
+
+from softscope.experiments.ledger import CONTRADICTIONS, Claim, Entry, Text, check, claims
+
+# Fast claims whose verdict surprises, and a few that simply hold: a list of errors alone would give the answer away.
+CHOSEN = (
+    "S1-03", "S0-06", "S3-12", "S2-20", "S1-38", "S4-05", "S2-46", "S0-19", "S0-14", "S2-29", "S4-01", "S3-14",
+    "S2-44", "S1-16", "S4-10", "S0-18", "S2-52", "S3-52",
+)  # fmt: skip
+
+
+def claim(identity: str) -> Claim:
+    """The claim of that id, not measured.
+
+    >>> claim("S1-03").text
+    '001'
+    """
+    for one in claims():
+        if one.id == identity:
+            return one
+    raise ValueError(f"identity must be that of a claim, but {identity!r} came; CHOSEN lists those used here")
+
+
+@functools.cache
+def puzzle(identity: str) -> Entry:
+    """The claim and what its measurement says now; measured once in each process.
+
+    >>> puzzle("S1-03").outcome.verdict
+    'fails'
+    """
+    return check([claim(identity)])[0]
+
+
+def contradictions() -> list[Text]:
+    """What the texts disagree on."""
+    return [one.about for one in CONTRADICTIONS]

@@ -1,0 +1,109 @@
+"""Ways to make weights of scores, and the five properties that lesson 8 measures on each of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import softscope as ss
+from softscope.experiments.ledger.wording import Text, t
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from softscope.lab.language import Lang
+
+SIMPLEX = ("softmax", "entmax", "sparsemax")
+_HEADS = (
+    t("突出大的", "favours the large"),
+    t("都不小于零", "none negative"),
+    t("和为一", "sums to one"),
+    t("没有折点和跳跃", "no kink, no jump"),
+    t("处处有斜率", "never flat"),
+    t("平移不变", "shift changes nothing"),
+)
+
+
+def _linear(x: Any) -> Any:
+    with np.errstate(all="ignore"):
+        return x / x.sum(-1, keepdims=True)
+
+
+def _relu(x: Any) -> Any:
+    with np.errstate(all="ignore"):
+        return _linear(np.maximum(x, 0.0))
+
+
+def _hard(x: Any) -> Any:
+    return np.eye(x.shape[-1])[x.argmax(-1)]
+
+
+_MAPS: dict[str, tuple[Text, Callable[[Any], Any]]] = {
+    "softmax": (t("softmax", "softmax"), ss.softmax),
+    "entmax": (t("entmax 1.5", "entmax 1.5"), lambda x: ss.entmax(x, 1.5)),
+    "sparsemax": (t("sparsemax", "sparsemax"), ss.sparsemax),
+    "linear": (t("线性：x/Σx", "linear: x/Σx"), _linear),
+    "relu": (t("ReLU 再归一", "ReLU, normalised"), _relu),
+    "sigmoid": (t("sigmoid", "sigmoid"), lambda x: 1.0 / (1.0 + np.exp(-x))),
+    "hard": (t("硬最大", "hard maximum"), _hard),
+}
+
+
+def maps(lang: Lang) -> dict[str, Callable[[Any], Any]]:
+    """Every map by its name in the language."""
+    return {name.of(lang): made for name, made in _MAPS.values()}
+
+
+def simplex(lang: Lang) -> set[str]:
+    """The names of those whose weights are shares of a whole for all scores, and answer when a score moves."""
+    return {_MAPS[key][0].of(lang) for key in SIMPLEX}
+
+
+def heads(lang: Lang) -> list[str]:
+    """The properties' names, in the order of `properties`."""
+    return [head.of(lang) for head in _HEADS]
+
+
+def properties(lang: Lang, rows: int = 400) -> list[tuple[Any, ...]]:
+    """For each map: its name, and whether each property held on all of the random rows.
+
+    >>> held = {row[0]: row[1:] for row in properties("en", 50)}
+    >>> held["softmax"]
+    (True, True, True, True, True, True)
+    >>> held["linear: x/Σx"][1], held["sigmoid"][2], held["hard maximum"][4]
+    (False, False, False)
+    """
+    x = np.random.default_rng(0).normal(0.0, 1.0, (rows, 6))
+    return [(name.of(lang), *_checks(made, x)) for name, made in _MAPS.values()]
+
+
+def _checks(made: Callable[[Any], Any], x: Any) -> tuple[bool, ...]:
+    w = made(x)
+    known = bool(np.isfinite(w).all())
+    order = np.argsort(x, -1)
+    favours = known and bool((np.diff(np.take_along_axis(w, order, -1), axis=-1) >= -1e-12).all())
+    positive = known and bool((w >= 0).all())
+    whole = known and bool(np.allclose(w.sum(-1), 1.0))
+    moved = known and bool(np.allclose(made(x + 3.0), w))
+    return favours, positive, whole, _smooth(made), _answers(made, x), moved
+
+
+def _smooth(made: Callable[[Any], Any], step: float = 1e-4) -> bool:
+    """Whether the slope of the first weight changes little from step to step along a line through the scores."""
+    line = np.arange(-3.0, 3.0, step)
+    x = np.stack([line, np.full_like(line, 0.3), np.full_like(line, -0.4)], -1)
+    first = made(x)[:, 0]
+    slopes = np.diff(first) / step
+    return bool(np.isfinite(first).all() and np.abs(np.diff(slopes)).max() < 0.05)
+
+
+def _answers(made: Callable[[Any], Any], x: Any, step: float = 1e-3) -> bool:
+    """Whether the largest weight moves when its score does, unless it has everything already."""
+    top = np.eye(x.shape[-1])[x.argmax(-1)]
+    before, after = (made(y)[top == 1] for y in (x, x - step * top))
+    return bool(
+        np.isfinite(before).all()
+        and (np.abs(after - before)[before < 1.0 - 1e-6] > 1e-9).all()
+        and (before < 1.0 - 1e-6).any()
+    )

@@ -1,0 +1,119 @@
+"""The application: the index page, its assets, and each lesson mounted as a marimo app in run mode."""
+
+from __future__ import annotations
+
+import contextlib
+import pathlib
+from typing import TYPE_CHECKING, Any
+
+import marimo
+from starlette.applications import Starlette
+from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Response
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from softscope.lab import index, practice, progress
+from softscope.lab.course import LESSONS
+from softscope.lab.guard import Guard
+from softscope.lab.language import chosen
+from softscope.lab.theme import THEMES
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable
+
+    from starlette.requests import Request
+    from starlette.types import ASGIApp
+
+ASSETS = pathlib.Path(__file__).parent / "assets"
+# Fonts of the system for both languages in marimo's pages too, and room for a phone.
+HEAD = '<link rel="icon" href="/assets/icon.svg"><link rel="stylesheet" href="/assets/lesson.css">'
+
+
+SCRIPTS = "/marimo"
+SETTINGS = {"runtime": {"auto_instantiate": True}}  # the learner's own settings of marimo are not those of the course
+
+
+class _Scripts(StaticFiles):
+    """marimo's scripts, megabytes, once for all lessons: their names hold a hash, so a browser may keep them."""
+
+    def file_response(self, *args: Any, **kwargs: Any) -> Response:
+        """The file, marked as one that never changes."""
+        answer = super().file_response(*args, **kwargs)
+        answer.headers["cache-control"] = "private, max-age=31536000, immutable"
+        return answer
+
+
+async def _index(request: Request) -> Response:
+    lang = request.query_params.get("lang")
+    if lang not in ("zh", "en"):  # the language stands in the address, so that a copied one keeps it
+        return RedirectResponse(f"/?lang={chosen(lang)}", 303)
+    passed = practice.passed()
+    return HTMLResponse(index.page(chosen(lang), progress.current(), passed), headers={"cache-control": "no-store"})
+
+
+async def _asset(request: Request) -> Response:
+    name = request.path_params["name"]
+    if name not in {path.name for path in ASSETS.iterdir()}:
+        return Response(status_code=404)
+    return FileResponse(ASSETS / name)
+
+
+def _painter(lessons: Any) -> Callable[[Request], Awaitable[Response]]:
+    """Changes the theme of all pages; the lessons' is a setting of marimo's."""
+    plain = [(app, app.state.config_manager) for app in _mounted(lessons)]
+
+    def paint(theme: str) -> None:
+        for app, settings in plain:
+            app.state.config_manager = settings.with_overrides({**SETTINGS, "display": {"theme": theme}})
+
+    async def changing(request: Request) -> Response:
+        theme, name = request.path_params["name"], request.query_params.get("lesson")
+        if theme not in THEMES:
+            return Response(status_code=404)
+        progress.current().paint(theme)
+        paint(theme)
+        known = name in {lesson.name for lesson in LESSONS}
+        lang = chosen(request.query_params.get("lang"))
+        return RedirectResponse(f"/lesson/{name}/?lang={lang}" if known else f"/?lang={lang}", 303)
+
+    paint(progress.current().theme)
+    return changing
+
+
+async def _icon(_: Request) -> Response:
+    return FileResponse(ASSETS / "icon.svg")
+
+
+def application(*, port: int, token: str) -> ASGIApp:
+    """Everything, behind its guard."""
+    lessons = _lessons()
+
+    @contextlib.asynccontextmanager
+    async def closing(_: Starlette) -> AsyncIterator[None]:
+        yield
+        for app in _mounted(lessons):  # or their threads would keep the process alive
+            await app.state.session_manager.shutdown()
+
+    routes = [
+        Route("/", _index),
+        Route("/favicon.ico", _icon),
+        Route("/assets/{name}", _asset),
+        Route("/theme/{name}", _painter(lessons)),
+        Mount(SCRIPTS, _Scripts(directory=pathlib.Path(marimo.__file__).parent / "_static")),
+        Mount("/lesson", lessons),
+    ]
+    return Guard(Starlette(routes=routes, lifespan=closing), port=port, token=token)
+
+
+def _lessons() -> Any:
+    """The notebooks in run mode: their cells cannot be edited, and their code is not sent."""
+    builder = marimo.create_asgi_app(quiet=True, include_code=False, html_head=HEAD, asset_url=SCRIPTS)
+    for lesson in LESSONS:
+        builder = builder.with_app(path=f"/{lesson.name}", root=str(lesson.notebook))
+    return builder.build()
+
+
+def _mounted(lessons: Any) -> list[Any]:
+    """marimo's app of each lesson."""
+    apps: list[Any] = [route.app for route in lessons.routes if isinstance(route, Mount)]
+    return [app for app in apps if hasattr(app.state, "session_manager")]

@@ -1,0 +1,36 @@
+"""Light, dark, or as the system has it: one choice for the index and all lessons, kept with the progress."""
+
+from __future__ import annotations
+
+import html
+from typing import TYPE_CHECKING
+
+from softscope.experiments.ledger.wording import t
+
+if TYPE_CHECKING:
+    from softscope.lab.language import Lang
+
+SYSTEM = "system"
+THEMES = {
+    "light": ("☀", t("浅色", "light")),
+    "dark": ("☾", t("深色", "dark")),
+    SYSTEM: ("◐", t("跟随系统", "as the system")),
+}
+
+
+def links(now: str, lang: Lang, lesson: str = "") -> str:
+    """A link for each theme, which leads back to the page where it stands; as HTML.
+
+    >>> links("dark", "en").count("<a "), links("dark", "en").count("aria-current")
+    (3, 1)
+    """
+    back = f"&amp;lesson={html.escape(lesson)}" if lesson else ""
+    made = []
+    for name, (sign, label) in THEMES.items():
+        current = ' aria-current="true"' if name == now else ""
+        words = label.of(lang)
+        made.append(
+            f'<a href="/theme/{name}?lang={lang}{back}" target="_self" title="{words}" aria-label="{words}"{current}>'
+            f"{sign}</a>"
+        )
+    return f'<span class="themes">{"".join(made)}</span>'

@@ -1,0 +1,68 @@
+"""The four widgets: their traits in Python; what they draw and compute is the JavaScript beside this file."""
+
+from __future__ import annotations
+
+import pathlib
+import re
+
+import anywidget
+import traitlets
+
+FOLDER = pathlib.Path(__file__).parent
+
+
+def source(name: str) -> str:
+    """The module of one picture: mathematics, drawing and the picture in one text, because a widget cannot import."""
+    shared = "\n".join((FOLDER / part).read_text(encoding="utf-8") for part in ("maths.js", "drawing.js"))
+    return re.sub(r"^export ", "", shared, flags=re.MULTILINE) + (FOLDER / f"{name}.js").read_text(encoding="utf-8")
+
+
+class _Picture(anywidget.AnyWidget):
+    """What all have: a language and a style."""
+
+    _css = (FOLDER / "style.css").read_text(encoding="utf-8")
+    lang = traitlets.Enum(["en", "zh"], "en").tag(sync=True)
+
+
+def _numbers(*default: float) -> traitlets.List:
+    return traitlets.List(traitlets.Float(), list(default)).tag(sync=True)
+
+
+def _matrix() -> traitlets.List:
+    return traitlets.List(traitlets.List(traitlets.Float())).tag(sync=True)
+
+
+class SoftmaxWidget(_Picture):
+    """Logits to drag, their weights, s(1−s), temperature and entropy."""
+
+    _esm = source("softmax")
+    logits = _numbers(1.0, 2.0, 3.0)
+    temperature = traitlets.Float(1.0).tag(sync=True)
+
+
+class JacobianWidget(_Picture):
+    """The matrix ∂sᵢ/∂xⱼ of logits times a gain."""
+
+    _esm = source("jacobian")
+    logits = _numbers(1.0, 0.5, 0.0, -0.5)
+    gain = traitlets.Float(1.0).tag(sync=True)
+
+
+class ScalingWidget(_Picture):
+    """Dot products of random vectors of d components, and what softmax makes of them with 1/√d and without."""
+
+    _esm = source("scaling")
+    dimension = traitlets.Int(16).tag(sync=True)
+    seed = traitlets.Int(1).tag(sync=True)
+
+
+class AttentionWidget(_Picture):
+    """Attention one step at a time, for q, k (n × d) and v (n × dv) given as lists of rows."""
+
+    _esm = source("attention")
+    q = _matrix()
+    k = _matrix()
+    v = _matrix()
+    step = traitlets.Int(0).tag(sync=True)
+    causal = traitlets.Bool(False).tag(sync=True)
+    scaled = traitlets.Bool(True).tag(sync=True)

@@ -1,0 +1,108 @@
+// A softmax to drag: logits on the left, weights and their slopes on the right.
+
+const WORDS = {
+  logits: ["分数 x（拖动，或用方向键）", "logits x (drag, or arrow keys)"],
+  weights: ["权重 s（实心）与 s(1−s)（空心）", "weights s (filled) and s(1−s) (hollow)"],
+  temperature: ["温度 T", "temperature T"],
+  entropy: ["熵（奈特）", "entropy (nats)"],
+  support: ["有效支撑数", "effective support"],
+  trace: ["Σ s(1−s)", "Σ s(1−s)"],
+  logit: ["分数", "logit"],
+  shift: ["全部加 1", "add 1 to all"],
+  double: ["全部乘 2", "times 2"],
+  reset: ["复位", "reset"],
+};
+const LIMIT = 6, WIDTH = 320, HEIGHT = 210, MIDDLE = 100, UNIT = 84 / LIMIT, FLOOR = 176, ROOM = 150;
+
+export function render({ model, el }) {
+  const { root, say } = begin(el, model, WORDS);
+  const start = [...model.get("logits")], n = start.length, column = WIDTH / n, thick = Math.min(46, column * 0.62);
+  let logits = [...start], temperature = model.get("temperature"), updates = 0;
+
+  const row = make("div", { class: "ss-row" }, root);
+  const left = panel(row, say("logits"), WIDTH, HEIGHT), right = panel(row, say("weights"), WIDTH, HEIGHT);
+  make("line", { x1: 0, x2: WIDTH, y1: MIDDLE, y2: MIDDLE, class: "ss-axis" }, left);
+  make("line", { x1: 0, x2: WIDTH, y1: FLOOR, y2: FLOOR, class: "ss-axis" }, right);
+  const bars = logits.map((_, i) => {
+    const x = column * (i + 0.5);
+    const g = make("g", { tabindex: 0, role: "slider", "aria-valuemin": -LIMIT, "aria-valuemax": LIMIT, class: "ss-grip",
+      "aria-label": `${say("logit")} ${i + 1}` }, left);
+    make("rect", { x: x - column / 2, y: 0, width: column, height: HEIGHT, fill: "transparent" }, g);
+    const bar = make("rect", { x: x - thick / 2, width: thick, class: "ss-logit" }, g);
+    const knob = make("circle", { cx: x, r: 7, class: "ss-knob" }, g);
+    const label = make("text", { x, y: HEIGHT - 4, class: "ss-number" }, g);
+    const weight = make("rect", { x: x - thick / 2, width: thick, class: "ss-weight" }, right);
+    const slope = make("rect", { x: x - thick / 2, width: thick, class: "ss-slope" }, right);
+    const share = make("text", { x, class: "ss-number" }, right);
+    const value = make("text", { x, y: HEIGHT - 6, class: "ss-number ss-faint" }, right);
+    g.addEventListener("pointerdown", (event) => { g.setPointerCapture(event.pointerId); move(event); g.focus(); });
+    g.addEventListener("pointermove", (event) => { if (g.hasPointerCapture(event.pointerId)) move(event); });
+    g.addEventListener("pointerup", save);
+    g.addEventListener("keydown", (event) => {
+      const step = { ArrowUp: 0.1, ArrowRight: 0.1, ArrowDown: -0.1, ArrowLeft: -0.1, PageUp: 1, PageDown: -1 }[event.key];
+      if (step === undefined && event.key !== "Home") return;
+      event.preventDefault();
+      put(i, step === undefined ? 0 : logits[i] + step);
+      save();
+    });
+    function move(event) {
+      const box = left.getBoundingClientRect();
+      put(i, (MIDDLE - ((event.clientY - box.top) / box.height) * HEIGHT) / UNIT);
+    }
+    return { g, bar, knob, label, weight, slope, share, value };
+  });
+
+  const controls = make("div", { class: "ss-controls" }, root);
+  const knob = range(controls, say("temperature"), { min: -1, max: 1, step: 0.01, value: Math.log10(temperature) },
+    (value) => { temperature = 10 ** value; paint.soon(); }, save);
+  button(controls, say("shift"), () => all((x) => x + 1));
+  button(controls, say("double"), () => all((x) => 2 * x));
+  button(controls, say("reset"), () => { logits = [...start]; temperature = 1; paint.soon(); save(); });
+  const line = make("div", { class: "ss-readouts", "aria-live": "off" }, root);
+  const entropy = readout(line, say("entropy")), support = readout(line, say("support")), trace = readout(line, say("trace"));
+
+  function put(i, value) {
+    logits[i] = Math.round(Math.min(LIMIT, Math.max(-LIMIT, value)) * 100) / 100;
+    paint.soon();
+  }
+  // A common change must stay common: where one logit would leave the picture, none moves.
+  function all(changed) {
+    const next = logits.map(changed);
+    if (next.every((x) => Math.abs(x) <= LIMIT)) { logits = next; paint.soon(); save(); }
+  }
+  function save() {
+    tell(model, { logits: [...logits], temperature });
+  }
+  function draw() {
+    const now = readings(logits, temperature);
+    bars.forEach(({ g, bar, knob, label, weight, slope, share, value }, i) => {
+      const y = MIDDLE - logits[i] * UNIT;
+      change(bar, { y: Math.min(y, MIDDLE), height: Math.abs(y - MIDDLE) });
+      change(knob, { cy: y });
+      change(g, { "aria-valuenow": logits[i] });
+      label.textContent = shown(logits[i], 2);
+      change(weight, { y: FLOOR - now.weights[i] * ROOM, height: now.weights[i] * ROOM });
+      change(slope, { y: FLOOR - now.slopes[i] * ROOM, height: now.slopes[i] * ROOM });
+      change(share, { y: FLOOR - now.weights[i] * ROOM - 6 });
+      share.textContent = shown(now.weights[i]);
+      value.textContent = shown(now.slopes[i]);
+    });
+    knob.input.value = Math.log10(temperature);
+    knob.output.textContent = shown(temperature, 2);
+    entropy.textContent = shown(now.entropy);
+    support.textContent = shown(now.support, 2);
+    trace.textContent = shown(now.trace);
+    root.dataset.updates = ++updates;
+  }
+  const paint = painter(draw);
+  root.paintNow = paint.now;
+  draw();
+  const leave = follow(model, ["logits", "temperature"], () => {
+    const next = model.get("logits");
+    if (next.length === n) logits = [...next];
+    temperature = model.get("temperature");
+    paint.soon();
+  });
+  return () => { leave(); paint.stop(); };
+}
+export default { render };

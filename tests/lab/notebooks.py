@@ -1,0 +1,49 @@
+"""The lessons as text: every `t(zh, en)` in them, taken apart; and the words of the pictures."""
+
+import ast
+import dataclasses
+import pathlib
+import re
+
+from softscope.lab.course import FOLDER, LESSONS
+from softscope.lab.widgets import pictures
+
+PAGES = sorted(FOLDER.glob("*.py"))
+NAMES = [lesson.name for lesson in LESSONS]
+
+
+@dataclasses.dataclass
+class Said:
+    """One call of t: where, the fixed words of both languages, and the values that are filled into each."""
+
+    where: str
+    zh: str
+    en: str
+    values: tuple[list[str], list[str]]
+
+
+def said(path: pathlib.Path) -> list[Said]:
+    found = []
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "t":
+            (zh, filled_zh), (en, filled_en) = (taken_apart(argument) for argument in node.args)
+            found.append(Said(f"{path.name}:{node.lineno}", zh, en, (filled_zh, filled_en)))
+    return found
+
+
+def taken_apart(node: ast.expr) -> tuple[str, list[str]]:
+    """The fixed words of a string, and the expressions between them."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value, []
+    assert isinstance(node, ast.JoinedStr), f"line {node.lineno}: a text is a string, and nothing else"
+    words = "".join(part.value for part in node.values if isinstance(part, ast.Constant))
+    return words, sorted(ast.unparse(part.value) for part in node.values if isinstance(part, ast.FormattedValue))
+
+
+def spoken(name: str) -> list[tuple[str, str, str]]:
+    """The words of a picture: key, Chinese, English."""
+    source = (pictures.FOLDER / f"{name}.js").read_text("utf-8")
+    block = source[source.index("const WORDS") : source.index("};")]
+    pairs = re.findall(r'^\s+(\w+): \["(.*?)", "(.*?)"\],$', block, re.MULTILINE)
+    assert len(pairs) == block.count("\n") - 1 >= 6
+    return pairs

@@ -1,0 +1,84 @@
+"""What the lessons are made of; and where there is no browser, every lesson run from its first cell to its last."""
+
+import importlib.util
+import re
+
+import pytest
+
+from lab import chromium
+from softscope.lab import course, patient, puzzles
+
+CHINESE = re.compile(r"[\u4e00-\u9fff]")
+
+
+def app_of(lesson):
+    spec = importlib.util.spec_from_file_location(lesson.notebook.stem, lesson.notebook)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.app
+
+
+# With a browser, test_browser.py runs every lesson in its page, and this is left to the slow tier.
+@pytest.mark.parametrize(
+    "lesson",
+    [pytest.param(one, marks=pytest.mark.slow if chromium.found() else ()) for one in course.LESSONS],
+    ids=lambda lesson: lesson.name,
+)
+def test_it_runs_in_both_languages(lesson):
+    pages = {}
+    for lang in ("zh", "en"):
+        outputs, names = app_of(lesson).run(defs={"lang": lang})
+        assert names["page"].lang == lang
+        assert names["page"].lesson is lesson
+        texts = [output.text for output in outputs if hasattr(output, "text")]
+        assert len(texts) >= 6
+        pages[lang] = "\n".join(texts)
+        assert "lab-title" in pages[lang], "no head"
+        assert "lab-next" in pages[lang], "no foot"
+    assert len(CHINESE.findall(pages["zh"])) > 300
+    allowed = pages["en"].replace("中文", "")
+    assert not CHINESE.search(re.sub(r"\\u[0-9a-f]{4}", "", allowed)), "Chinese on the English page"
+
+
+def test_the_files_are_those_of_the_course():
+    assert sorted(course.FOLDER.glob("*.py")) == sorted(lesson.notebook for lesson in course.LESSONS)
+    assert (course.FOLDER / "pyproject.toml").exists(), "without it marimo runs no cell on opening"
+
+
+def state_of(course):
+    (found,) = course.diagnosis.case.states.values()
+    return found.state
+
+
+def test_the_doctor_sees_the_patient_starve_without_the_scale_and_learn_with_it():
+    seen = []
+    sick = patient.treat("none", d=64, steps=40, every=4, watch=seen.append)
+    well = patient.treat("scaled", d=64, steps=40, every=4)
+    assert seen == sick.readings
+    assert len(sick.readings) == 10
+    assert well.accuracy > 0.9 > sick.accuracy
+    assert (state_of(sick), state_of(well)) == ("starving", "right")
+    assert [one.remedy for one in sick.diagnosis.prescriptions] == ["scale"]
+    assert well.diagnosis.prescriptions == ()
+    assert sick.readings[-1].advantage + 2 * sick.readings[-1].advantage_error < well.readings[-1].advantage
+
+
+@pytest.mark.parametrize("remedy", ["temperature", "unit"])
+def test_a_remedy_revives_it(remedy):
+    treated = patient.treat(remedy, d=64, steps=40, every=4)
+    assert treated.accuracy > 0.9
+    assert state_of(treated) != "starving"
+
+
+@pytest.mark.parametrize("remedy", [name for name in patient.REMEDIES if name != "none"])
+def test_every_remedy_can_be_chosen(remedy):
+    assert len(patient.treat(remedy, d=16, steps=2, every=1).readings) == 2
+
+
+def test_the_puzzles_are_of_all_kinds():
+    verdicts = [puzzles.puzzle(name).outcome.verdict for name in puzzles.CHOSEN if not puzzles.claim(name).slow]
+    assert len(verdicts) == len(puzzles.CHOSEN)
+    assert {"holds", "only-if", "fails"} == set(verdicts)
+    assert verdicts.count("holds") >= 2
+    with pytest.raises(ValueError, match="identity must be"):
+        puzzles.claim("S9-99")

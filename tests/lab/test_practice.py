@@ -1,0 +1,112 @@
+"""Exercises in a lesson: shown, answered, graded, kept; and what an answer says is only ever text."""
+
+import html
+import json
+import os
+import re
+import types
+
+import pytest
+
+from lab.homework.answers import NUMPY, RIGHT
+from softscope.lab import practice, progress
+from softscope.lab.homework import EXERCISES, IDS, Quiz, find
+from softscope.lab.homework.progress import Progress
+from softscope.lab.page import Page
+
+FINE = NUMPY + RIGHT["softmax"][0]
+QUIZ = next(exercise for exercise in EXERCISES if isinstance(exercise, Quiz))
+LETTERS = [question.right for question in QUIZ.questions]
+
+
+@pytest.fixture
+def folder(monkeypatch, tmp_path):
+    """A lab that keeps its progress here."""
+    monkeypatch.setattr(progress, "_current", progress.Progress(tmp_path / "lab.json"))
+    return tmp_path
+
+
+def answered(value):
+    return types.SimpleNamespace(value=value)
+
+
+def told(callout):
+    """The HTML inside."""
+    return json.loads(html.unescape(re.search("data-html='(.*?)'", callout.text).group(1)))
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+@pytest.mark.parametrize("number", range(1, len(IDS) + 1))
+def test_an_exercise_is_shown_with_its_hints(number, lang):
+    page, exercise = Page("overflow", lang), find(str(number))
+    written = practice.editor(page, number)
+    text = practice.shown(page, number, written).text
+    for part in (exercise.title, *exercise.hints):
+        words = html.escape(part.of(lang))
+        assert words in text or html.escape(words) in text or html.escape(html.escape(words)) in text
+    assert practice.graded(page, number, written).text == "", "what was not touched is not graded"
+
+
+def test_an_answer_is_graded_and_not_kept_outside_of_the_lab(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    page = Page("overflow", "en")
+    wrong = practice.graded(page, 1, answered("import numpy as np\ndef softmax(x):\n    return np.exp(x)"))
+    assert "Not yet" in wrong.text
+    assert "sum" in wrong.text
+    assert "Subtracting the maximum" in practice.graded(page, 1, answered(FINE)).text
+    assert os.listdir(tmp_path) == []
+
+
+def test_what_an_answer_says_is_only_text():
+    source = "def softmax(x):\n    print('<script>1</script>\\x1b[31m')\n    raise ValueError('<img src=x>**bold**')"
+    text = told(practice.graded(Page("overflow", "en"), 1, answered(source)))
+    assert "&lt;img src=x&gt;**bold**" in text
+    assert "&lt;script&gt;1&lt;/script&gt;?[31m" in text
+    assert "<img" not in text
+    assert "<script" not in text
+
+
+def test_the_lab_remembers_answer_and_grade(folder):
+    page = Page("overflow", "en")
+    assert practice.passed() == 0
+    practice.graded(page, 1, answered("def softmax(x): return x"))
+    assert Progress(folder / "homework.json").state("softmax") == "tried"
+    assert practice.editor(page, 1).value == "def softmax(x): return x", "what was written is there again"
+    practice.graded(page, 1, answered(FINE))
+    assert practice.editor(Page("overflow", "zh"), 1).value == FINE
+    assert practice.passed() == 1
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_quiz_is_choices():
+    page = Page("rivals", "zh")
+    assert practice.editor(page, 4).value == [None] * len(LETTERS)
+    assert practice.graded(page, 4, answered([*LETTERS[:-1], None])).text == ""
+    assert "通过了" in practice.graded(page, 4, answered(LETTERS)).text
+    assert practice.editor(page, 4).value == LETTERS
+    wrong = ["a" if LETTERS[0] != "a" else "b", *LETTERS[1:]]
+    reason = QUIZ.questions[0].choices["ab".index(wrong[0])].reason.zh
+    assert reason in practice.graded(page, 4, answered(wrong)).text
+
+
+def test_the_last_exercise_ends_with_a_finish(folder):
+    kept = Progress(folder / "homework.json")
+    for name in IDS[1:]:
+        kept.graded(name, True)
+    page = Page("overflow", "en")
+    assert "all are passed" not in practice.graded(page, 1, answered("def softmax(x): return x")).text
+    assert "all are passed" in practice.graded(page, 1, answered(FINE)).text
+
+
+def test_a_place_that_cannot_be_written_to_does_not_stop_a_lesson(folder):
+    (folder / "answers").write_text("", "utf-8")
+    assert "Passed" in practice.graded(Page("overflow", "en"), 1, answered(FINE)).text
+    assert practice.editor(Page("overflow", "en"), 1).value == find("1").starter.en
+
+
+def test_a_system_without_limits_is_told(monkeypatch):
+    def refuse(*_, **__):
+        raise practice.UnsupportedError
+
+    monkeypatch.setattr(practice, "grade", refuse)
+    assert practice.UNSUPPORTED.en in practice.graded(Page("overflow", "en"), 1, answered(FINE)).text
