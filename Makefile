@@ -1,4 +1,4 @@
-# For users: `make checkup`. For developers: `make test`. Both set up .venv first, and again when what
+# For users: `make checkup`, `make lab`. For developers: `make test`. All set up .venv first, and again when what
 # they need has changed.
 
 PYTHON ?= python3
@@ -10,7 +10,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 .PHONY: help checkup lab test lint format sanitize clean
 
 help:
-	@echo "make checkup   set up what is needed and take the tour"
+	@echo "make checkup   set up what is needed and let the doctor train and examine two small models"
 	@echo "make lab       set up what is needed and open the course in the browser"
 	@echo "make test      all checks: lint, formats, types, tests"
 	@echo "make lint      all checks but the tests"
@@ -18,8 +18,8 @@ help:
 	@echo "make format    rewrite Python and C++ in the project's format"
 	@echo "make clean     remove what make made"
 
-checkup: $(VENV)/.package
-	$(BIN)/softscope tour
+checkup: $(VENV)/.doctor
+	$(BIN)/softscope checkup
 
 lab: $(VENV)/.lab
 	$(BIN)/softscope lab
@@ -76,6 +76,11 @@ $(VENV)/.package: pyproject.toml CMakeLists.txt constraints.txt $(wildcard engin
 	@$(PIP) install -c constraints.txt cmake ninja $$($(BIN)/python -c \
 	  'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"])')
 	@$(PIP) install -c constraints.txt --no-build-isolation -e .
+	@touch $@
+
+$(VENV)/.doctor: pyproject.toml constraints.txt | $(VENV)/.package
+	@echo "Installing PyTorch into $(VENV)."
+	@$(PIP) install -c constraints.txt --no-build-isolation -e '.[doctor]'
 	@touch $@
 
 $(VENV)/.lab: pyproject.toml constraints.txt | $(VENV)/.package
