@@ -25,6 +25,14 @@ size_t parts_of_the_keys(size_t m, size_t tasks) {
   return std::clamp<size_t>(kTasks / tasks, 1, std::max<size_t>(1, m / kPartKeys));
 }
 
+// Threads take longer to wake than this many multiply-adds.
+int threads_worth(const Attention& one, size_t problems, int threads) {
+  constexpr double kFew = 1 << 20;
+  const auto size = [](size_t n) { return static_cast<double>(n); };
+  const double work = size(problems) * size(one.heads * one.n) * size(one.m) * size(one.d + one.dv);
+  return work < kFew ? 1 : threads;
+}
+
 void* scratch(size_t bytes) {
   thread_local std::unique_ptr<char[]> memory;
   thread_local size_t size = 0;
@@ -82,6 +90,7 @@ void attend(const Kernels& kernels, const Attentions& all, int threads) {
   const Attention& one = all.one;
   const size_t rows = one.heads * one.n;
   if (problems == 0 || rows == 0) return;
+  threads = threads_worth(one, problems, threads);
   const size_t many = rows_of_a_task(rows, problems);
   const size_t chunks = (rows + many - 1) / many;
   const size_t parts = parts_of_the_keys(one.m, problems * chunks);
@@ -127,6 +136,7 @@ void attend_back(const Kernels& kernels, const Attentions& all, const Gradients&
   const Attention& one = all.one;
   const size_t rows = one.heads * one.n, size = kTypeSize[all.type];
   if (problems == 0 || rows == 0) return;
+  threads = threads_worth(one, problems, threads);
   const size_t parts = std::clamp<size_t>(kTasks / problems, 1, (rows + kLeast - 1) / kLeast);
   const size_t many = (rows + parts - 1) / parts;
   const size_t wide = sum_width(one.d) + sum_width(one.dv);

@@ -46,8 +46,7 @@ class Call:
     @property
     def batch(self) -> tuple[int, ...]:
         """The axes before the heads."""
-        arrays = (self.q, self.k) if self.v is None else (self.q, self.k, self.v)
-        return np.broadcast_shapes(*(tuple(x.shape[:-3]) for x in arrays))
+        return joint_batch(self.q, self.k, self.v)
 
     def spread(self) -> Call:
         """The same with a key head for each query head, for operations that know no groups."""
@@ -89,6 +88,14 @@ class Call:
         return (shown if window is None else window & shown), bias
 
 
+def joint_batch(*arrays: Array | None) -> tuple[int, ...]:
+    """The axes before the heads, to which those of all arrays broadcast."""
+    first, *others = [tuple(x.shape[:-3]) for x in arrays if x is not None]
+    if all(shape == first for shape in others):  # nearly always, and NumPy takes its time
+        return first
+    return np.broadcast_shapes(first, *others)
+
+
 def prepare(
     q: Any,
     k: Any,
@@ -112,7 +119,7 @@ def prepare(
     single = q.ndim == 2
     arrays = {name: array[None] if single else array for name, array in arrays.items()}
     q, k, v = arrays["q"], arrays["k"], arrays.get("v")
-    _check_shapes(q, k, v, same_width)
+    batch = _checked_batch(q, k, v, same_width)
     heads, n, m = q.shape[-3], q.shape[-2], k.shape[-2]
     a = alpha_number(alpha)
     if sink is not None and a != 1.0:
@@ -120,11 +127,12 @@ def prepare(
             f"sink goes with softmax only, but alpha = {a} came with a sink; set one of them to its default"
         )
     chosen = None if rows is None else _rows(rows, q, n)
-    positions = (_arange(n, q) if chosen is None else chosen) + whole_number(query_start, "query_start")
+    start = whole_number(query_start, "query_start")
+    positions = _arange(n, q, start) if chosen is None else chosen + start
     left, right = _window(window)
     if flag(causal, "causal"):
         right = 0 if right is None else min(right, 0)
-    call = Call(
+    return Call(
         q=q if chosen is None else q[..., chosen, :],
         k=k,
         v=v,
@@ -132,14 +140,13 @@ def prepare(
         positions=positions,
         left=left,
         right=right,
-        mask=None,
+        mask=_mask(mask, q, (*batch, heads, n, m), chosen),
         softcap=_softcap(softcap),
         sink=_sink(sink, q, heads),
         alpha=a,
         single=single,
         rows=chosen,
     )
-    return dataclasses.replace(call, mask=_mask(mask, q, (*call.batch, heads, n, m), chosen))
 
 
 def _autocast(arrays: dict[str, Array]) -> dict[str, Array]:
@@ -180,7 +187,9 @@ def _alike(arrays: dict[str, Array]) -> dict[str, Array]:
     return arrays
 
 
-def _check_shapes(q: Array, k: Array, v: Array | None, same_width: bool) -> None:
+def _checked_batch(q: Array, k: Array, v: Array | None, same_width: bool) -> tuple[int, ...]:
+    """The axes before the heads, once the shapes go together."""
+
     def shapes() -> str:  # made when it is needed: a compiler that knows only symbols cannot write them down
         return f"q {tuple(q.shape)}, k {tuple(k.shape)}" + ("" if v is None else f", v {tuple(v.shape)}")
 
@@ -193,7 +202,7 @@ def _check_shapes(q: Array, k: Array, v: Array | None, same_width: bool) -> None
     if k.shape[-3] == 0 or q.shape[-3] % k.shape[-3]:
         raise ValueError(f"q's heads must be a multiple of k's, but {shapes()} came; group the queries evenly")
     try:
-        np.broadcast_shapes(*(tuple(x.shape[:-3]) for x in (q, k, v) if x is not None))
+        return joint_batch(q, k, v)
     except ValueError:
         raise ValueError(f"the axes before the heads must broadcast, but {shapes()} came; match the batch") from None
 
@@ -208,9 +217,9 @@ def _spread_heads(x: Array, heads: int) -> Array:
     return group.reshape((*lead, heads, m, d))
 
 
-def _arange(n: int, like: Array) -> Array:
+def _arange(n: int, like: Array, start: int = 0) -> Array:
     xp = namespace(like)
-    return xp.arange(n, device=like.device) if is_tensor(like) else xp.arange(n)
+    return xp.arange(start, start + n, device=like.device) if is_tensor(like) else xp.arange(start, start + n)
 
 
 def _rows(rows: Any, q: Array, n: int) -> Array:

@@ -127,7 +127,7 @@ def _dense(x: Array, batch: tuple[int, ...]) -> Array:
     x = native(bits(x))
     if x.strides[-1] != x.itemsize and x.shape[-1] > 1:
         x = np.ascontiguousarray(x)
-    return np.broadcast_to(x, (*batch, *x.shape[-3:]))
+    return x if x.shape[:-3] == batch else np.broadcast_to(x, (*batch, *x.shape[-3:]))
 
 
 def attend(call: Call, *, output: bool, statistics: bool) -> tuple[Array | None, Array | None]:
@@ -143,7 +143,7 @@ def attend(call: Call, *, output: bool, statistics: bool) -> tuple[Array | None,
     return out, state
 
 
-def read(state: Any, int64: Any) -> tuple[State, Any]:
-    """The state of every row from the engine's numbers, and the largest score. For arrays and tensors alike."""
-    n, *others, highest = (state[..., i] for i in range(NUMBERS))
+def read(numbers: Any, int64: Any) -> tuple[State, Any]:
+    """The state of every row from the engine's numbers, apart, and the largest score. For arrays and tensors alike."""
+    n, *others, highest = numbers
     return State(int64(n), *others), highest

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from softscope._arrays import Array, floating, giver, is_tensor
 from softscope._attention_call import prepare
 from softscope._reference.gradients import GradientReadings
@@ -54,7 +52,7 @@ def gradient_readings(
         raise ValueError(f"grad_output must be on q's device {call.q.device}, but is on {grad.device}; move it")
     grad = grad[None] if call.single and grad.ndim == 2 else grad
     assert call.v is not None
-    batch = np.broadcast_shapes(*(tuple(x.shape[:-3]) for x in (call.q, call.k, call.v)))
+    batch = call.batch
     wanted = (*batch, call.q.shape[-3], floating(q, "q").shape[-2], call.v.shape[-1])
     if tuple(grad.shape) != tuple(wanted):
         raise ValueError(

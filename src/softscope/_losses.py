@@ -58,18 +58,20 @@ def cross_entropy(
         losses = xp.zeros_like(classes) * 1.0
     else:
         losses = room_of(x).cross_entropy(rows.bring(x), classes, t, epsilon)
-    losses = xp.where(counted, losses, xp.zeros_like(losses))
+    if counted is not None:
+        losses = xp.where(counted, losses, xp.zeros_like(losses))
     if reduction == "sum":
         losses = losses.sum()
     elif reduction == "mean":
         # max(count, 1): a mean over nothing is 0, not 0/0
-        losses = losses.sum() / xp.maximum(counted.sum(), xp.ones_like(counted.sum()))
+        count = math.prod(rows.lead) if counted is None else xp.maximum(counted.sum(), xp.ones_like(counted.sum()))
+        losses = losses.sum() / count
     result = losses.to(x.dtype) if is_tensor(x) else rounded(losses, x.dtype)
     return giver(logits)(result)
 
 
-def _checked_targets(targets: Any, x: Array, rows: Rows, ignore_index: int) -> tuple[Array, Array]:
-    """The classes as int64, 0 where ignored, and which rows count."""
+def _checked_targets(targets: Any, x: Array, rows: Rows, ignore_index: int) -> tuple[Array, Array | None]:
+    """The classes as int64, 0 where ignored, and which rows count; None for all, where that can be seen."""
     array = beside(targets, x, "targets")
     if tuple(array.shape) != rows.lead:
         raise ValueError(
@@ -80,6 +82,9 @@ def _checked_targets(targets: Any, x: Array, rows: Rows, ignore_index: int) -> t
         raise TypeError(f"targets must be integers (class indices), but its dtype is {dtype_name(array)}; convert it")
     xp = namespace(x)
     classes = array.to(xp.int64) if is_tensor(array) else array.astype(np.int64)
+    seen = not tracing() and math.prod(classes.shape) > 0 and not 0 <= ignore_index < rows.n
+    if seen and int(classes.min()) >= 0 and int(classes.max()) < rows.n:
+        return classes, None
     counted = classes != ignore_index
     outside = counted & ((classes < 0) | (classes >= rows.n))
     if not tracing() and bool(outside.any()):

@@ -64,7 +64,7 @@ def gradients(call: Call, grad_output: Array) -> GradientReadings:
 
 
 def _read(numbers: Any) -> tuple[State, Array]:
-    return _kernel.read(numbers, lambda n: n.astype(np.int64))
+    return _kernel.read(np.moveaxis(numbers, -1, 0), lambda n: n.astype(np.int64))
 
 
 def _tiles(call: Call) -> Iterator[Call]:

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from softscope import _attention_kernel as _kernel
-from softscope._attention_call import Call
+from softscope._attention_call import Call, joint_batch
 from softscope._torch import written_out
 from softscope._torch.memory import DTYPES, flows, memory, reachable, threads
 
@@ -33,17 +33,20 @@ def offers(call: Call, additive: Any) -> bool:
 def attend(call: Call, statistics: bool) -> tuple[Tensor, Any]:
     """Output and, if asked for, state and largest score of every row."""
     assert call.v is not None
-    out, state = _attention(call.q, call.k, call.v, *_sight(call), statistics)
+    given = (call.q, call.k, call.v, *_sight(call))
+    recorded = torch.compiler.is_compiling() or any(flows(x) for x in given)
+    out, state = (_attention if recorded else _attended)(*given, statistics)
     return out, _read(state) if statistics else None
 
 
 def of_rows(call: Call) -> tuple[State, Tensor]:
     """State and largest score of every row, without the output."""
-    return _read(_statistics(call.q, call.k, *_sight(call)))
+    found = _statistics if torch.compiler.is_compiling() else _found_statistics
+    return _read(found(call.q, call.k, *_sight(call)))
 
 
 def _read(state: Tensor) -> tuple[State, Tensor]:
-    return _kernel.read(state.detach(), lambda n: n.to(torch.int64))
+    return _kernel.read(state.detach().unbind(-1), lambda n: n.to(torch.int64))
 
 
 def _sight(call: Call) -> tuple[Tensor | None, Tensor, Tensor | None, Tensor, int, int, float]:
@@ -76,14 +79,10 @@ def _numbers(
 
 def _rows(q: Tensor, *others: Tensor) -> tuple[int, ...]:
     """(…, heads, rows) with the batch axes of all."""
-    batch: tuple[int, ...] = torch.broadcast_shapes(  # type: ignore[no-untyped-call]
-        q.shape[:-3], *(x.shape[:-3] for x in others)
-    )
-    return (*batch, *q.shape[-3:-1])
+    return (*joint_batch(q, *others), *q.shape[-3:-1])
 
 
-@torch.library.custom_op("softscope::attention", mutates_args=(), device_types="cpu")
-def _attention(
+def _attended(
     q: Tensor,
     k: Tensor,
     v: Tensor,
@@ -105,14 +104,17 @@ def _attention(
     return out, state
 
 
+# What autograd and the compiler see; where nobody looks, the function itself, as ten times its work goes into asking.
+_attention = torch.library.custom_op("softscope::attention", _attended, mutates_args=(), device_types="cpu")
+
+
 @_attention.register_fake
 def _(q: Tensor, k: Tensor, v: Tensor, *_: Any) -> tuple[Tensor, Tensor]:
     rows = _rows(q, k, v)
     return q.new_empty((*rows, v.shape[-1])), q.new_empty((*rows, _kernel.NUMBERS), dtype=torch.float64)
 
 
-@torch.library.custom_op("softscope::attention_statistics", mutates_args=(), device_types="cpu")
-def _statistics(
+def _found_statistics(
     q: Tensor,
     k: Tensor,
     mask: Tensor | None,
@@ -127,6 +129,11 @@ def _statistics(
     how = _numbers(mask, scale, sink, positions, left, right, softcap)
     _kernel.run(memory(q), memory(k), None, how, None, memory(state), threads=threads())
     return state
+
+
+_statistics = torch.library.custom_op(
+    "softscope::attention_statistics", _found_statistics, mutates_args=(), device_types="cpu"
+)
 
 
 @_statistics.register_fake
