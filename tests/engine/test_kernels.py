@@ -223,7 +223,7 @@ def test_python_goes_on_while_a_kernel_computes():
     x = logits((64, 200_000), np.float64)
     out = np.empty_like(x)
     interval = sys.getswitchinterval()
-    sys.setswitchinterval(10.0)  # nobody is made to let go: who counts was let in
+    sys.setswitchinterval(1.0)  # far longer than the kernel: nobody is made to let go, and who counts was let in
     try:
         counter.start()
         before = counted[0]

@@ -9,6 +9,7 @@ from experiments.small import SIZES, TIMED, result
 from softscope import experiments
 from softscope.experiments import LANGS, Column, Measured, Table, Text
 
+pytestmark = pytest.mark.xdist_group("experiments")  # one worker runs each of them once
 CHINESE = re.compile(r"[\u4e00-\u9fff]")
 each = pytest.mark.parametrize("name", experiments.NAMES)
 
