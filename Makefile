@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help checkup lab test lint format sanitize clean
+.PHONY: help checkup lab test pytest lint format sanitize clean
 
 help:
 	@echo "make checkup   set up what is needed and let the doctor train and examine two small models"
@@ -24,8 +24,12 @@ checkup: $(VENV)/.doctor
 lab: $(VENV)/.lab
 	$(BIN)/softscope lab
 
-test: lint
-	$(BIN)/pytest -n 2 --dist loadgroup
+# Lint beside the tests, and three workers: on two cores one often waits for a browser or a disk.
+test: $(VENV)/.dev
+	@$(MAKE) --no-print-directory -j 2 -Oline lint pytest
+
+pytest: $(VENV)/.dev
+	$(BIN)/pytest -n 3 --dist loadgroup
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check

@@ -55,26 +55,27 @@ def test_each_can_be_forced(isa):
     assert isa_with(isa) == isa
 
 
-# The one in use passes them in this very run.
-@pytest.mark.parametrize("isa", [isa for isa in _engine.isas() if isa != _engine.isa()])
-def test_the_others_pass_every_test_too(isa):
-    exactness = HERE.parent / "exactness"
-    engine = [
-        HERE / f"test_{name}.py"
-        for name in (
-            "kernels",
-            "float64_logs",
-            "sparse_kernels",
-            "products",
-            "attention_kernels",
-            "attention_gradients",
-        )
-    ]
-    exact = [exactness / f"test_{name}.py" for name in ("softmax", "readings", "sparse", "jacobian", "losses")]
-    tests = [*engine, *exact]
+OTHERS = [isa for isa in _engine.isas() if isa != _engine.isa()]  # the one in use passes them in this very run
+KERNELS = ("kernels", "float64_logs", "sparse_kernels", "products", "attention_kernels", "attention_gradients")
+EXACT = ("softmax", "readings", "sparse", "jacobian", "losses")
+
+
+def passes(isa, folder, names):
+    tests = [folder / f"test_{name}.py" for name in names]
     options = ("-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-k", "not fork")  # a fork knows no instruction set
     done = python("-m", "pytest", *options, *tests, isa=isa)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+
+
+@pytest.mark.parametrize("isa", OTHERS)
+def test_the_others_pass_every_test_of_the_kernels_too(isa):
+    passes(isa, HERE, KERNELS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("isa", OTHERS)
+def test_the_others_are_as_exact(isa):
+    passes(isa, HERE.parent / "exactness", EXACT)
 
 
 @pytest.mark.parametrize("isa", ["avx1024", "AVX2", "baseline "])
