@@ -26,7 +26,7 @@ lab: $(VENV)/.lab
 
 # Lint beside the tests, and three workers: on two cores one often waits for a browser or a disk.
 test: $(VENV)/.dev
-	@$(MAKE) --no-print-directory -j 2 -Oline lint pytest
+	@$(MAKE) --no-print-directory -j 2 lint pytest
 
 pytest: $(VENV)/.dev
 	$(BIN)/pytest -n 3 --dist loadgroup
