@@ -24,12 +24,12 @@ checkup: $(VENV)/.doctor
 lab: $(VENV)/.lab
 	$(BIN)/softscope lab
 
-# Lint beside the tests, and three workers: on two cores one often waits for a browser or a disk.
+# Lint beside the tests: each of them leaves a core idle at times.
 test: $(VENV)/.dev
 	@$(MAKE) --no-print-directory -j 2 lint pytest
 
 pytest: $(VENV)/.dev
-	$(BIN)/pytest -n 3 --dist loadgroup
+	$(BIN)/pytest -n 2 --dist loadgroup
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check
