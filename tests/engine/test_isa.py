@@ -56,7 +56,8 @@ def test_each_can_be_forced(isa):
 
 
 OTHERS = [isa for isa in _engine.isas() if isa != _engine.isa()]  # the one in use passes them in this very run
-KERNELS = ("kernels", "float64_logs", "sparse_kernels", "products", "attention_kernels", "attention_gradients")
+FORWARD = ("kernels", "float64_logs", "sparse_kernels", "attention_kernels")
+BACK = ("products", "attention_gradients")
 EXACT = ("softmax", "readings", "sparse", "jacobian", "losses")
 
 
@@ -68,8 +69,14 @@ def passes(isa, folder, names):
 
 
 @pytest.mark.parametrize("isa", OTHERS)
-def test_the_others_pass_every_test_of_the_kernels_too(isa):
-    passes(isa, HERE, KERNELS)
+def test_the_others_pass_the_tests_of_the_kernels_too(isa):
+    passes(isa, HERE, FORWARD)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("isa", OTHERS)
+def test_the_others_find_the_way_back(isa):
+    passes(isa, HERE, BACK)
 
 
 @pytest.mark.slow
