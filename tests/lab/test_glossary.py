@@ -1,5 +1,6 @@
 """Every term has all its names, they exist, and our texts use them."""
 
+import ast
 import dataclasses
 import pathlib
 import re
@@ -8,7 +9,7 @@ import pytest
 
 import softscope
 from lab.homework.test_exercises import texts
-from lab.notebooks import PAGES, said, spoken
+from lab.notebooks import PAGES, said, spoken, taken_apart
 from softscope.cli.words import WORDS
 from softscope.experiments.ledger.wording import Text
 from softscope.lab import index, practice
@@ -67,6 +68,19 @@ def test_the_index_and_the_course_use_the_words():
     assert len(pairs) > 35
     for text in (*pairs, *index.STATES.values(), *(label for _, label in THEMES.values())):
         assert disagreements(text.zh, text.en) == []
+
+
+def test_the_doctor_uses_the_words():
+    """Texts that are put together from parts are checked as these."""
+    checked = 0
+    for path in (SOURCE / "doctor").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            said_by = node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else ""
+            if said_by in ("t", "words") and all(isinstance(x, ast.JoinedStr | ast.Constant) for x in node.args):
+                (zh, _), (en, _) = map(taken_apart, node.args)
+                assert disagreements(zh, en) == [], f"{path.name}:{node.lineno}"
+                checked += 1
+    assert checked > 200
 
 
 @pytest.mark.parametrize("name", ["softmax", "jacobian", "scaling", "attention"])

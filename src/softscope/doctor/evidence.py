@@ -17,7 +17,7 @@ class Found(NamedTuple):
 
 # Recall, d = 256, Adam; 60 steps from the start, 80 when stuck; the same for seeds 0, 1 and 2.
 RECORDED = {
-    "temperature": Found(t("打分上的温度", "a temperature on the logits"), start=True, stuck=True),
+    "temperature": Found(t("分数上的温度", "a temperature on the logits"), start=True, stuck=True),
     "qk-norm-unit": Found(t("单位长的 QK 归一化", "unit QK-norm"), start=True, stuck=True),
     "qk-clip": Found(t("QK-clip（一次，τ = 5）", "QK-clip (once, τ = 5)"), start=False, stuck=True),
     "temperature-weights": Found(t("写进 W_Q 的温度", "a temperature in W_Q"), start=False, stuck=True),

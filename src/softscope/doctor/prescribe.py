@@ -114,13 +114,13 @@ def _scale(case: Case, scaled: dict[int, Outcome], starving: tuple[Head, ...]) -
         remedy="scale",
         heads=tuple(h for h in starving if h.site in scaled) or _heads(list(scaled.values())),
         what=t(
-            f"把 q·k 乘上 1/√d（这里是 {sizes}），从头训练；等价的做法是打分上的固定温度 √d。要留住已有的权重，温度还"
-            f"要高到最大打分降到 {REST:g}",
+            f"把 q·k 乘上 1/√d（这里是 {sizes}），从头训练；等价的做法是分数上的固定温度 √d。要留住已有的权重，温度还"
+            f"要高到最大分数降到 {REST:g}",
             f"multiply q·k by 1/√d ({sizes} here) and train from the start; a fixed temperature of √d on the logits is "
             f"the same. To keep the weights, make it high enough to bring the largest logit to {REST:g}",
         ),
         why=t(
-            "没有它，打分的标准差是 √d，softmax 从第一步起就几乎是 one-hot",
+            "没有它，分数的标准差是 √d，softmax 从第一步起就几乎是 one-hot",
             "without it the logits start with a standard deviation of √d, and the softmax is almost one-hot from step "
             "0",
         ),
@@ -167,7 +167,7 @@ def _growing(case: Case, heads: tuple[Head, ...]) -> Prescription:
             "from the start: QK-norm. In the middle of a run: QK-clip (τ = 100), or a third of the learning rate",
         ),
         why=t("q、k 越长越大，没有什么拦着它们", "q and k grow and nothing holds them"),
-        expect=t("最大打分停在一个平台上，低于 100", "the largest logit reaches a plateau below 100"),
+        expect=t("最大分数停在一个平台上，低于 100", "the largest logit reaches a plateau below 100"),
         evidence=t(
             f"{CITED.zh}：Wortsman 等 2023（QK 归一化），Kimi K2（QK-clip）",
             f"{CITED.en}: Wortsman et al. 2023 (QK-norm), Kimi K2 (QK-clip)",
@@ -181,13 +181,13 @@ def _starving(case: Case, heads: tuple[Head, ...]) -> Prescription:
         remedy="unit-qk-norm",
         heads=heads,
         what=t(
-            f"从头训练：单位长的 QK 归一化、更小的初始化或更低的学习率；要留住已有的权重，给这些头的打分一个固定的"
-            f"温度，把最大打分降到 {REST:g}",
+            f"从头训练：单位长的 QK 归一化、更小的初始化或更低的学习率；要留住已有的权重，给这些头的分数一个固定的"
+            f"温度，把最大分数降到 {REST:g}",
             f"from the start: unit QK-norm, a smaller initialisation or a lower learning rate; to keep the weights, "
             f"give the logits of these heads a fixed temperature that brings the largest to {REST:g}",
         ),
         why=t(
-            "打分太散，softmax 已经定死；缩放没有错，所以是权重长成了这样",
+            "分数太散，softmax 已经定死；缩放没有错，所以是权重长成了这样",
             "the logits are too far apart and the softmax is set; the scale is right, so it is the weights that grew "
             "so",
         ),
@@ -222,8 +222,8 @@ def _half(heads: tuple[Head, ...]) -> Prescription:
         remedy="dtype",
         heads=heads,
         what=t("先缩放 q 再相乘，或改用 bfloat16", "scale q before the product, or use bfloat16"),
-        why=t("打分超出了所用精度的范围", "the logits leave the range of the dtype"),
-        expect=t("没有 inf 和 NaN；最大打分不变", "no inf and no NaN; the largest logit stays as it is"),
+        why=t("分数超出了所用精度的范围", "the logits leave the range of the dtype"),
+        expect=t("没有 inf 和 NaN；最大分数不变", "no inf and no NaN; the largest logit stays as it is"),
         evidence=t("由数的格式决定", "follows from the number format"),
     )
 

@@ -74,7 +74,7 @@ OFFSET = Threshold(
 )
 LOGIT_HIGH = Threshold(
     100.0,
-    t("QK-clip 从最大打分 100 起动手", "QK-clip acts from a maximum logit of 100 on"),
+    t("QK-clip 从最大分数 100 起动手", "QK-clip acts from a maximum logit of 100 on"),
     "Kimi K2 (MuonClip), 2025: τ = 100",
 )
 LOGIT_UNSTABLE = Threshold(
@@ -126,7 +126,7 @@ SCALE = Threshold(
 FROZEN_SITE = Threshold(
     2.0,
     t(
-        "没有损失时：一层里半数以上的头，打分的标准差超过冻结点 √(2·log n) 的 2 倍。健康的层中位数最多是：MiniLM 0.8、"
+        "没有损失时：一层里半数以上的头，分数的标准差超过冻结点 √(2·log n) 的 2 倍。健康的层中位数最多是：MiniLM 0.8、"
         "rxnmapper 1.1、小语言模型 0.4、学会了的检索 1.2、学会了的抄写 1.3；没有 1/√d 的层，d = 64 是 2.5–2.9，d = 256 "
         "是 4.5 以上。尖锐度分不开：学会了抄写的层中位数是 0.92，没有 1/√d、d = 256 的层从 0.77 起",
         "without a loss: half of a layer's heads and more with logits whose standard deviation is over twice the "
@@ -185,7 +185,7 @@ NOTHING = Threshold(
 FEW_KEYS = Threshold(
     256,
     t(
-        "不到 256 个键时，把打分写出来花不了多少",
+        "不到 256 个键时，把分数写出来花不了多少",
         "with fewer than 256 keys writing the logits down costs little",
     ),
 )

@@ -59,7 +59,7 @@ def measure(progress: Progress, *, seed: int = 0, problems: int = 4000) -> tuple
         Text(
             f"Drawn with softscope.sample, the share of right first answers differs from the probability by "
             f"{checks:.1f} standard errors at most.",
-            f"用 softscope.sample 实际抽样，首答正确率与概率之差最多 {checks:.1f} 个标准误。",
+            f"用 softscope.sample 实际采样，首答正确率与概率之差最多 {checks:.1f} 个标准误。",
         ),
         Text(
             f"Without the factor T² the gradient of a soft target shrinks like 1/T²: from {unscaled[1.0]:.3f} at T = 1 "

@@ -139,7 +139,7 @@ def _notes(law: Table, breaks: Table, shape: Table) -> list[Text]:
             f"{0.87 / math.sqrt(normal[-1]['samples']):.3f}).",
             f"d 增大时 q·k/√d 趋近 N(0, 1)：d = {normal[0]['d']} 时分布函数相差 {normal[0]['distance']:.3f}，d = "
             f"{large} 时 "
-            f"{normal[-1]['distance']:.3f}（仅抽样误差就约有 {0.87 / math.sqrt(normal[-1]['samples']):.3f}）。",
+            f"{normal[-1]['distance']:.3f}（仅采样误差就约有 {0.87 / math.sqrt(normal[-1]['samples']):.3f}）。",
         ),
     ]
 

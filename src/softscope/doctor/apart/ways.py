@@ -24,10 +24,10 @@ Place = tuple[int, int]  # layer and head
 WAYS: dict[str, Text] = {
     "healthy": t("没有弄坏", "not spoiled"),
     "no scale": t("没有 1/√d", "no scale"),
-    "scale 4": t("打分是 4·q·k", "logits 4·q·k"),
+    "scale 4": t("分数是 4·q·k", "logits 4·q·k"),
     "q × 30": t("q × 30", "q × 30"),
     "k shifted": t("k 移向一个固定方向", "k shifted to a constant direction"),
-    "logits × 4": t("开始时打分 × 4", "logits × 4 at the start"),
+    "logits × 4": t("开始时分数 × 4", "logits × 4 at the start"),
     "high rate": t("学习率太高", "too high a learning rate"),
 }
 # Of the models that are trained spoiled: options and learning rate.

@@ -36,7 +36,7 @@ def _judge(case: Case, head: Head) -> Judgement:
     )
     return Fired(
         t(
-            f"打分大的原因：{'、'.join(CAUSES[name].zh for name in found)}（{figures}）",
+            f"分数大的原因：{'、'.join(CAUSES[name].zh for name in found)}（{figures}）",
             f"its logits are large because of {' and '.join(CAUSES[name].en for name in found)} ({figures})",
         ),
         {"q_norm": q, "k_norm": k, "cosine": cosine, **dict.fromkeys(found, 1.0)},
@@ -64,7 +64,7 @@ def causes(scale: float, d: int, q: float, k: float, cosine: float, n: float) ->
 
 CHECK = Check(
     code="SS011",
-    title=t("打分为什么大", "Why the logits are large"),
+    title=t("分数为什么大", "Why the logits are large"),
     severity="informative",
     asks=t("是缩放、q 和 k 的长度，还是它们的方向？", "Is it the scale, the norms of q and k, or their alignment?"),
     thresholds=(SCALE, ALIGNED),

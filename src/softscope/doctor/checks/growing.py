@@ -25,7 +25,7 @@ def _judge(case: Case, head: Head) -> Judgement:
     if level > LOGIT_UNSTABLE.value:
         return Fired(
             t(
-                f"最大打分 {level:.0f}，超过 {LOGIT_UNSTABLE.value:.0f}：训练会不稳",
+                f"最大分数 {level:.0f}，超过 {LOGIT_UNSTABLE.value:.0f}：训练会不稳",
                 f"its largest logit is {level:.0f}, over {LOGIT_UNSTABLE.value:.0f}: training is unstable there",
             ),
             values,
@@ -36,7 +36,7 @@ def _judge(case: Case, head: Head) -> Judgement:
         if left <= 0.0:
             return Fired(
                 t(
-                    f"最大打分 {level:.0f}，还在以每百步 {100 * rate:.2g} 的速度涨，没有平台",
+                    f"最大分数 {level:.0f}，还在以每百步 {100 * rate:.2g} 的速度涨，没有平台",
                     f"its largest logit is {level:.0f} and grows by {100 * rate:.2g} in 100 steps, with no plateau",
                 ),
                 values,
@@ -45,7 +45,7 @@ def _judge(case: Case, head: Head) -> Judgement:
             at = int(steps[-1] + left / rate)
             return Fired(
                 t(
-                    f"最大打分 {level:.0f}，每百步涨 {100 * rate:.2g}，没有平台：约在第 {at} 步超过 "
+                    f"最大分数 {level:.0f}，每百步涨 {100 * rate:.2g}，没有平台：约在第 {at} 步超过 "
                     f"{LOGIT_HIGH.value:.0f}",
                     f"its largest logit is {level:.0f} and grows by {100 * rate:.2g} in 100 steps with no plateau: "
                     f"past "
@@ -56,7 +56,7 @@ def _judge(case: Case, head: Head) -> Judgement:
     if level > LOGIT_HIGH.value:
         return Fired(
             t(
-                f"最大打分 {level:.0f}，超过 {LOGIT_HIGH.value:.0f}，但没有看到它在涨",
+                f"最大分数 {level:.0f}，超过 {LOGIT_HIGH.value:.0f}，但没有看到它在涨",
                 f"its largest logit is {level:.0f}, over {LOGIT_HIGH.value:.0f}, though it was not seen to grow",
             ),
             values,
@@ -83,9 +83,9 @@ def steady_rate(steps: Array, logits: Array) -> float | None:
 
 CHECK = Check(
     code="SS003",
-    title=t("打分不停地涨", "Logits growing"),
+    title=t("分数不停地涨", "Logits growing"),
     severity="finding",
-    asks=t("最大的打分是不是太大，或者一直在涨？", "Is the largest logit too large, or growing without a plateau?"),
+    asks=t("最大的分数是不是太大，或者一直在涨？", "Is the largest logit too large, or growing without a plateau?"),
     thresholds=(LOGIT_HIGH, LOGIT_UNSTABLE, STEADY, GROWTH_READINGS),
     remedy=t(
         "从头训练：QK 归一化；训练途中：QK-clip 或降低学习率",

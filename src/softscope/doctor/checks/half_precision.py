@@ -51,10 +51,10 @@ CHECK = Check(
     code="SS008",
     title=t("半精度上溢或下溢", "Half-precision overflow or underflow"),
     severity="finding",
-    asks=t("float16 或 bfloat16 装得下打分吗？", "Can float16 or bfloat16 hold the logits?"),
+    asks=t("float16 或 bfloat16 装得下分数吗？", "Can float16 or bfloat16 hold the logits?"),
     thresholds=(HALF_LARGEST, LSE_LOWEST),
     remedy=t(
-        "先缩放 q 再做乘积，或改用 bfloat16；打分太大本身要治：QK 归一化或 QK-clip",
+        "先缩放 q 再做乘积，或改用 bfloat16；分数太大本身要治：QK 归一化或 QK-clip",
         "scale q before the product, or use bfloat16; and cure the large logits themselves: QK-norm or QK-clip",
     ),
     judge=_judge,

@@ -36,7 +36,7 @@ def _judge(case: Case, head: Head) -> Judgement:
     which = ", ".join(f"{name[0]} ×{x:.0f}" for name, x in parts.items() if x >= OUTLIER.value / 2) or "q, k"
     return Fired(
         t(
-            f"|q|·|k| 是同层各头中位数的 {times:.0f} 倍（{which}），打分可达 {mine:.0f}",
+            f"|q|·|k| 是同层各头中位数的 {times:.0f} 倍（{which}），分数可达 {mine:.0f}",
             f"its |q|·|k| is {times:.0f} times the median of the layer's heads ({which}): logits up to {mine:.0f}",
         ),
         {"times": times, "reach": mine, **parts},

@@ -39,7 +39,7 @@ CHECK = Check(
     asks=t("哪些头把权重停在一个不说话的键上？", "Which heads park their weight on a key that says nothing?"),
     thresholds=(MANY, SINK),
     remedy=t(
-        "不必处理。想让它不占用真实的键，可以给每个头一个 sink 打分",
+        "不必处理。想让它不占用真实的键，可以给每个头一个 sink 分数",
         "none needed. Who wants no real key to serve as one gives each head a sink logit",
     ),
     judge=_judge,

@@ -46,7 +46,7 @@ def _judge(case: Case, site: Head) -> Judgement:
         hurt = [head for head, spread, n in spreads if spread and spread > FROZEN_SITE.value * freezing(n or 2.0)]
         hurt = hurt if 2 * len(hurt) >= len(heads) else []
         reason = (
-            f"{len(hurt)}/{len(heads)} 个头的打分相差太大，几个键就占去全部权重",
+            f"{len(hurt)}/{len(heads)} 个头的分数相差太大，几个键就占去全部权重",
             f"{len(hurt)} of {len(heads)} heads have logits so far apart that a few keys hold all the weight",
         )
     if not hurt:

@@ -40,7 +40,7 @@ CHECK = Check(
     ),
     thresholds=(MANY, IN_A_ROW, RIGHT, SATISFIED, SINK, OFFSET),
     remedy=t(
-        "让打分的标准差回到 1 左右：用 1/√d 缩放，或从头开始用单位长的 QK 归一化，或减小初始化",
+        "让分数的标准差回到 1 左右：用 1/√d 缩放，或从头开始用单位长的 QK 归一化，或减小初始化",
         "bring the logits back to a standard deviation of about 1: scale by 1/√d, or unit QK-norm from the start, or a "
         "smaller initialisation",
     ),

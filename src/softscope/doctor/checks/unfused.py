@@ -25,7 +25,7 @@ def _judge(case: Case, site: Head) -> Judgement:
         )
     return Fired(
         t(
-            f"每个打分都写进了内存（平均 {keys:.0f} 个可见的键）",
+            f"每个分数都写进了内存（平均 {keys:.0f} 个可见的键）",
             f"every logit is written to memory ({keys:.0f} visible keys on average)",
         ),
         {"keys": keys},
@@ -36,7 +36,7 @@ CHECK = Check(
     code="SS010",
     title=t("没有走融合的路", "Unfused path"),
     severity="tip",
-    asks=t("注意力有没有把整个打分矩阵写出来？", "Does attention write its whole score matrix down?"),
+    asks=t("注意力有没有把整个分数矩阵写出来？", "Does attention write its whole score matrix down?"),
     thresholds=(FEW_KEYS,),
     remedy=t(
         "用 scaled_dot_product_attention；nn.MultiheadAttention 传 need_weights=False；Hugging Face 用 "

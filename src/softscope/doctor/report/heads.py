@@ -28,7 +28,7 @@ def heads(diagnosis: Diagnosis) -> str:
         "transmission:median": words("传导率", "transmission"),
         "advantage": words("优势", "advantage"),
         "sharpness": words("尖锐度", "sharpness"),
-        "max_logit": words("最大打分", "largest logit"),
+        "max_logit": words("最大分数", "largest logit"),
     }
     top = "".join(f'<th scope="col">{titles[name]}</th>' for name in taken)
     ordered = sorted(case.heads, key=lambda head: _ORDER.index(case.states[head].state))

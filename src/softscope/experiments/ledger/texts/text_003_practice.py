@@ -58,7 +58,7 @@ def _s3_32() -> Outcome:
     return cited(
         source=f"{_VENDOR}; {paper.NAME}",
         because=t(
-            "各家不一：有厂商建议翻译用 1.3；Transformer 论文翻译时用束搜索，根本不抽样。",
+            "各家不一：有厂商建议翻译用 1.3；Transformer 论文翻译时用束搜索，根本不采样。",
             "Practice differs: one vendor recommends 1.3 for translation, and the Transformer paper translates with beam "
             "search, without sampling.",
         ),
@@ -76,7 +76,7 @@ def _s3_33() -> Outcome:
     return Outcome.of(
         {f"T = {T}": found[T].above(found[1.0].mean) and _entropy(T).above(_entropy(1.0).mean) for T in (1.2, 1.5)},
         measured=t(
-            f"20 次抽样里不同答案的个数：{by(found, '.2f', 'T')}（{_PROBLEMS} 题，{_CANDIDATES} 个候选）",
+            f"20 次采样里不同答案的个数：{by(found, '.2f', 'T')}（{_PROBLEMS} 题，{_CANDIDATES} 个候选）",
             f"different answers among 20 draws: {by(found, '.2f', 'T')} ({_PROBLEMS} problems, {_CANDIDATES} candidates)",
         ),
         because=t(

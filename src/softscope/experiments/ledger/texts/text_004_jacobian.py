@@ -79,7 +79,7 @@ def _s4_15() -> Outcome:
 @claim(
     "S4-16",
     says=t(
-        "4×4 的 Jacobian 对角线上是 s_i(1−s_i)，其余是 −s_i s_j",
+        "4×4 的雅可比矩阵对角线上是 s_i(1−s_i)，其余是 −s_i s_j",
         "The 4×4 Jacobian has s_i(1−s_i) on its diagonal and −s_i s_j elsewhere",
     ),
     where="L91-98; L148-158",
@@ -222,7 +222,7 @@ def _s4_22() -> Outcome:
 @claim(
     "S4-23",
     says=t(
-        "Jacobian 的第 i 行第 j 列是 ∂s_i/∂z_j，对任何 n", "Row i, column j of the Jacobian is ∂s_i/∂z_j, for any n"
+        "雅可比矩阵的第 i 行第 j 列是 ∂s_i/∂z_j，对任何 n", "Row i, column j of the Jacobian is ∂s_i/∂z_j, for any n"
     ),
     where="L140-146",
     experiment="saturation",
@@ -242,7 +242,7 @@ def _s4_23() -> Outcome:
             f"largest error {found.everywhere:.1g} ({found.rows} rows, n = 2 to {found.longest})",
         ),
         because=t(
-            "softmax 的 Jacobian 还是对称的，行列互换也一样。",
+            "softmax 的雅可比矩阵还是对称的，行列互换也一样。",
             "Softmax's Jacobian is symmetric besides: rows and columns may be exchanged.",
         ),
     )
