@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any, Self
 import torch
 from torch import Tensor, nn
 
-from softscope.doctor import attach, facts, gate, names, seams
+from softscope.doctor import attach, facts, gate, names, reasons, seams
 from softscope.doctor.build import snapshot_of, widened
 from softscope.doctor.chosen import Chosen, choose
-from softscope.doctor.rows import RowReadings, read
+from softscope.doctor.parts import RowReadings
+from softscope.doctor.rows import read
 from softscope.doctor.sampling import FEWEST, choose_rows, default_schedule
 from softscope.doctor.seen import Seen, UnseenError, padding, quiet
 from softscope.doctor.snapshot import History, Site, Snapshot
@@ -26,11 +27,6 @@ from softscope.doctor.unseen import unseen_modules
 
 if TYPE_CHECKING:
     from softscope.doctor.prescribe import Prescription
-
-NO_GRADIENT = (
-    "its gradient: the model computes this part without one and again in the backward pass, where it is not read; "
-    "checkpoint with use_reentrant=False"
-)
 
 
 class Scope:
@@ -174,10 +170,10 @@ class Scope:
         if name not in self._sites:
             self._sites[name] = _site(name, seen)
         elif self._sites[name].heads != seen.heads:
-            raise UnseenError(f"it had {self._sites[name].heads} heads in one pass and {seen.heads} in another")
+            raise UnseenError(reasons.HEADS, self._sites[name].heads, seen.heads)
         result = seen.result
         if self._with_grad and not torch.is_grad_enabled():
-            self._partly[name] = NO_GRADIENT
+            self._partly[name] = reasons.NO_GRADIENT.en
         with quiet(result.device):
             first = min(FEWEST, seen.m // 2) - 1 if seen.right == 0 and seen.mask is None and seen.n == seen.m else 0
             some = choose_rows(self._rows, max(first, 0), seen.n, self._rng)
@@ -199,7 +195,7 @@ class Scope:
             try:
                 with seams.busy(), quiet(grad.device):
                     if not chosen.untouched():
-                        raise UnseenError("its keys or values were changed in place before the backward pass")
+                        raise UnseenError(reasons.CHANGED)
                     self._found.setdefault(name, []).append(read(chosen, grad.detach()))
             except Exception as error:
                 self._lose(name, error)
@@ -214,7 +210,7 @@ class Scope:
     def _lose(self, name: str, error: Exception) -> None:
         """From now on this site is not read."""
         known = isinstance(error, UnseenError)
-        self._unseen[name] = str(error) if known else f"reading it failed: {type(error).__name__}: {error}"
+        self._unseen[name] = str(error) if known else reasons.FAILED.en.format(f"{type(error).__name__}: {error}")
         self._found.pop(name, None)
         if not known:
             self._warn(f"{name} is no longer read: {type(error).__name__}: {error}")

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from softscope._attention_call import _LOWEST
+from softscope._bilingual import Text
 
 # An explicit softmax shows logits with the mask already added. What lies at or below this is hidden: masks of −1e6,
 # −1e9 and finfo.min are all in use, and logits of this size are not.
@@ -19,7 +20,10 @@ HIDDEN = -5e5
 
 
 class UnseenError(Exception):
-    """A call that cannot be read, and why."""
+    """A call that cannot be read, and why: one of `reasons`, with what it leaves open."""
+
+    def __init__(self, reason: Text, *values: Any) -> None:
+        super().__init__(reason.en.format(*values))
 
 
 @dataclasses.dataclass(eq=False)

@@ -6,7 +6,7 @@ import re
 
 from torch import nn
 
-from softscope.doctor import names
+from softscope.doctor import names, reasons
 from softscope.doctor.snapshot import Site
 
 _ATTENTION = re.compile(r"attention|attn|mha$", re.IGNORECASE)
@@ -15,11 +15,7 @@ _ATTENTION = re.compile(r"attention|attn|mha$", re.IGNORECASE)
 def unseen_modules(model: nn.Module, sites: tuple[Site, ...], passes: int) -> list[tuple[str, str]]:
     """Path and reason, the outermost module of each that was missed."""
     seen = [site.name.partition("#")[0] for site in sites]
-    why = (
-        "its name says attention, but no call was seen in it"
-        if passes
-        else "no forward pass of the model was seen; if it is called inside compiled code, pass the compiled module"
-    )
+    why = (reasons.SILENT if passes else reasons.NO_PASS).en
     known = names.paths(model)
     missed: list[str] = []
     for module in model.modules():

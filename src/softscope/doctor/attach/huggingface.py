@@ -13,6 +13,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
+from softscope.doctor import reasons
 from softscope.doctor.seams import Seam, surrounding
 from softscope.doctor.seen import Seen, UnseenError, dtype_of
 
@@ -66,9 +67,9 @@ def _kernel(
 ) -> Seen:  # fmt: skip
     """A call of a kernel that computes by itself: flash, flex."""
     if attention_mask is not None and not isinstance(attention_mask, Tensor):
-        raise UnseenError(f"a mask of type {type(attention_mask).__name__} is not read; use sdpa or eager")
+        raise UnseenError(reasons.MASK, type(attention_mask).__name__)
     if position_bias is not None:
-        raise UnseenError("a position bias inside a kernel is not read; use sdpa or eager")
+        raise UnseenError(reasons.BIAS)
     mask = attention_mask
     if mask is not None and mask.ndim == 2:  # (batch, m), 1 = a token
         mask = mask.bool()[:, None, None, -key.shape[2] :]

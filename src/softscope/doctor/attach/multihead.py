@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from softscope.doctor import reasons
 from softscope.doctor.seams import Seam, context, surrounding, told
 from softscope.doctor.seen import Seen, UnseenError, dtype_of
 
@@ -92,7 +93,7 @@ def _fused(
 ) -> Seen:  # fmt: skip
     """q and k, which the fused call does not show, are projected again. There is no gradient on this path."""
     if query.is_nested or key.is_nested:
-        raise UnseenError("nested tensors are not read")
+        raise UnseenError(reasons.NESTED)
 
     def project(x: Tensor, part: int) -> Tensor:
         rows = slice(part * embed_dim, (part + 1) * embed_dim)

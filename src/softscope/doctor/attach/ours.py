@@ -8,6 +8,7 @@ from torch import Tensor
 
 from softscope import _attention
 from softscope._attention_call import Call, prepare
+from softscope.doctor import reasons
 from softscope.doctor.seams import Seam, told
 from softscope.doctor.seen import Seen, UnseenError, dtype_of, heads_axis, mask_axes
 from softscope.nn import composite
@@ -23,7 +24,7 @@ def _attend(result: Any, call: Call, give: Any, return_partition: bool, additive
     if not isinstance(call.q, Tensor):
         return None
     if additive is not None:
-        raise UnseenError("additive attention has no q·k to read")
+        raise UnseenError(reasons.ADDITIVE)
     output: Tensor = result[0] if return_partition else result
     return _seen(output, call, fused=True)
 

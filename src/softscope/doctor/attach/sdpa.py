@@ -8,6 +8,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from softscope._attention_call import _autocast
+from softscope.doctor import reasons
 from softscope.doctor.seams import Seam, context, told
 from softscope.doctor.seen import Seen, UnseenError, dtype_of, heads_axis, mask_axes
 
@@ -31,7 +32,7 @@ def describe(
     """The call. Causal counts from the first key, also where there are more keys than queries: PyTorch's rule."""
     del enable_gqa  # fewer key heads say so themselves
     if query.is_nested or key.is_nested:
-        raise UnseenError("nested tensors are not read")
+        raise UnseenError(reasons.NESTED)
     # What the kernel gets: autocast may have it in half precision.
     q, k, v = _autocast({"q": query.detach(), "k": key.detach(), "v": value.detach()}).values()
     shape = (*query.shape[:-1], key.shape[-2])

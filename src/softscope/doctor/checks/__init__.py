@@ -21,6 +21,7 @@ from softscope.doctor.checks import (
     uniform,
 )
 from softscope.doctor.checks.base import KIND_NAMES, KINDS, SEVERITIES, Check, Kind, Outcome, Severity
+from softscope.doctor.reasons import in_both
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -54,7 +55,8 @@ def run(history: History | Case, *, mute: Iterable[str] = ()) -> list[Outcome]:
     case = history if isinstance(history, Case) else Case(history)
     rules = [rule.partition(":") for rule in mute]
     found = [_muted(case, outcome, rules) for check in CHECKS.values() for outcome in check.run(case)]
-    hidden = [Outcome("", "unseen", (), t(f"{name}：{why}", f"{name}: {why}")) for name, why in case.history.unseen]
+    missed = ((name, in_both(why)) for name, why in case.history.unseen)
+    hidden = [Outcome("", "unseen", (), t(f"{name}：{why.zh}", f"{name}: {why.en}")) for name, why in missed]
     return found + hidden
 
 

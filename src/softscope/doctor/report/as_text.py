@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from softscope._bilingual import Lang, Text, said, t
 from softscope.doctor.checks import CHECKS, KIND_NAMES, SEVERITIES
 from softscope.doctor.diagnosis import named
+from softscope.doctor.reasons import in_both
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -49,7 +50,7 @@ def lines(diagnosis: Diagnosis, lang: Lang) -> Iterator[Line]:
         yield Line("")
         yield Line(LABELS["unseen"].of(lang), 0, "title")
         for name, why in diagnosis.case.history.unseen:
-            yield Line(f"{name}: {why}", 2)
+            yield Line(f"{name}: {in_both(why).of(lang)}", 2)
     counted = (f"{KIND_NAMES[name].of(lang)} {n}" for name, n in diagnosis.counts.items() if n)
     yield Line("")
     yield Line(" · ".join(counted), 0, "dim")

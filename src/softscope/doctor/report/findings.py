@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from softscope.doctor.checks import CHECKS, KIND_NAMES, KINDS, SEVERITIES
 from softscope.doctor.diagnosis import named
+from softscope.doctor.reasons import in_both
 from softscope.doctor.report.markup import both, figure, words
 
 if TYPE_CHECKING:
@@ -84,7 +85,8 @@ def answers(diagnosis: Diagnosis) -> str:
 
 def unseen(diagnosis: Diagnosis) -> str:
     """Modules that the probe could not look into."""
-    listed = "".join(f"<li><code>{both(name)}</code> {both(why)}</li>" for name, why in diagnosis.case.history.unseen)
+    missed = diagnosis.case.history.unseen
+    listed = "".join(f"<li><code>{both(name)}</code> {both(in_both(why))}</li>" for name, why in missed)
     return (
         f"<ul>{listed}</ul>"
         if listed
