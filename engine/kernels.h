@@ -92,6 +92,35 @@ struct LongPair {
   void (*map[kTypes])(const PairPart&, const double*);
 };
 
+// What is read of a row of attention, in this order; see readings.h.
+enum Reading {
+  kTop,           // the largest logit
+  kAligned,       // Σ |x|/|k|
+  kZ,             // Σ e, e = exp(d), d = x − top
+  kProduct,       // Σ e·d
+  kSquares,       // Σ e²
+  kBelow,         // Σ d
+  kSquaredBelow,  // Σ d²
+  kMean,          // of the gradient g; from here on 0 without one
+  kDemand,        // |g − mean|
+  kLowest,        // min (g − mean)
+  kExpected,      // Σ p·(g − mean)
+  kSupply,        // |J·g|
+  kReadings
+};
+
+// Groups (sequences and heads) of rows over the same keys, contiguous and of float32 or float64.
+struct ReadingRows {
+  Type type;
+  size_t groups, rows, keys;
+  void* x;              // (groups, rows, keys): logits, −inf where hidden; in the end the weights
+  const void* grad;     // the same, of the weights; null for none
+  const void* lengths;  // (groups, stride): 1/|k| of the keys
+  size_t stride;
+  const void* counts;  // (groups, rows): how many keys are seen
+  void* out;           // (kReadings, groups, rows)
+};
+
 using Kernel = void (*)(const Block&);
 
 // In units of their own, for they take as long to compile as all the others.
@@ -127,6 +156,9 @@ struct Kernels {
   void (*part_weights[kTypes])(const SparsePart&);
 
   LongPair pairs[kOperations - kJacobianProduct];
+
+  // Rows [first, last) of all groups, with scratch for a row; float32 and float64.
+  void (*read_rows[2])(const ReadingRows&, size_t first, size_t last, void* scratch);
 
   const AttentionKernels* attention;
 };

@@ -138,6 +138,27 @@ void run_at(Operation operation, uintptr_t x, uintptr_t out, size_t count, size_
   softscope::run(kernels(), operation, rows, threads);
 }
 
+// Rows of attention by their addresses; grad may be 0.
+void read_rows(uintptr_t x, uintptr_t grad, uintptr_t lengths, uintptr_t counts, uintptr_t out,
+               size_t groups, size_t count, size_t keys, size_t stride, int type, int threads) {
+  const bool computed = type == softscope::kFloat32 || type == softscope::kFloat64;
+  if (x == 0 || lengths == 0 || counts == 0 || out == 0 || stride < keys || !computed) {
+    throw nb::value_error("no rows at this address, or of another type.");
+  }
+  const softscope::ReadingRows rows = {static_cast<softscope::Type>(type),
+                                       groups,
+                                       count,
+                                       keys,
+                                       reinterpret_cast<void*>(x),
+                                       reinterpret_cast<const void*>(grad),
+                                       reinterpret_cast<const void*>(lengths),
+                                       stride,
+                                       reinterpret_cast<const void*>(counts),
+                                       reinterpret_cast<void*>(out)};
+  const nb::gil_scoped_release released;
+  softscope::run(kernels(), rows, threads);
+}
+
 // noconvert: a silent copy of x would cost more than the work, and one of `out` would lose it.
 void define(nb::module_& m, const char* name, Operation operation) {
   const auto x = nb::arg("x").noconvert(), y = nb::arg("y").noconvert();
@@ -379,6 +400,8 @@ NB_MODULE(_engine, m) {
   define(m, "jacobian_product", softscope::kJacobianProduct);
   define(m, "log_softmax_backward", softscope::kLogSoftmaxBackward);
   define(m, "scaled_weights", softscope::kScaledWeights);
+
+  m.def("read_rows", read_rows);
 
   const auto given = [](const char* name) { return nb::arg(name).noconvert(); };
   const auto optional = [](const char* name) { return nb::arg(name).noconvert().none(); };

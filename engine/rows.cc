@@ -226,4 +226,16 @@ void run(const Kernels& kernels, Operation operation, const Rows& rows, int thre
   run_blocks(kernels.rows[operation][rows.type], rows, axes, inner, threads);
 }
 
+void run(const Kernels& kernels, const ReadingRows& rows, int threads) {
+  const size_t count = rows.groups * rows.rows;
+  const size_t each = std::max(size_t{1}, kChunk / std::max(rows.keys, size_t{1}));
+  const size_t tasks = (count + each - 1) / each;
+  if (tasks < 4) threads = 1;
+  parallel_for(tasks, threads, [&](size_t task) {
+    const size_t first = task * each;
+    kernels.read_rows[rows.type - kFloat32](rows, first, std::min(first + each, count),
+                                            scratch(rows.keys * kTypeSize[rows.type]));
+  });
+}
+
 }  // namespace softscope

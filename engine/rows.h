@@ -56,5 +56,6 @@ Offsets offsets_of(const std::vector<Axis>& axes, size_t index);
 // How the work is cut depends on the shape alone, never on the number of threads: so the result
 // does not, either.
 void run(const Kernels& kernels, Operation operation, const Rows& rows, int threads);
+void run(const Kernels& kernels, const ReadingRows& rows, int threads);
 
 }  // namespace softscope

@@ -5,6 +5,7 @@
 #include "family.h"
 #include "logs.h"
 #include "products.h"
+#include "readings.h"
 #include "sparse_block.h"
 #include "sparse_part.h"
 
@@ -55,6 +56,7 @@ constexpr Kernels all_kernels(const char* isa, const AttentionKernels* attention
               {SOFTSCOPE_ALL_PARTS(part_nothing, (part_nothing<double, D>), F, D), merge_totals,
                SOFTSCOPE_ALL_PARTS(part_scaled_weights, (part_scaled_weights<double, D>), F, D)},
           },
+          {read_rows<float, F>, read_rows<double, D>},
           attention};
 }
 

@@ -41,6 +41,12 @@ def log_softmax_backward(x: Any, y: Any, out: Any, numbers: Any, brain: bool, th
 def scaled_weights(x: Any, out: Any, numbers: Any, brain: bool, threads: int) -> None:
     """Write a·exp((x − m)/T)/z + b into out, which may be x; numbers (…, 5) holds T, m, z, a, b of each row."""
 
+def read_rows(
+    x: int, grad: int, lengths: int, counts: int, out: int,
+    groups: int, rows: int, keys: int, stride: int, dtype: int, threads: int,
+) -> None:  # fmt: skip
+    """A dozen sums of rows of attention, and their weights in place of x: see engine/kernels.h, and doctor.quick."""
+
 def attention(*arguments: Any) -> None:
     """Output and states of attention: see _attention_kernel.run, which alone calls it, and engine/attention.h."""
 

@@ -12,8 +12,11 @@ from torch.nn import functional
 
 import softscope as ss
 from softscope import _engine
+from softscope.doctor import quick
 
 from . import by_hand
+
+plainly = quick.read
 
 BATCH, HEADS, N, D = 2, 4, 320, 16
 CASES: dict[str, dict[str, Any]] = {
@@ -130,6 +133,8 @@ def compare(history: Any, wanted: list[dict[str, float]], rel: float, skip: set[
             assert got == pytest.approx(head[name], rel=rel, abs=rel), f"{name} of head {h}"
 
 
+# What the engine reads: a plain softmax. A cap, a sink and a bias are left to tensor operations.
+QUICK = [name for name, says in CASES.items() if not {"softcap", "sink", "bias"} & says.keys()]
 SINGLE = ("grouped", "padded causal", "blocked, capped, with a sink")  # these in float32, too
 
 
@@ -159,8 +164,10 @@ def test_an_explicit_softmax(name: str) -> None:
     compare(read(arrays, options), wanted, 1e-5, unknown)
 
 
-@pytest.mark.parametrize("name", ["causal", "blocked, padded, causal", "blocked, previous token"])
+@pytest.mark.parametrize("name", [name for name in QUICK if "window" not in name])  # a window is our own attention's
 def test_readings_need_no_engine(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on another device: tensor operations alone."""
+
     def off(*_: Any) -> None:
         raise AssertionError("the engine was asked")
 
@@ -168,8 +175,18 @@ def test_readings_need_no_engine(name: str, monkeypatch: pytest.MonkeyPatch) -> 
     assert len(functions) > 5
     for function in functions:
         monkeypatch.setattr(_engine, function, off)
+    monkeypatch.setattr(quick, "offered", lambda _: False)
     arrays, options, wanted = case(name, torch.float64)
     compare(read(arrays, options), wanted, 1e-5)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_engine_reads_the_common_cases(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+    monkeypatch.setattr(quick, "read", lambda *given: asked.append(given) or plainly(*given))
+    arrays, options, _ = case(name, torch.float32)
+    read(arrays, options)
+    assert bool(asked) == (name in QUICK)
 
 
 def test_passes_of_different_lengths_are_pooled_by_offset() -> None:

@@ -56,7 +56,7 @@ def test_each_can_be_forced(isa):
 
 
 OTHERS = [isa for isa in _engine.isas() if isa != _engine.isa()]  # the one in use passes them in this very run
-FORWARD = ("kernels", "float64_logs", "sparse_kernels", "attention_kernels")
+FORWARD = ("kernels", "float64_logs", "sparse_kernels", "attention_kernels", "reading_rows")
 BACK = ("products", "attention_gradients")
 EXACT = ("softmax", "readings", "sparse", "jacobian", "losses")
 

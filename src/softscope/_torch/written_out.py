@@ -174,12 +174,20 @@ def from_weights(
     if hidden is not None:
         centred.masked_fill_(hidden, 0.0)
     demand = torch.linalg.vector_norm(centred, dim=-1)
-    rounding = ROUNDING * torch.finfo(p.dtype).eps / torch.finfo(torch.float64).eps
-    demand = torch.where(demand > rounding * (mean.abs() + demand), demand, 0.0 * demand)
     # The mean over visible keys is 0, so the lowest of them is below the 0 of hidden ones.
     lowest = centred.amin(dim=-1) if dP.shape[-1] else torch.zeros_like(demand)
     reaching, expected = _reaching(p, centred, alpha)
     supply = torch.linalg.vector_norm(reaching if slope is None else slope * reaching, dim=-1)
+    return from_sums(n, mean, demand, lowest, expected, supply)
+
+
+@torch.no_grad()
+def from_sums(
+    n: Tensor, mean: Tensor, demand: Tensor, lowest: Tensor, expected: Tensor, supply: Tensor
+) -> GradientReadings:
+    """The readings from what was summed over a row: lowest and expected counted from the gradient's mean."""
+    rounding = ROUNDING * torch.finfo(demand.dtype).eps / torch.finfo(torch.float64).eps
+    demand = torch.where(demand > rounding * (mean.abs() + demand), demand, 0.0 * demand)
     left_out = ~((n > 1) & (demand > 0.0))
     transmission = (n * supply / demand).masked_fill(left_out, math.nan)
     advantage = (-expected / (demand / torch.sqrt(n))).masked_fill(left_out, math.nan)

@@ -8,8 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from softscope.doctor.parts import RowReadings
 from softscope.doctor.readings import of_heads
-from softscope.doctor.rows import RowReadings
 from softscope.doctor.snapshot import Array, Site, Snapshot
 
 

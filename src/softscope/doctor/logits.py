@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -61,6 +61,7 @@ def near(call: Call, last: int | None) -> Call:
     """The call over the keys up to the last that any of its rows can see."""
     if last is None or last >= call.k.shape[-2]:
         return call
+    last = max(last, 1)  # rows before the first key see none, but a row has to have one
     mask = call.mask
     if mask is not None and mask.ndim and mask.shape[-1] != 1:
         mask = mask[..., :last]
@@ -68,65 +69,93 @@ def near(call: Call, last: int | None) -> Call:
     return dataclasses.replace(call, k=call.k[..., :last, :], v=v, mask=mask)
 
 
+class Sums(NamedTuple):
+    """What is summed over a softmax row, e = exp(d), d = x − top; (B, heads, rows)."""
+
+    top: Tensor
+    z: Tensor  # Σ e
+    product: Tensor  # Σ e·d
+    squares: Tensor  # Σ e²
+    below: Tensor  # Σ d
+    squared_below: Tensor  # Σ d²
+
+
+def of_sums(sums: Sums, count: Tensor) -> tuple[dict[str, Tensor], Tensor]:
+    """What needs no loss; and the lse."""
+    n, tiny = count.clamp_min(1.0), torch.finfo(count.dtype).tiny
+    z = sums.z.clamp_min(tiny)
+    log_z = torch.log(z)
+    entropy = log_z - sums.product / z
+    lse = sums.top.masked_fill(sums.top == -math.inf, 0.0) + log_z
+    spread = sums.squared_below / n - (sums.below / n) ** 2
+    return _named(count, entropy, 1.0 - sums.squares / z**2, 1.0 / z, spread, lse), lse
+
+
 def still(found: Logits, count: Tensor, alpha: float) -> tuple[dict[str, Tensor], Tensor, Tensor]:
     """What needs no loss; the weights over the keys; and the lse. Writes into the logits."""
-    x, n = found.x, count.clamp_min(1.0)
-    sparse = None
-    if alpha != 1.0:
-        sparse = written_out.weights(x, x != -math.inf, None, alpha)
-    highest = x.amax(dim=-1, keepdim=True)
-    highest = highest.masked_fill(highest == -math.inf, 0.0)
-    below = x.sub_(highest)
+    x = found.x
+    sparse = written_out.weights(x, x != -math.inf, None, alpha) if alpha != 1.0 else None
+    top = x.amax(dim=-1, keepdim=True)
+    below = x.sub_(top.masked_fill(top == -math.inf, 0.0))
     e = torch.exp(below)
     if found.hidden is not None:
         below.masked_fill_(found.hidden, 0.0)
-    z = e.sum(dim=-1).clamp_min(torch.finfo(x.dtype).tiny)
-    lse = highest.squeeze(-1) + torch.log(z)
-    spread = torch.linalg.vector_norm(below, dim=-1) ** 2 / n - (below.sum(dim=-1) / n) ** 2
+    squared = torch.linalg.vector_norm(below, dim=-1) ** 2
+    squares = torch.linalg.vector_norm(e, dim=-1) ** 2
+    z, total = e.sum(dim=-1), below.sum(dim=-1)
+    # exp underflows where the distance is large, and 0·finite is 0.
+    sums = Sums(top.squeeze(-1), z, below.mul_(e).sum(dim=-1), squares, total, squared)
+    values, lse = of_sums(sums, count)
     if sparse is None:
-        # exp underflows where the distance is large, and 0·finite is 0.
-        entropy = torch.log(z) - below.mul_(e).sum(dim=-1) / z
-        trace = 1.0 - (torch.linalg.vector_norm(e, dim=-1) / z) ** 2
-        peak = 1.0 / z
-        weights = e.div_(z.unsqueeze(-1)) if found.weights is None else found.weights
-    else:
-        weights, s = sparse, sensitivity(sparse, alpha)
-        total = s.sum(dim=-1)
-        entropy = -torch.special.xlogy(weights, weights).sum(dim=-1)
-        trace = total - (s * s).sum(dim=-1) / total.clamp_min(torch.finfo(x.dtype).tiny)
-        peak = weights.amax(dim=-1)
-        lse = torch.full_like(lse, math.nan)
-    values = {
+        weights = e.div_(z.clamp_min(torch.finfo(x.dtype).tiny).unsqueeze(-1))
+        return values, weights if found.weights is None else found.weights, lse
+    s = sensitivity(sparse, alpha)
+    total = s.sum(dim=-1)
+    entropy = -torch.special.xlogy(sparse, sparse).sum(dim=-1)
+    trace = total - (s * s).sum(dim=-1) / total.clamp_min(torch.finfo(x.dtype).tiny)
+    lse = torch.full_like(lse, math.nan)
+    return _named(count, entropy, trace, sparse.amax(dim=-1), values["logit_spread"] ** 2, lse), sparse, lse
+
+
+def _named(
+    count: Tensor, entropy: Tensor, trace: Tensor, peak: Tensor, spread: Tensor, lse: Tensor
+) -> dict[str, Tensor]:  # fmt: skip
+    n = count.clamp_min(1.0)
+    return {
         "sharpness": torch.where(count > 1, 1.0 - entropy / torch.log(n), torch.zeros_like(entropy)),
         "jacobian_trace": trace.clamp_min(0.0),
         "peak": peak,
         "logit_spread": spread.clamp_min(0.0).sqrt(),
         "lse_min": lse,
     }
-    return values, weights, lse
 
 
 def norms(call: Call, found: Logits, count: Tensor, k_norm: Tensor) -> dict[str, Tensor]:
     """The lengths of q, how q and k are aligned, and the largest score."""
-    dtype = found.x.dtype
-    q_norm = torch.linalg.vector_norm(call.q, dim=-1, dtype=dtype)
-    values = {"q_norm": q_norm.expand(count.shape)}
     scores = found.scores
     if scores is None and found.weights is None:
         scores = found.x
-    if scores is not None:
-        hidden, other = found.hidden, scores is not found.x and found.hidden is not None
-        shown = scores.masked_fill(hidden, -math.inf) if other and hidden is not None else scores
-        values["max_logit"] = shown.amax(dim=-1)
-        scale = number(call.scale, dtype, call.q.device)
-        tiny = torch.finfo(dtype).tiny
-        aligned = scores / k_norm.unsqueeze(-2).clamp_min(tiny)
-        if hidden is not None:
-            aligned.masked_fill_(hidden, 0.0)
-        total = torch.linalg.vector_norm(aligned, ord=1, dim=-1)
-        lengths = (q_norm * scale.abs().reshape(-1, 1) if scale.ndim else q_norm * scale.abs()).clamp_min(tiny)
-        values["cosine"] = total / lengths / count.clamp_min(1)
-    return values
+    if scores is None:
+        return {"q_norm": q_norms(call, count)}
+    hidden, other = found.hidden, scores is not found.x and found.hidden is not None
+    shown = scores.masked_fill(hidden, -math.inf) if other and hidden is not None else scores
+    aligned = scores / k_norm.unsqueeze(-2).clamp_min(torch.finfo(scores.dtype).tiny)
+    if hidden is not None:
+        aligned.masked_fill_(hidden, 0.0)
+    return alignment(call, count, shown.amax(dim=-1), torch.linalg.vector_norm(aligned, ord=1, dim=-1))
+
+
+def q_norms(call: Call, count: Tensor) -> Tensor:
+    """|q| of each row."""
+    return torch.linalg.vector_norm(call.q, dim=-1, dtype=count.dtype).expand(count.shape)
+
+
+def alignment(call: Call, count: Tensor, top: Tensor, total: Tensor) -> dict[str, Tensor]:
+    """The same from the largest score and Σ |score|/|k|."""
+    q_norm, scale = q_norms(call, count), number(call.scale, count.dtype, call.q.device)
+    lengths = q_norm * scale.abs().reshape(-1, 1) if scale.ndim else q_norm * scale.abs()
+    cosine = total / lengths.clamp_min(torch.finfo(count.dtype).tiny) / count.clamp_min(1)
+    return {"q_norm": q_norm, "max_logit": top, "cosine": cosine}
 
 
 def is_hidden(logits: Tensor) -> Tensor:

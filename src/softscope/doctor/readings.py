@@ -7,7 +7,7 @@ import math
 import torch
 from torch import Tensor
 
-from softscope.doctor.rows import RowReadings
+from softscope.doctor.parts import RowReadings
 
 # Which readings also come with their median and 5% and 95% quantiles; of the others a mean or an extreme says it all.
 SPREAD = (

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
-from typing import NamedTuple
+import functools
 
 import torch
 from torch import Tensor
@@ -12,26 +11,13 @@ from torch.nn import functional
 
 from softscope._attention_call import Call
 from softscope._torch import written_out
+from softscope.doctor import quick
 from softscope.doctor.chosen import Chosen
 from softscope.doctor.logits import inner, is_hidden, logits_given, logits_of, near, norms, number, still
+from softscope.doctor.parts import Part, RowReadings, joined, part_of
 from softscope.doctor.sampling import FEWEST
 
-TILE = 1 << 18  # logits at a time on a CPU: 1 MB of float32, and a few such
-
-
-@dataclasses.dataclass(eq=False)
-class RowReadings:
-    """One number per row, (B, heads, R), and what belongs to columns."""
-
-    values: dict[str, Tensor]
-    valid: Tensor  # rows of tokens that see a key
-    included: Tensor  # those of them that see enough keys for an average
-    columns: Tensor  # (B, heads, m): weight per key summed over the included rows; a sink's is one more
-    keys: int  # m; more columns than that: the sink's
-    k_norm: Tensor | None  # (B, heads)
-    blocked_columns: Tensor | None = None  # (B, heads, m): the same over blocked rows
-    blocked_rows: Tensor | None = None  # (B, heads): how many
-    blocked_offsets: Tensor | None = None  # (heads, 2m − 1): their weight per key − query, 0 in the middle
+TILE = 1 << 19  # logits at a time on a CPU: 2 MB of float32, and a few such
 
 
 def read(chosen: Chosen, grad: Tensor | None) -> RowReadings:
@@ -45,10 +31,12 @@ def read(chosen: Chosen, grad: Tensor | None) -> RowReadings:
     count = _counts(chosen, call)
     valid, included = _which(chosen, count)
     k_norm = None if call is None else torch.linalg.vector_norm(call.k, dim=-1, dtype=inner(call.k))
-    parts = [
-        _part(chosen, call, part, grad, count[:, :, part], included[:, :, part], k_norm) for part in _tiles(chosen)
-    ]
-    return _joined(parts, count, valid, included, None if k_norm is None else _over_keys(k_norm, chosen))
+    if call is not None and k_norm is not None and chosen.weights is None and quick.offered(call):
+        of_part = functools.partial(_quick_part, chosen, call, 1.0 / k_norm.clamp_min(torch.finfo(k_norm.dtype).tiny))
+    else:
+        of_part = functools.partial(_part, chosen, call, k_norm)
+    parts = [of_part(part, grad, count[:, :, part], included[:, :, part]) for part in _tiles(chosen)]
+    return joined(parts, count, valid, included, None if k_norm is None else _over_keys(k_norm, chosen))
 
 
 def _ready(call: Call) -> Call:
@@ -87,37 +75,10 @@ def _tiles(chosen: Chosen) -> list[slice]:
     return [slice(first, first + rows) for first in range(0, len(chosen.rows), rows)]
 
 
-def _joined(
-    parts: list[_Part], count: Tensor, valid: Tensor, included: Tensor, k_norm: Tensor | None
-) -> RowReadings:  # fmt: skip
-    """The parts' rows behind one another, and their columns added."""
-    values = {name: torch.cat([part.values[name] for part in parts], dim=-1) for name in parts[0].values}
-    columns, keys = torch.stack([part.columns for part in parts]).sum(dim=0), parts[0].keys
-    found = RowReadings(values | {"count": count}, valid, included, columns, keys, k_norm)
-    blocked = [part.blocked_columns for part in parts if part.blocked_columns is not None]
-    if blocked:
-        found.blocked_columns = torch.stack(blocked).sum(dim=0)
-        found.blocked_rows = (values["blocked"] > 0.0).sum(dim=-1)
-    offsets = [part.blocked_offsets for part in parts if part.blocked_offsets is not None]
-    if offsets:
-        found.blocked_offsets = torch.stack(offsets).sum(dim=0)
-    return found
-
-
-class _Part(NamedTuple):
-    """What a tile of rows says."""
-
-    values: dict[str, Tensor]
-    columns: Tensor
-    keys: int
-    blocked_columns: Tensor | None
-    blocked_offsets: Tensor | None
-
-
 def _part(
-    chosen: Chosen, call: Call | None, part: slice, grad: Tensor | None, count: Tensor, included: Tensor,
-    k_norm: Tensor | None,
-) -> _Part:  # fmt: skip
+    chosen: Chosen, call: Call | None, k_norm: Tensor | None,
+    part: slice, grad: Tensor | None, count: Tensor, included: Tensor,
+) -> Part:  # fmt: skip
     """The readings of some of the chosen rows."""
     m = chosen.seen.m
     call = None if call is None else call.some(part)
@@ -133,7 +94,7 @@ def _part(
         values |= norms(call, found, count, k_norm[..., : call.k.shape[-2]])
     more, weights, lse = still(found, count, chosen.seen.alpha)
     values |= more
-    sinks, columns, offsets = 0, None, None
+    sinks, moving = 0, None
     shares, hidden, slope = weights, found.hidden, found.slope
     if call is not None and call.sink is not None:
         sinks = 1
@@ -152,13 +113,17 @@ def _part(
             dP = dP @ call.v.to(dtype).transpose(-1, -2)
         dP = functional.pad(dP, (0, sinks)) if sinks else dP
         moving = written_out.from_weights(shares, dP, slope, hidden, count + sinks, chosen.seen.alpha)
-        values |= {name: value for name, value in moving._asdict().items() if name != "blocked"}
-        blocked = moving.blocked & included
-        values["blocked"] = blocked.to(dtype)
-        columns = _columns(shares, blocked, m, sinks)
-        positions = chosen.positions(part)
-        offsets = None if positions is None else _offsets(shares, blocked, positions, m, sinks)
-    return _Part(values, _columns(shares, included, m, sinks), m, columns, offsets)
+    return part_of(values, moving, shares, included, chosen.positions(part), (m, sinks))
+
+
+def _quick_part(
+    chosen: Chosen, call: Call, lengths: Tensor,
+    part: slice, grad: Tensor | None, count: Tensor, included: Tensor,
+) -> Part:  # fmt: skip
+    """The same by the engine; lengths: 1/|k|."""
+    call = near(call.some(part), chosen.last_key(part))
+    values, moving, weights = quick.read(call, None if grad is None else grad[:, :, part], count, lengths)
+    return part_of(values, moving, weights, included, chosen.positions(part), (chosen.seen.m, 0))
 
 
 def _which(chosen: Chosen, count: Tensor) -> tuple[Tensor, Tensor]:
@@ -168,25 +133,3 @@ def _which(chosen: Chosen, count: Tensor) -> tuple[Tensor, Tensor]:
         valid = valid & chosen.known_keys[:, chosen.rows][:, None]
     richest = count.masked_fill(~valid, 0.0).amax(dim=(-2, -1), keepdim=True)
     return valid, valid & (count > 1) & (2 * count >= richest.clamp(max=2 * FEWEST))
-
-
-def _columns(shares: Tensor, rows: Tensor, m: int, sinks: int) -> Tensor:
-    """Σ over these rows of the weight of each of m keys, and behind them of the sink: (B, heads, m or m + 1)."""
-    found = (rows.to(shares.dtype).unsqueeze(-2) @ shares).squeeze(-2)
-    keys = found.shape[-1] - sinks
-    if keys == m:
-        return found
-    return torch.cat([functional.pad(found[..., :keys], (0, m - keys)), found[..., keys:]], dim=-1)
-
-
-def _offsets(shares: Tensor, rows: Tensor, positions: Sequence[int], m: int, sinks: int) -> Tensor:
-    """Σ over these rows of the weight at each key − query from 1 − m to m − 1: (heads, 2m − 1); a sink has none."""
-    found = shares.new_zeros(shares.shape[1], 2 * m - 1)
-    if not rows.any():
-        return found
-    together = (shares * rows.unsqueeze(-1)).sum(dim=0)
-    keys = shares.shape[-1] - sinks
-    for row, position in enumerate(positions):
-        first = m - 1 - position
-        found[:, first : first + keys] += together[:, row, :keys]
-    return found
