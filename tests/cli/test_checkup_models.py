@@ -163,6 +163,27 @@ def test_weights_from_a_pickle_of_tensors_load_and_nothing_else_runs(run, folder
     assert not (tmp_path / "ran").exists()
 
 
+@pytest.mark.parametrize("architecture", ["LlamaForCausalLM", None])
+def test_every_loader_is_told_to_stay_here_and_run_nothing(run, folder, tmp_path, monkeypatch, architecture):
+    """Today's transformers refuses such pickles by itself; what we ask of it must not depend on that."""
+    import shutil
+
+    path = tmp_path / "told"
+    shutil.copytree(folder("llama"), path)
+    config = json.loads((path / "config.json").read_text("utf-8"))
+    (path / "config.json").write_text(json.dumps(config | {"architectures": [architecture] if architecture else []}))
+    transformers = pytest.importorskip("transformers")
+    loader, told = getattr(transformers, architecture or "AutoModel"), []
+    load = loader.from_pretrained
+    monkeypatch.setattr(loader, "from_pretrained", lambda *given, **asked: told.append(asked) or load(*given, **asked))
+    assert run("checkup", path)[0] == 0
+    (asked,) = told
+    assert asked["weights_only"] is True
+    assert asked["local_files_only"] is True
+    assert asked.get("trust_remote_code", False) is False
+    assert architecture or "trust_remote_code" in asked
+
+
 def test_code_in_the_folder_never_runs(run, folder, tmp_path):
     import shutil
 
