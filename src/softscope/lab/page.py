@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import functools
 import html
+import re
 from typing import TYPE_CHECKING, Any
 
 import marimo as mo
@@ -178,8 +179,14 @@ def figure(value: float, digits: int = 3) -> str:
     return rounded
 
 
+_POWER = re.compile(r"\S*\de-\d+")
+
+
 def _cell(text: str) -> str:
-    return html.escape(text) if not text.startswith("<") else text
+    """Text as it stands in a table; 1e-16 is not torn at its hyphen."""
+    if text.startswith("<"):
+        return text
+    return _POWER.sub(r'<span class="lab-number">\g<0></span>', html.escape(text))
 
 
 def _square(value: float, top: float, digits: int) -> str:
