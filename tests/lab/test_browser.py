@@ -9,6 +9,7 @@ from lab import chromium
 from lab.homework.answers import NUMPY, RIGHT
 from lab.watching import PATIENCE, Watched
 from softscope.lab.course import LESSONS
+from softscope.lab.homework import EXERCISES
 
 pytestmark = pytest.mark.xdist_group("lab")
 CHINESE = re.compile(r"[\u4e00-\u9fff]")
@@ -122,6 +123,10 @@ def test_homework_is_graded_again_whenever_it_changes(seen):
     for code, says in HOSTILE.items():
         assert says in seen.answer(f"{FINE}\n{code}\n")
     assert "Passed." in seen.answer(FINE), "the page lives"
+    hint = seen.page.get_by_text(EXERCISES[0].hints[0].en.split("\n\n")[0])
+    expect(hint).to_have_count(0)
+    seen.page.get_by_role("button", name="Hint 1").click()
+    hint.wait_for()
     assert seen.wrong() == []
 
 

@@ -41,9 +41,12 @@ def test_an_exercise_is_shown_with_its_hints(number, lang):
     page, exercise = Page("overflow", lang), find(str(number))
     written = practice.editor(page, number)
     text = practice.shown(page, number, written).text
-    for part in (exercise.title, *exercise.hints):
-        words = html.escape(part.of(lang))
-        assert words in text or html.escape(words) in text or html.escape(html.escape(words)) in text
+    assert html.escape(exercise.title.of(lang)) in text
+    for place, says in enumerate(exercise.hints, 1):
+        assert practice.HINT.of(lang).format(place=place) in text
+        words = html.escape(says.of(lang))
+        assert words not in text, "a hint is for who asks"
+        assert words.split("\n\n")[0] in practice.hint(page, number, place).text
     assert practice.graded(page, number, written).text == "", "what was not touched is not graded"
 
 
@@ -64,6 +67,15 @@ def test_what_an_answer_says_is_only_text():
     assert "&lt;script&gt;1&lt;/script&gt;?[31m" in text
     assert "<img" not in text
     assert "<script" not in text
+
+
+def test_a_hint_that_was_opened_counts_as_on_the_command_line(folder):
+    page = Page("overflow", "en")
+    practice.shown(page, 1, practice.editor(page, 1))
+    assert Progress(folder / "homework.json").hints("softmax") == 0
+    for place, count in ((2, 2), (1, 2), (3, 3)):
+        practice.hint(page, 1, place)
+        assert Progress(folder / "homework.json").hints("softmax") == count
 
 
 def test_the_lab_remembers_answer_and_grade(folder):

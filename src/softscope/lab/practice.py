@@ -7,6 +7,7 @@ says may hold words of the answer, so everything here is shown as plain text, ne
 from __future__ import annotations
 
 import contextlib
+import functools
 import html
 from typing import TYPE_CHECKING, Any
 
@@ -66,8 +67,18 @@ def shown(page: Page, number: int, written: Any) -> Any:
             parts += [_plain(f"{place}. {question.asks.of(lang)}"), choices]
     else:
         parts += [written, mo.Html(f'<p class="lab-meta">{GRADED.of(lang)}</p>')]
-    hints = {HINT.of(lang).format(place=i): _plain(hint.of(lang)) for i, hint in enumerate(exercise.hints, 1)}
+    hints = {
+        HINT.of(lang).format(place=i): mo.lazy(functools.partial(hint, page, number, i))
+        for i in range(1, len(exercise.hints) + 1)
+    }
     return mo.vstack([*parts, mo.accordion(hints)])
+
+
+def hint(page: Page, number: int, place: int) -> Any:
+    """The hint at this place, from 1, which is made when somebody opens it: so it counts as read."""
+    exercise = find(str(number))
+    _homework().read(exercise.id, place)
+    return _plain(exercise.hints[place - 1].of(page.lang))
 
 
 def graded(page: Page, number: int, written: Any) -> Any:

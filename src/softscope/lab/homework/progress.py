@@ -91,6 +91,12 @@ class Progress:
         self._write()
         return self._hints[name]
 
+    def read(self, name: str, place: int) -> None:
+        """The hint at this place, from 1, was read; those before it count with it."""
+        if place > self.hints(name):
+            self._hints[name] = place
+            self._write()
+
     def _read(self, path: pathlib.Path) -> None:
         """What the file says. One that makes no sense is put aside, not overwritten: it may be somebody's."""
         try:
