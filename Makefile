@@ -5,6 +5,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+# Python compiles what it imports; compiling all of PyTorch beforehand takes most of a minute.
+INSTALL := $(PIP) install --no-compile -c constraints.txt
 
 .DEFAULT_GOAL := help
 .PHONY: help checkup lab test pytest lint format sanitize clean
@@ -77,22 +79,22 @@ $(VENV)/.package: pyproject.toml CMakeLists.txt constraints.txt $(wildcard engin
 	@$(BIN)/python -c 'import pathlib, sysconfig; pathlib.Path(sysconfig.get_path("include"), "Python.h").stat()' 2>/dev/null || \
 	  { echo "Missing: Python's C headers. Install them; on Debian and Ubuntu: apt install python3-dev" >&2; exit 1; }
 	@echo "Building softscope into $(VENV); the first time takes a minute or two."
-	@$(PIP) install -c constraints.txt cmake ninja $$($(BIN)/python -c \
+	@$(INSTALL) cmake ninja $$($(BIN)/python -c \
 	  'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"])')
-	@$(PIP) install -c constraints.txt --no-build-isolation -e .
+	@$(INSTALL) --no-build-isolation -e .
 	@touch $@
 
 $(VENV)/.doctor: pyproject.toml constraints.txt | $(VENV)/.package
 	@echo "Installing PyTorch into $(VENV)."
-	@$(PIP) install -c constraints.txt --no-build-isolation -e '.[doctor]'
+	@$(INSTALL) --no-build-isolation -e '.[doctor]'
 	@touch $@
 
 $(VENV)/.lab: pyproject.toml constraints.txt | $(VENV)/.package
 	@echo "Installing the lab's packages and PyTorch into $(VENV)."
-	@$(PIP) install -c constraints.txt --no-build-isolation -e '.[lab]'
+	@$(INSTALL) --no-build-isolation -e '.[lab]'
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/.package
 	@echo "Installing the developers' tools and PyTorch into $(VENV)."
-	@$(PIP) install -c constraints.txt --no-build-isolation -e '.[dev]'
+	@$(INSTALL) --no-build-isolation -e '.[dev]'
 	@touch $@
