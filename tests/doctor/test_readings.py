@@ -167,6 +167,18 @@ def test_an_explicit_softmax(name: str) -> None:
     compare(read(arrays, options), wanted, 1e-5, unknown)
 
 
+@pytest.mark.parametrize("value", [-1e4, -1e9, torch.finfo(torch.float32).min])
+@pytest.mark.parametrize("name", ["causal", "padded"])
+def test_a_mask_of_any_large_number_hides(name: str, value: float) -> None:
+    """−10000 is what BERT and GPT-2 add, and many tutorials."""
+    arrays, options, wanted = case(name, torch.float32)
+    added = options["added"].masked_fill(options["added"] == -torch.inf, value)
+    compare(
+        read(arrays, {"explicit": True, "scale": options["scale"], "added": added}), wanted, 2e-3,
+        {"max_logit", "q_norm", "cosine"},
+    )  # fmt: skip
+
+
 @pytest.mark.parametrize(
     "name", ["plain", "causal", "padded causal", "more keys than queries", "blocked, padded, causal",
              "blocked, previous token"]

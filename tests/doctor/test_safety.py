@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import io
 from typing import Any
 
 import pytest
@@ -13,6 +15,7 @@ from torch.utils.checkpoint import checkpoint
 import softscope as ss
 import softscope._attention
 from softscope.doctor import scope, seams
+from softscope.doctor.diagnosis import diagnose
 
 from .patients import KINDS, Projected, fused, pytest_transformers, small_llama, stack, tokens
 
@@ -222,3 +225,68 @@ def test_losses_that_are_no_numbers_do_not_break_the_run():
     diagnosis = diagnose(scope.history())
     assert diagnosis.states["starving"] == 0
     assert diagnosis.verdict.en
+
+
+def saved(model: nn.Module) -> bytes:
+    file = io.BytesIO()
+    torch.save(model, file)
+    return file.getvalue()
+
+
+def test_a_probed_model_can_be_saved_and_copied_and_its_copies_know_no_probe() -> None:
+    model = nn.Sequential(nn.TransformerEncoderLayer(8, 2, 8, 0.0, batch_first=True))
+    x = torch.randn(2, 5, 8)
+    with ss.probe(model, every=1) as found:
+        model(x).mean().backward()
+        copies = [copy.deepcopy(model), torch.load(io.BytesIO(saved(model)), weights_only=False)]
+        copies.append(copy.deepcopy(copies[0]))
+        for other in copies:
+            assert torch.equal(other(x), model(x))
+            assert b"softscope" not in saved(other)
+        assert b"softscope" not in saved(model)
+    for other in copies:
+        assert torch.equal(other(x), model(x))
+    assert len(found.history().snapshots) == 1, "the passes of the copies are not the model's"
+
+
+def test_an_empty_batch_is_passed_by() -> None:
+    model = stack("fused")
+    with ss.probe(model, every=1) as found:
+        for size in (0, 2):
+            model(torch.randn(size, *tokens().shape[1:])).sum().backward()
+            found.step()
+    assert [snapshot.step for snapshot in found.history().snapshots] == [1]
+    assert not found.history().unseen
+
+
+def test_a_run_whose_loss_goes_nan_is_not_called_healthy() -> None:
+    model = stack("fused")
+    with ss.probe(model, every=1) as found:
+        for step in range(5):
+            loss = model(tokens() * (float("nan") if step >= 3 else 1.0)).mean()
+            loss.backward()
+            found.step(loss=loss)
+    diagnosis = diagnose(found.history())
+    assert diagnosis.verdict.en.startswith("From step 3 on the loss or the readings are NaN")
+    assert diagnosis.fails("finding")
+    assert diagnosis.states["unjudged"] == len(diagnosis.case.heads)
+
+
+@pytest.mark.parametrize("loss", ["x", torch.ones(0), torch.ones(3), None, [1.0]])
+def test_a_loss_that_is_no_number_ends_the_step_all_the_same(loss: Any) -> None:
+    model = stack("fused")
+    with ss.probe(model, every=1) as found:
+        for _ in range(2):
+            model(tokens()).mean().backward()
+            found.step(loss=loss)
+    losses = [snapshot.loss for snapshot in found.history().snapshots]
+    assert losses == ([1.0, 1.0] if isinstance(loss, Tensor) and loss.numel() else [None, None])
+
+
+def test_a_model_called_around_its_probe_is_named() -> None:
+    model = stack("fused")
+    with ss.probe(model) as found:
+        pass
+    ((name, why),) = found.history().unseen
+    assert name == type(model).__name__
+    assert "no forward pass of the model was seen" in why

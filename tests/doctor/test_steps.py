@@ -51,6 +51,20 @@ def test_accumulated_passes_say_what_the_whole_batch_says() -> None:
                                    equal_nan=True)  # fmt: skip
 
 
+def test_parameters_that_are_written_through_data() -> None:
+    """No version counts these, and no optimizer of PyTorch's is there to be heard."""
+    model = stack("fused")
+    with ss.probe(model, every=1) as scope:
+        for _ in range(3):
+            for _ in range(2):
+                model(tokens()).mean().backward()
+            for p in model.parameters():
+                if p.grad is not None:
+                    p.data.sub_(0.01 * p.grad)
+                    p.grad = None
+    assert steps(scope) == [0, 1, 2]
+
+
 def test_two_passes_with_one_loss() -> None:
     model = stack("fused")
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -49,6 +50,19 @@ class Case:
     def has_loss(self) -> bool:
         """Whether any snapshot saw a backward pass."""
         return any(snapshot.has_loss for snapshot in self.history.snapshots)
+
+    def broken(self, site: int) -> int | None:
+        """Since which step the loss is no number, or what was read at this site; None if the last reading was fine."""
+        since = None
+        for snapshot in reversed(self.history.snapshots):
+            loss = snapshot.loss
+            known, heads = snapshot.readings, slice(0, self.history.sites[site].heads)
+            read = "sharpness" in known and "count" in known and bool((known["count"][site, heads] > 0).any())
+            lost = read and bool(np.isnan(known["sharpness"][site, heads]).all())
+            if (loss is None or math.isfinite(loss)) and not lost:
+                break
+            since = snapshot.step
+        return since
 
     def site(self, head: Head) -> Site:
         """The site of a head."""

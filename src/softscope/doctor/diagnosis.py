@@ -79,6 +79,13 @@ def _verdict(diagnosis: Diagnosis) -> Text:
         return t("没有找到注意力，什么也判断不了。", "No attention was found: there is nothing to judge.")
     if not case.history.snapshots:
         return t("还没有任何读数，什么也判断不了。", "There are no readings yet: there is nothing to judge.")
+    broken = [since for i in range(len(case.history.sites)) if (since := case.broken(i)) is not None]
+    if len(broken) == len(case.history.sites):
+        return t(
+            f"从第 {min(broken)} 步起损失或读数是 NaN，此后什么也判断不了：请回到那之前的检查点，找出 NaN 从哪里来。",
+            f"From step {min(broken)} on the loss or the readings are NaN, and nothing can be judged since: go back to "
+            f"a checkpoint before it, and look where the NaN comes from.",
+        )
     starving = [head for head, found in case.states.items() if found.state == "starving"]
     found = diagnosis.of("finding")
     if starving:
@@ -100,6 +107,12 @@ def _verdict(diagnosis: Diagnosis) -> Text:
         f"Without a loss it cannot be told of {states['unjudged']} heads whether they starve; that does not mean "
         f"healthy.",
     )
+    if case.has_loss:
+        blind = t(
+            f"{states['unjudged']} 个头有没有挨饿无法判断：读数太少，或每行只有一个键；不等于健康。",
+            f"It cannot be told of {states['unjudged']} heads whether they starve: there are too few readings, or one "
+            f"key a row; that does not mean healthy.",
+        )
     if others:
         names = named(case, others)
         said = t(

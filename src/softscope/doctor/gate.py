@@ -14,6 +14,26 @@ from torch import nn
 from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
 
 
+class _Hook:
+    """A hook that its model does not take along when it is copied or saved.
+
+    In its place stands something of Python's own that takes anything and does nothing: what was saved loads without
+    softscope.
+    """
+
+    def __init__(self, call: Callable[..., None]) -> None:
+        self._call = call
+
+    def __call__(self, *given: Any) -> None:
+        self._call(*given)
+
+    def __deepcopy__(self, memo: Any) -> Callable[..., None]:
+        return contextlib.nullcontext().__exit__
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return getattr, (contextlib.nullcontext(), "__exit__")
+
+
 class Gate:
     """Calls `opened()` before and `closed(output)` after each forward pass of the model, also one that fails."""
 
@@ -37,8 +57,10 @@ class Gate:
                 self._undo.callback(handle.remove)
         else:
             for handle in (
-                model.register_forward_pre_hook(lambda module, _: self._before(module)),
-                model.register_forward_hook(lambda module, _, output: self._after(module, output), always_call=True),
+                model.register_forward_pre_hook(_Hook(lambda module, _: self._before(module))),
+                model.register_forward_hook(
+                    _Hook(lambda module, _, output: self._after(module, output)), always_call=True
+                ),
             ):
                 self._undo.callback(handle.remove)
 

@@ -13,7 +13,7 @@ from softscope._attention_call import Call
 from softscope._torch import written_out
 from softscope._torch.jacobian import sensitivity
 from softscope.doctor.chosen import Chosen
-from softscope.doctor.seen import HIDDEN
+from softscope.doctor.seen import is_hidden
 
 
 @dataclasses.dataclass
@@ -156,11 +156,6 @@ def alignment(call: Call, count: Tensor, top: Tensor, total: Tensor) -> dict[str
     lengths = q_norm * scale.abs().reshape(-1, 1) if scale.ndim else q_norm * scale.abs()
     cosine = total / lengths.clamp_min(torch.finfo(count.dtype).tiny) / count.clamp_min(1)
     return {"q_norm": q_norm, "max_logit": top, "cosine": cosine}
-
-
-def is_hidden(logits: Tensor) -> Tensor:
-    """Where a mask was added to logits."""
-    return logits <= max(HIDDEN, torch.finfo(logits.dtype).min / 2)
 
 
 def inner(x: Tensor) -> torch.dtype:

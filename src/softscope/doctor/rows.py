@@ -13,9 +13,10 @@ from softscope._attention_call import Call
 from softscope._torch import written_out
 from softscope.doctor import quick
 from softscope.doctor.chosen import Chosen
-from softscope.doctor.logits import inner, is_hidden, logits_given, logits_of, near, norms, number, still
+from softscope.doctor.logits import inner, logits_given, logits_of, near, norms, number, still
 from softscope.doctor.parts import Part, RowReadings, joined, part_of
 from softscope.doctor.sampling import FEWEST
+from softscope.doctor.seen import is_hidden
 
 TILE = 1 << 19  # logits at a time on a CPU: 2 MB of float32, and a few such
 

@@ -82,7 +82,7 @@ class Scope:
         >>> scope.history().snapshots[0].loss
         0.5
         """
-        self._guard(lambda: self._steps.mark(float(loss.detach()) if isinstance(loss, Tensor) else loss))
+        self._guard(lambda: self._steps.mark(_number(loss)))
 
     def on_snapshot(self, callback: Callable[[Snapshot], None]) -> None:
         """Call this with every snapshot from now on, once its step is over."""
@@ -154,8 +154,8 @@ class Scope:
     def hear(self, seen: Seen) -> None:
         """Keep what reading this call takes, and read it now if no gradient can come."""
         place = names.innermost(self._paths)
-        if place is None or seen.result.device.type == "meta":
-            return
+        if place is None or seen.result.device.type == "meta" or not (seen.result.numel() and seen.n and seen.m):
+            return  # nothing is there to read
         path = place[0] + seen.below
         self._calls[path] = self._calls.get(path, 0) + 1
         name = path if self._calls[path] == 1 else f"{path}#{self._calls[path]}"
@@ -247,6 +247,16 @@ class Scope:
         self._snapshots.append(snapshot)
         for callback in self._callbacks:
             self._guard(lambda callback=callback: callback(snapshot))  # type: ignore[misc]
+
+
+def _number(loss: Any) -> float | None:
+    """The loss as a number; None, with the step counted all the same, where it is none."""
+    if isinstance(loss, Tensor):
+        loss = loss.detach().float().mean() if loss.numel() else None
+    try:
+        return None if loss is None else float(loss)
+    except (TypeError, ValueError):
+        return None
 
 
 def _site(name: str, seen: Seen) -> Site:

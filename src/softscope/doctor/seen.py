@@ -17,6 +17,9 @@ from softscope._bilingual import Text
 # An explicit softmax shows logits with the mask already added. What lies at or below this is hidden: masks of −1e6,
 # −1e9 and finfo.min are all in use, and logits of this size are not.
 HIDDEN = -5e5
+# So is what lies around −10000, the constant of BERT, GPT-2 and many tutorials, in a row that has more to offer: at
+# that distance weights are 0 in every dtype.
+TEN_THOUSAND, AROUND = -1e4, 1e3
 
 
 class UnseenError(Exception):
@@ -102,11 +105,20 @@ def quiet(device: torch.device) -> contextlib.ExitStack:
     return stack
 
 
+def is_hidden(logits: Tensor) -> Tensor:
+    """Where a mask was added to logits, (…, keys)."""
+    hidden = logits <= max(HIDDEN, torch.finfo(logits.dtype).min / 2)
+    around = (logits - TEN_THOUSAND).abs() <= AROUND
+    if logits.shape[-1] and bool(around.any()):
+        hidden = hidden | (around & (logits.amax(dim=-1, keepdim=True) > TEN_THOUSAND + 2.0 * AROUND))
+    return hidden
+
+
 @torch.no_grad()
 def padding(seen: Seen) -> Tensor | None:
     """Which keys anybody sees, (B or 1, m), or None where all are seen: keys that nobody sees are padding."""
     if seen.logits is not None:
-        shown = seen.logits > max(HIDDEN, torch.finfo(seen.logits.dtype).min / 2)
+        shown = ~is_hidden(seen.logits)
         return shown.any(dim=-2).any(dim=1)
     if seen.mask is None:
         return None

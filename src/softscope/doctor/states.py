@@ -41,6 +41,7 @@ MEANINGS: dict[State, Text] = {
 }
 SETTLED: tuple[State, ...] = ("right", "resting", "positional")  # many rows blocked, and that is as it should be
 NO_LOSS = t("没有见到反向传播：没有损失就无法判断", "no backward pass was seen: without a loss it cannot be judged")
+BROKEN = t("损失或读数是 NaN，无从判断", "the loss or the readings are NaN: nothing can be judged")
 TOO_FEW = t(
     f"有很多行被阻断，但带损失的读数不到 {IN_A_ROW.value} 次，还不能判断",
     f"many rows are blocked, but there are fewer than {IN_A_ROW.value} readings with a loss: too early to judge",
@@ -64,6 +65,8 @@ class HeadState:
 def state(case: Case, head: Head) -> HeadState:
     """The state from the last readings; earlier ones are the past."""
     wanted = int(IN_A_ROW.value)
+    if case.broken(head.site) is not None:
+        return HeadState("unjudged", why=BROKEN)
     steps, blocked = case.curve("blocked", head)
     if not len(blocked):
         return HeadState("unjudged", why=NO_LOSS)

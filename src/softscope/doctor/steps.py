@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.optim.optimizer import register_optimizer_step_post_hook
+
+_LOOKED_AT = 4  # parameters
 
 
 class Steps:
@@ -27,13 +30,16 @@ class Steps:
         self._open = self._closed = False  # a step has begun; its optimizer has stepped
         self._marked = self._optimized = self._trained = False  # ever
         self._backward = False  # in this step
-        self._versions = 0
+        self._versions = 0.0
         self._parameters: list[nn.Parameter] = []
+        self._few: list[nn.Parameter] = []
         self._handle: Any = None
 
     def attach(self) -> None:
         """Listen to all optimizers."""
         self._parameters = [p for p in self._model.parameters() if not p.is_inference()]
+        plain = (p for p in self._parameters if type(p) is nn.Parameter and p.requires_grad and p.numel())
+        self._few = sorted(plain, key=nn.Parameter.numel)[:_LOOKED_AT]
         self._handle = register_optimizer_step_post_hook(self._stepped)
 
     def detach(self) -> None:
@@ -82,9 +88,13 @@ class Steps:
             return False
         return not self._backward or self._changes() != self._versions
 
-    def _changes(self) -> int:
-        """A number that changes when parameters do."""
-        return sum(p._version for p in self._parameters)
+    def _changes(self) -> float:
+        """A number that changes when parameters do.
+
+        Versions do not count what is written through `.data`: so a few of the smallest are looked at themselves.
+        """
+        with torch.no_grad():
+            return sum(p._version for p in self._parameters) + math.fsum(float(p.double().norm()) for p in self._few)
 
     def _came_back(self, grad: Tensor) -> None:
         del grad

@@ -207,3 +207,10 @@ def freezing(n: float) -> float:
     (2.35, 3.53)
     """
     return math.sqrt(2.0 * math.log(max(n, 2.0)))
+
+
+NOT_A_NUMBER = Threshold(
+    1,
+    t("最后一次读数就够：NaN 不会自己消失", "the last reading is enough: NaN does not go away by itself"),
+    "IEEE 754",
+)

@@ -35,9 +35,7 @@ class Treatment:
             return remedies.temperature(model, self.heads)
         done = remedies.Applied("qk-clip")
         for site, tops in self.heads.items():
-            count = remedies.head_count(model, site)
-            largest = [tops.get(head, float("nan")) for head in range(count)]
-            done.absorb(remedies.qk_clip(model, {site: largest}, tau=self.tau[site]))
+            done.absorb(remedies.qk_clip(model, {site: tops}, tau=self.tau[site]))
         return done
 
     def code(self) -> str:
@@ -58,4 +56,4 @@ class Treatment:
         if self.remedy == "temperature":
             return f"remedies.temperature(model, {{{inside}}})"
         tau = next(iter(self.tau.values()))
-        return f"remedies.qk_clip(model, largest, tau={tau:.3g})"
+        return f"remedies.qk_clip(model, {{{inside}}}, tau={tau:.3g})"

@@ -25,6 +25,8 @@ def unseen_modules(model: nn.Module, sites: tuple[Site, ...], passes: int) -> li
         near = any(_inside(path, site) or _inside(site, path) for site in seen)
         if not near and not any(_inside(path, other) for other in missed):
             missed.append(path)
+    if not passes and not missed:
+        missed.append(type(model).__name__)
     return [(path, why) for path in missed]
 
 

@@ -35,6 +35,7 @@ FIRES = {
     "SS009": (history(demand={1: 0.0}), "finding", [1]),
     "SS010": (history(site={"fused": False}), "tip", [None]),
     "SS011": (history(site={"scale": 1.0}, **SICK), "informative", [1]),
+    "SS012": (history(sharpness=[0.3, 0.3, 0.3, np.nan, np.nan]), "finding", [None]),
 }
 ALSO_FIRES = {
     "growing past 100": ("SS003", history(steps=LONG, max_logit={1: np.linspace(50, 120, 10)}), "finding"),
@@ -66,6 +67,12 @@ ALSO_FIRES = {
     ),
 }
 SILENT = {
+    "NaN once, not in the end": ("SS012", history(sharpness=[0.3, np.nan, 0.3, 0.3, 0.3])),
+    "one head that is not read": ("SS012", history(sharpness={1: np.nan})),
+    "a site that is not read in the end": (
+        "SS012",
+        history(sharpness=[0.3, 0.3, 0.3, 0.3, np.nan], count=[300, 300, 300, 300, np.nan]),
+    ),
     "right": ("SS001", history(**per_head(1, RIGHT))),
     "resting": ("SS001", history(**per_head(1, RESTING))),
     "positional": ("SS001", history(**per_head(1, STUCK | {"blocked_offset_mass": 0.95}))),
@@ -120,6 +127,7 @@ BLIND = {
     "SS008": without(history(site=HALF), "max_logit", "lse_min"),
     "SS009": without(history(), "demand"),
     "SS011": without(history(**SICK), "cosine"),
+    "SS012": history(steps=[]),
 }
 
 
@@ -129,7 +137,7 @@ def outcomes(code, found, *kinds):
 
 def test_every_check_is_tried_in_every_way():
     assert set(FIRES) == set(CHECKS)
-    assert set(NOT_APPLICABLE) == set(CHECKS) - {"SS003"}  # a largest logit is always a largest logit
+    assert set(NOT_APPLICABLE) == set(CHECKS) - {"SS003", "SS012"}  # a largest logit is always one, and NaN is NaN
     assert set(BLIND) == set(CHECKS) - {"SS001", "SS002", "SS006", "SS010"}  # no reading: not applicable
     assert {code for code, _ in SILENT.values()} == set(CHECKS) - {"SS011"}  # a cause is asked for only of the sick
 

@@ -2,9 +2,10 @@
 
 import re
 
+import numpy as np
 import pytest
 
-from doctor.checks.histories import RESTING, RIGHT, STUCK, history, per_head
+from doctor.checks.histories import RESTING, RIGHT, STUCK, history, per_head, without
 from softscope.doctor.diagnosis import diagnose
 from softscope.doctor.prescribe import prescribe
 
@@ -35,6 +36,13 @@ CASES = {
         history(loss=False, q_norm={2: 240.0}),
         "1 finding, in layers.0.attention head 2. Without",
         ["repair"],
+    ),
+    "NaN": (history(sharpness=[0.3, 0.3, np.nan, np.nan, np.nan]), "From step 20 on the loss or the readings are", []),
+    "NaN in one layer": (history(sites=2, sharpness={(1, h): np.nan for h in range(4)}), "1 finding, in layers.1", []),
+    "one token": (
+        without(history(count=1.0), "blocked"),
+        "No finding. It cannot be told of 4 heads whether they starve: there are too few readings",
+        [],
     ),
     "no attention": (history(sites=0, heads=0), "No attention was found", []),
     "no readings": (history(steps=[]), "There are no readings yet", []),

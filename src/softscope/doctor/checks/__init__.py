@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from softscope._bilingual import t
 from softscope.doctor.case import Case
 from softscope.doctor.checks import (
+    broken,
     cause,
     collapse,
     cut_off,
@@ -42,6 +43,7 @@ _MODULES = (
     cut_off,
     unfused,
     cause,
+    broken,
 )
 CHECKS: dict[str, Check] = {module.CHECK.code: module.CHECK for module in _MODULES}
 

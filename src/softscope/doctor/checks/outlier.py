@@ -36,15 +36,16 @@ def _judge(case: Case, head: Head) -> Judgement:
     which = ", ".join(f"{name[0]} ×{x:.0f}" for name, x in parts.items() if x >= OUTLIER.value / 2) or "q, k"
     return Fired(
         t(
-            f"|q|·|k| 是同层各头中位数的 {times:.0f} 倍（{which}），分数可达 {mine:.0f}",
-            f"its |q|·|k| is {times:.0f} times the median of the layer's heads ({which}): logits up to {mine:.0f}",
+            f"|q|·|k| 是同层各头中位数的 {times:.0f} 倍（{which}），平均的 scale·|q|·|k| 是 {mine:.0f}",
+            f"its |q|·|k| is {times:.0f} times the median of the layer's heads ({which}), "
+            f"and scale·|q|·|k| {mine:.0f} on average",
         ),
         {"times": times, "reach": mine, **parts},
     )
 
 
 def reach(case: Case, head: Head) -> float | None:
-    """scale·|q|·|k|, which no logit passes by much: the product, because a head with q·30 and k/30 is the same head."""
+    """scale·|q|·|k| of mean lengths: what logits can be. The product, as a head with q·30 and k/30 is the same head."""
     q, k, scale = case.value("q_norm", head), case.value("k_norm", head), case.site(head).scale
     return None if q is None or k is None or math.isnan(scale) else abs(scale) * q * k
 

@@ -61,7 +61,11 @@ def _ours(done: Applied, module: softscope.nn.MultiheadAttention, options: Optio
 
     def work() -> None:
         _taking(done, module, lambda: module._take(options))
-        done.on_undo(lambda: module._take(before))
+        done.on_undo(back)
+
+    def back() -> None:
+        if isinstance(module, softscope.nn.MultiheadAttention):  # else what came before is undone already, and this too
+            module._take(before)
 
     return work
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import torch
@@ -10,10 +11,10 @@ import torch
 from softscope._arguments import positive
 from softscope.doctor.remedies import weights
 from softscope.doctor.remedies.applied import Applied, Change
-from softscope.doctor.remedies.places import module_of
+from softscope.doctor.remedies.places import head_count, module_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from torch import nn
 
@@ -21,7 +22,9 @@ TAU = 100.0  # Kimi K2's
 MARGIN = 8.0  # roundings of the weights' dtype below the bound, so that rounded logits stay within it
 
 
-def qk_clip(model: nn.Module, largest: Mapping[str, Sequence[float]], *, tau: float = TAU) -> Applied:
+def qk_clip(
+    model: nn.Module, largest: Mapping[str, Sequence[float] | Mapping[int, float]], *, tau: float = TAU
+) -> Applied:
     """Shrink W_Q and W_K, biases too, of every head above `tau` so that its largest logit is `tau`.
 
     It only shrinks, and only heads above: the others keep every bit. With γ = τ/largest, q and k get √γ each. A key
@@ -33,7 +36,7 @@ def qk_clip(model: nn.Module, largest: Mapping[str, Sequence[float]], *, tau: fl
     Args:
         model: changed in place.
         largest: for each site the largest |scale·q·k| of each head, as `largest_logits` measures it; NaN for a head
-            that was not measured.
+            that was not measured. Or a dictionary of those heads alone that are to be clipped.
         tau: the bound.
 
     >>> import torch
@@ -49,27 +52,34 @@ def qk_clip(model: nn.Module, largest: Mapping[str, Sequence[float]], *, tau: fl
     True
     """
     tau = positive(tau, "tau", "100 is what large models were clipped at")
-    above = {site: [h for h, top in enumerate(tops) if top > tau] for site, tops in largest.items()}
+    measured = {site: _of_each(model, site, tops) for site, tops in largest.items()}
+    above = {site: [h for h, top in enumerate(tops) if top > tau] for site, tops in measured.items()}
     for site, heads in above.items():
         for head in heads:
-            if not math.isfinite(largest[site][head]):
+            if not math.isfinite(measured[site][head]):
                 raise ValueError(
-                    f"largest must be finite, but head {head} of {site} has {largest[site][head]}; its weights or "
+                    f"largest must be finite, but head {head} of {site} has {measured[site][head]}; its weights or "
                     f"inputs are broken, go back to a checkpoint before that"
                 )
     found = {site: weights.projections(module_of(model, site), site) for site, heads in above.items() if heads}
     for site, projections in found.items():
-        if projections.heads != len(largest[site]):
+        if projections.heads != len(measured[site]):
             raise ValueError(
                 f"largest must have one number for each head, but {site} has {projections.heads} heads and "
-                f"{len(largest[site])} came; take them from largest_logits"
+                f"{len(measured[site])} came; take them from largest_logits"
             )
     done = Applied("qk-clip")
     for site, projections in found.items():
         for group in range(projections.heads // projections.group):
             members = range(group * projections.group, (group + 1) * projections.group)
-            _clip(done, site, projections, group, {h: largest[site][h] for h in members}, tau)
+            _clip(done, site, projections, group, {h: measured[site][h] for h in members}, tau)
     return done
+
+
+def _of_each(model: nn.Module, site: str, tops: Sequence[float] | Mapping[int, float]) -> Sequence[float]:
+    if not isinstance(tops, Mapping):
+        return tops
+    return [tops.get(head, math.nan) for head in range(head_count(model, site))]
 
 
 def _clip(
@@ -84,5 +94,9 @@ def _clip(
     for head, factor in factors.items():
         if factor < 1.0:
             held += weights.scale(projections.q, head, factor / shared)
-            done.changes.append(Change(site, (head,), f"W_Q and W_K shrunk: {tops[head]:.4g} to {tau:.4g}"))
+            done.changes.append(
+                Change(
+                    site, (head,), f"{'W_Q and W_K' if shared < 1.0 else 'W_Q'} shrunk: {tops[head]:.4g} to {tau:.4g}"
+                )
+            )
     done.on_undo(lambda: weights.put_back(held))
