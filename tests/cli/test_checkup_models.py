@@ -324,6 +324,17 @@ def test_weights_change_only_with_an_optimizer(module):
             "patient_of_test:build",
             "the loss is nan",
         ),
+        (
+            BUILD + "\ndef f(): return *blind(), lambda o, b: o",
+            "patient_of_test:f",
+            "one number with a gradient, but Te",
+        ),
+        (BUILD + "\ndef f(): return *blind(), lambda o, b: 1.0", "patient_of_test:f", "a gradient, but float came"),
+        (
+            BUILD + "\ndef f(): return *blind(), lambda o, b: o.detach().sum()",
+            "patient_of_test:f",
+            "requires_grad=False",
+        ),
     ],
 )
 @pytest.mark.parametrize("lang", LANGS)

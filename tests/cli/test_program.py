@@ -171,7 +171,7 @@ def test_env_says_versions_and_nothing_private(run):
 
     text = run.text("env")
     lines = dict(line.split(maxsplit=1) for line in text.splitlines())
-    assert list(lines) == ["softscope", "python", "numpy", "torch", "platform", "engine"]
+    assert list(lines) == ["softscope", "python", "numpy", "torch", "transformers", "platform", "engine"]
     assert lines["softscope"] == softscope.__version__
     assert lines["numpy"] == np.__version__
     assert re.fullmatch(r"\d+\.\d+\S*|not installed", lines["torch"])

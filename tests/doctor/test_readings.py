@@ -240,3 +240,26 @@ def test_a_single_sequence_has_an_error_too() -> None:
     error = read(arrays, options).snapshots[0].readings["advantage_error"]
     assert np.isfinite(error).all()
     assert (error > 0).all()
+
+
+def test_the_sink_of_a_model_that_writes_its_weights_down() -> None:
+    """gpt-oss has a learned logit behind the keys' in its softmax: a sink, and no key."""
+    transformers = pytest.importorskip("transformers")
+    config = transformers.GptOssConfig(
+        num_hidden_layers=1, hidden_size=32, intermediate_size=32, num_attention_heads=4, num_key_value_heads=2,
+        head_dim=8, vocab_size=64, num_local_experts=2, num_experts_per_tok=1, layer_types=["full_attention"],
+    )  # fmt: skip
+    torch.manual_seed(0)
+    model = transformers.GptOssForCausalLM._from_config(config, attn_implementation="eager")
+    with torch.no_grad():
+        model.model.layers[0].self_attn.sinks.copy_(torch.tensor([6.0, 6.0, 6.0, -20.0]))
+    tokens = torch.randint(64, (2, 40))
+    with ss.probe(model, every=1, rows=None) as scope:
+        model(tokens, labels=tokens).loss.backward()
+    readings = scope.history().snapshots[0].readings
+    assert readings["sink_column"][0].tolist()[:3] == [-1.0, -1.0, -1.0]
+    assert readings["sink_column"][0, 3] >= 0
+    keys = np.arange(20, 41)  # rows that see half of the keys, and logits that are next to nothing
+    assert readings["sink_mass"][0, 0] == pytest.approx(np.mean(np.exp(6) / (np.exp(6) + keys)), abs=2e-3)
+    assert (readings["max_logit"] < 1.0).all()
+    assert (readings["cosine"] < 0.5).all()

@@ -35,6 +35,7 @@ def versions() -> dict[str, str]:
         "python": f"{platform.python_version()} ({platform.python_implementation()})",
         "numpy": _installed("numpy"),
         "torch": _installed("torch"),
+        "transformers": _installed("transformers"),
         "platform": ", ".join(part for part in (platform.system(), platform.machine(), libc) if part),
         "engine": f"{_engine.isa()} (of {', '.join(_engine.isas())})",
     }

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import unicodedata
 from typing import Any
 
 _LONGEST = 60  # characters of the user's own text that one line can bear
 REASON = 200  # and of what another program says is wrong
+_UNSAFE = {"Cc", "Cf", "Cs", "Zl", "Zp"}  # control, direction and other marks, half characters, ends of lines
 
 
 class UsageError(Exception):
@@ -15,6 +17,15 @@ class UsageError(Exception):
         super().__init__(key)
         self.key = key
         self.values = values
+
+
+def safe(text: str) -> str:
+    r"""The text without what moves a terminal's cursor, colours or direction: names of modules are strangers' words.
+
+    >>> safe("熵 a\x1b[31m\u202e")
+    '熵 a\\x1b[31m\\u202e'
+    """
+    return "".join(c.encode("unicode_escape").decode() if unicodedata.category(c) in _UNSAFE else c for c in text)
 
 
 def shown(text: object, longest: int = _LONGEST) -> str:

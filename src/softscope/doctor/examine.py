@@ -27,6 +27,10 @@ class BrokenLossError(Exception):
     """The loss is no number."""
 
 
+class WrongLossError(Exception):
+    """The loss is nothing that a backward pass can start from: what came."""
+
+
 @dataclasses.dataclass(frozen=True)
 class Given:
     """What is to be examined.
@@ -56,7 +60,7 @@ def examine(given: Given, progress: Callable[[float], None] = lambda _: None) ->
         for i, batch in enumerate(given.batches):
             try:
                 loss = _pass(given, batch)
-            except (BrokenLossError, KeyboardInterrupt):
+            except (BrokenLossError, WrongLossError, KeyboardInterrupt):
                 raise
             except Exception as error:
                 raise ModelFailedError(f"{type(error).__name__}: {error}") from error
@@ -73,13 +77,21 @@ def _pass(given: Given, batch: Any) -> float | None:
     loss = getattr(output, "loss", None) if given.loss is None else given.loss(output, batch)
     if loss is None:
         return None
+    if not isinstance(loss, Tensor) or loss.numel() != 1 or not loss.requires_grad:
+        raise WrongLossError(_what(loss))
     if not math.isfinite(loss.item()):
         raise BrokenLossError(loss.item())
     given.model.zero_grad(set_to_none=True)
-    loss.backward()
+    loss.backward()  # type: ignore[no-untyped-call]
     if given.optimizer is not None:
         given.optimizer.step()
     return float(loss.item())
+
+
+def _what(loss: Any) -> str:
+    if not isinstance(loss, Tensor):
+        return type(loss).__name__
+    return "Tensor(requires_grad=False)" if loss.numel() == 1 else f"Tensor{tuple(loss.shape)}"
 
 
 def _call(model: nn.Module, batch: Any) -> Any:

@@ -52,9 +52,15 @@ def logits_given(chosen: Chosen, call: Call | None, part: slice) -> Logits:
     given, scores = chosen.logits[:, :, part], None
     hidden = is_hidden(given)
     x = given.to(inner(given)).masked_fill(hidden, -math.inf)
-    if call is not None and call.k.shape[-2] == x.shape[-1]:
+    if call is not None and sink_columns(call, x) is not None:
         scores = logits_of(dataclasses.replace(call, mask=None, left=None, right=None), slope=False).x.to(x.dtype)
     return Logits(x, scores, hidden, None, chosen.weights[:, :, part].to(x.dtype))
+
+
+def sink_columns(call: Call, x: Tensor) -> int | None:
+    """How many columns of an explicit softmax are no keys but a sink behind them; None if they are not of this call."""
+    more = x.shape[-1] - call.k.shape[-2]
+    return more if more in (0, 1) else None
 
 
 def near(call: Call, last: int | None) -> Call:
@@ -138,6 +144,9 @@ def norms(call: Call, found: Logits, count: Tensor, k_norm: Tensor) -> dict[str,
     if scores is None:
         return {"q_norm": q_norms(call, count)}
     hidden, other = found.hidden, scores is not found.x and found.hidden is not None
+    keys = scores.shape[-1]
+    if keys < found.x.shape[-1]:  # behind the keys stands a sink, that everybody sees
+        hidden, count = None if hidden is None else hidden[..., :keys], count - 1.0
     shown = scores.masked_fill(hidden, -math.inf) if other and hidden is not None else scores
     aligned = scores / k_norm.unsqueeze(-2).clamp_min(torch.finfo(scores.dtype).tiny)
     if hidden is not None:

@@ -13,7 +13,7 @@ from softscope._attention_call import Call
 from softscope._torch import written_out
 from softscope.doctor import quick
 from softscope.doctor.chosen import Chosen
-from softscope.doctor.logits import inner, logits_given, logits_of, near, norms, number, still
+from softscope.doctor.logits import inner, logits_given, logits_of, near, norms, number, sink_columns, still
 from softscope.doctor.parts import Part, RowReadings, joined, part_of
 from softscope.doctor.sampling import FEWEST
 from softscope.doctor.seen import is_hidden
@@ -96,6 +96,7 @@ def _part(
     more, weights, lse = still(found, count, chosen.seen.alpha)
     values |= more
     sinks, moving = 0, None
+    behind = sink_columns(call, found.x) or 0 if chosen.weights is not None and call is not None else 0
     shares, hidden, slope = weights, found.hidden, found.slope
     if call is not None and call.sink is not None:
         sinks = 1
@@ -114,7 +115,7 @@ def _part(
             dP = dP @ call.v.to(dtype).transpose(-1, -2)
         dP = functional.pad(dP, (0, sinks)) if sinks else dP
         moving = written_out.from_weights(shares, dP, slope, hidden, count + sinks, chosen.seen.alpha)
-    return part_of(values, moving, shares, included, chosen.positions(part), (m, sinks))
+    return part_of(values, moving, shares, included, chosen.positions(part), (m - behind, sinks + behind))
 
 
 def _quick_part(

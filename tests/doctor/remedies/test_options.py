@@ -164,3 +164,14 @@ def probed(patient):
     with ss.probe(patient.model) as scope:
         output(patient).sum().backward()
     return scope
+
+
+def test_undone_in_any_order():
+    for name in ("multihead", "small transformer", "llama"):
+        for order in ((0, 1), (1, 0)):
+            patient = built(name)
+            before = output(patient)
+            done = [remedies.temperature(patient.model, {patient.site: {0: 3.0}}), remedies.sink(patient.model)]
+            for place in order:
+                done[place].undo()
+            assert torch.equal(output(patient), before), (name, order)

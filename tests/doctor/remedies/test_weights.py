@@ -7,6 +7,7 @@ import torch
 
 from doctor.remedies.models import ALL, HUGGING_FACE, built, output
 from softscope.doctor import attach, names, remedies, seams
+from softscope.doctor.treatment import Treatment
 
 
 class Heard:
@@ -140,6 +141,22 @@ def test_healthy_heads_keep_every_bit(name):
     assert torch.equal(treated[:, others], first[:, others])
     done.undo()
     assert torch.equal(Heard(patient).output, before.output)
+
+
+def test_some_heads_by_number_are_clipped_like_all_in_a_list():
+    clipped = []
+    for tops in ([math.nan, 50.0, math.nan], {1: 50.0}):
+        patient = built("multihead")
+        remedies.qk_clip(
+            patient.model, {patient.site: tops[: patient.heads] if isinstance(tops, list) else tops}, tau=10.0
+        )
+        clipped.append(output(patient))
+    assert torch.equal(*clipped)
+    assert not torch.equal(clipped[0], output(built("multihead")))
+    code = Treatment("qk-clip", {patient.site: {1: 50.0}}, {patient.site: 10.0}).code()
+    patient = built("multihead")
+    eval(code, {"remedies": remedies, "model": patient.model})
+    assert torch.equal(output(patient), clipped[0]), "the code of a prescription can be pasted"
 
 
 def test_the_factor_is_halved_between_q_and_k_and_goes_to_q_alone_where_a_healthy_head_shares_the_key():

@@ -59,7 +59,7 @@ def titled(history: History, word: str) -> tuple[History, Text]:
 
 
 def _read(given: Given, path: str, console: Console) -> History:
-    from softscope.doctor.examine import BrokenLossError, ModelFailedError, examine
+    from softscope.doctor.examine import BrokenLossError, ModelFailedError, WrongLossError, examine
 
     progress = Progress(console.say("checkup.progress.model"))
     try:
@@ -68,6 +68,8 @@ def _read(given: Given, path: str, console: Console) -> History:
         raise UsageError("checkup.model.failed", reason=shown(error, REASON)) from None
     except BrokenLossError as error:
         raise UsageError("checkup.model.loss", value=shown(error)) from None
+    except WrongLossError as error:
+        raise UsageError("checkup.model.loss.kind", came=shown(error)) from None
     finally:
         progress.wipe()
     if not history.sites:

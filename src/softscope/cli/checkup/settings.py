@@ -28,7 +28,9 @@ def found(fail_on: str | None, mute: str | None) -> Settings:
     for name in table:
         if name not in KNOWN:
             raise UsageError("checkup.settings.unknown", name=shown(name), known=", ".join(KNOWN))
-    severity = _severity(fail_on, "--fail-on") if fail_on else _severity(table.get("fail-on", "finding"), TABLE)
+    severity = (
+        _severity(fail_on, "--fail-on") if fail_on else _severity(table.get("fail-on", "finding"), f"{TABLE} fail-on")
+    )
     if mute is not None:
         return Settings(severity, _rules([rule.strip() for rule in mute.split(",") if rule.strip()], "--mute"))
     listed = table.get("mute", [])

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 from softscope.cli.layout import wrap
-from softscope.cli.problems import UsageError, shown
+from softscope.cli.problems import UsageError, safe, shown
 from softscope.doctor.report import document, lines, page
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def text(diagnosis: Diagnosis, console: Console) -> None:
     """The lines, wrapped to the console and in its colours."""
     for line in lines(diagnosis, console.lang):
         blanks = " " * line.indent
-        for part in wrap(line.text, console.width, blanks):
+        for part in wrap(safe(line.text), console.width, blanks):
             console.write(console.paint(part.rstrip(), _STYLES[line.style]) if line.style else part.rstrip())
 
 

@@ -96,6 +96,11 @@ MODEL: dict[str, tuple[str, str]] = {
         "leave the loss out",
         "损失是 {value}，由它得来的一切都无法判断；请在权重和输入里找 NaN，或不给损失",
     ),
+    "checkup.model.loss.kind": (
+        "the loss must be a tensor of one number with a gradient, but {came} came; return a mean or a sum of what the "
+        "model gives, or leave the loss out",
+        "损失必须是带梯度、只有一个数的张量，收到的却是 {came}；请返回模型输出的平均或总和，或不给损失",
+    ),
     "checkup.model.blind": (
         "no attention was found in {path}: {reason}; softscope.probe's help says what can be seen",
         "在 {path} 里没有找到注意力：{reason}；哪些能看到，见 softscope.probe 的说明",
