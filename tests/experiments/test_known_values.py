@@ -29,6 +29,9 @@ def test_the_naive_softmax_breaks_at_the_logarithm_of_the_largest_number(dtype):
     # exp in half precision rounds: a step of the logit's own spacing to each side.
     step = {"float16": 0.01, "float32": 1e-5, "float64": 1e-10}[dtype]
     assert row["naive_up"] == pytest.approx(math.log(float(info.max)), abs=step)
+    # Before that, every exponential is still finite and their sum is not: zeros.
+    silent = math.log(float(info.max)) - math.log(1.0 + math.exp(-1.0) + math.exp(-2.0))
+    assert row["sum_up"] == pytest.approx(silent, abs=step)
     lowest = math.log(float(info.smallest_subnormal)) - math.log(2)  # half of it still rounds up to it
     assert row["naive_down"] == pytest.approx(lowest, abs=20 * step)
     assert row["shifted"].en == "finite"

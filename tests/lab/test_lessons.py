@@ -2,11 +2,12 @@
 
 import importlib.util
 import re
+import types
 
 import pytest
 
 from lab import chromium
-from softscope.lab import course, patient, puzzles
+from softscope.lab import course, patient, puzzles, rivals
 
 CHINESE = re.compile(r"[\u4e00-\u9fff]")
 
@@ -38,6 +39,45 @@ def test_it_runs_in_both_languages(lesson):
     assert len(CHINESE.findall(pages["zh"])) > 300
     allowed = pages["en"].replace("中文", "")
     assert not CHINESE.search(re.sub(r"\\u[0-9a-f]{4}", "", allowed)), "Chinese on the English page"
+
+
+def run_with(name, **given):
+    """The English text of a lesson, and its names, with these values instead of what its cells define."""
+    outputs, names = app_of(course.lesson(name)).run(defs={"lang": "en"} | given)
+    return "\n".join(output.text for output in outputs if hasattr(output, "text")), names
+
+
+def holding(value):
+    return types.SimpleNamespace(value=value)  # an element that the reader has set
+
+
+def test_a_sum_that_overflows_is_not_called_right():
+    """In float16 the exponentials of [9, 10, 11] are finite and their sum is not: zeros, and no nan."""
+    right, wrong = (run_with("overflow", lift=holding(c), precision=holding("float16"))[0] for c in (7, 8))
+    assert "Both ways give" in right
+    assert "Both ways give" not in wrong
+    assert "yet, and wrong already" in wrong
+
+
+def test_a_cleared_seed_is_the_first_one():
+    first, cleared = (run_with("attention", SEED=7, seed=holding(value))[1] for value in (7, None))
+    assert (first["q"] == cleared["q"]).all()
+
+
+@pytest.mark.parametrize(
+    ("typed", "said", "scores"),
+    [
+        ("1，2", "", [1.0, 2.0]),
+        ("", "No number could be read; shown instead is the example [1.20, ", list(rivals.EXAMPLE)),
+        ("1 abc nan", "Could not be read: abc nan; shown is [1.00].", [1.0]),
+        ("9 " * 9, "Too many numbers; shown are the first 8, [9.00, ", [9.0] * 8),
+    ],
+)
+def test_what_cannot_be_read_is_said(typed, said, scores):
+    text, names = run_with("rivals", typed=holding(typed))
+    assert names["scores"].tolist() == scores
+    assert said in text
+    assert bool(said) == ("; shown " in text)
 
 
 def test_the_files_are_those_of_the_course():

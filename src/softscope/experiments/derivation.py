@@ -56,7 +56,7 @@ def _steps() -> Iterator[tuple[Text, Text, list[Any]]]:
         differences(lambda _, j: d(total, j), lambda _, j: e[j]),
     )
     yield (
-        Text("log-sum-exp", "对数和指数"),
+        same("log-sum-exp"),
         same("∂/∂z_j ln Σ exp(z_l) = s_j"),
         differences(lambda _, j: d(sympy.log(total), j), lambda _, j: s[j]),
     )
@@ -71,7 +71,7 @@ def _steps() -> Iterator[tuple[Text, Text, list[Any]]]:
         differences(lambda i, j: d(s[i], j), lambda i, j: s[i] * (delta(i, j) - s[j])),
     )
     yield (
-        Text("rows", "行和"),
+        Text("columns", "列和"),
         same("Σ_i ∂s_i/∂z_j = 0"),
         [sympy.cancel(sum(d(s[i], j) for i in range(N))) for j in range(N)],
     )

@@ -45,6 +45,7 @@ def measure(progress: Progress, *, seed: int = 0) -> tuple[list[Table], list[Tex
             label("dtype", "dtype", "数据类型"),
             Column("largest", Text("largest x with finite exp", "exp 有限的最大 x"), digits=6),
             Column("log_max", same("ln(max)"), digits=6),
+            Column("sum_up", Text("[x−2, x−1, x]: all 0 from x =", "[x−2, x−1, x] 从 x 起全为 0"), digits=6),
             Column("naive_up", Text("[x−2, x−1, x]: NaN from x =", "[x−2, x−1, x] 从 x 起为 NaN"), digits=6),
             Column("naive_down", Text("[x−2, x−1, x]: 0/0 below x =", "[x−2, x−1, x] 低于 x 时为 0/0"), digits=6),
             Column("shifted", Text("with the shift, at ±that", "减最大值后，在这两处"), digits=4),
@@ -56,15 +57,19 @@ def measure(progress: Progress, *, seed: int = 0) -> tuple[list[Table], list[Tex
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         naive(np.array([1000.0, 1001.0, 1002.0]))
-    up = limits.row(dtype="float32")["naive_up"]
-    half = limits.row(dtype="float16")["naive_up"]
+    up = {record["dtype"]: record["naive_up"] for record in limits.records()}
+    zeros = {record["dtype"]: record["sum_up"] for record in limits.records()}
     stable = max(record["shift_error"] for record in errors.records())
     notes = [
         Text(
-            f"Without the shift float16 breaks at x = {half:.2f}, float32 at {up:.2f}, float64 at "
-            f"{limits.row(dtype='float64')['naive_up']:.2f}: where exp(x) passes the largest number.",
-            f"不减最大值时，float16 在 x = {half:.2f}、float32 在 {up:.2f}、float64 在 "
-            f"{limits.row(dtype='float64')['naive_up']:.2f} 处失效：exp(x) 超出了能表示的最大数。",
+            f"Without the shift [x−2, x−1, x] gives NaN from x = {up['float16']:.2f} in float16, {up['float32']:.2f} "
+            f"in float32 and {up['float64']:.2f} in float64, where exp(x) passes the largest number. It is wrong a "
+            f"little earlier: from {zeros['float16']:.2f}, {zeros['float32']:.2f} and {zeros['float64']:.2f} "
+            f"the sum passes it, and every weight is 0.",
+            f"不减最大值时，[x−2, x−1, x] 在 float16 中从 x = {up['float16']:.2f} 起得到 NaN，float32 中从 "
+            f"{up['float32']:.2f}、float64 中从 {up['float64']:.2f} 起：exp(x) 超出了能表示的最大数。出错还要早一点："
+            f"从 {zeros['float16']:.2f}、{zeros['float32']:.2f} 和 {zeros['float64']:.2f} 起，"
+            f"总和超出了它，权重全为 0。",
         ),
         Text(
             f"Nothing is raised: NumPy warns {len(caught)} times and returns NaN, so `except` never sees it.",
@@ -105,14 +110,19 @@ def _limits(dtype: np.dtype[Any]) -> tuple[Cell, ...]:
     def broken(x: float) -> bool:
         return bool(np.isnan(naive(row(x)).astype(np.float64)).any())
 
+    def wrong(x: float) -> bool:
+        # Every exp finite and their sum not: the weights are 0, and sum to 0.
+        return not float(naive(row(x)).astype(np.float64).sum()) > 0.5
+
     with np.errstate(all="ignore"):
         largest = _border(lambda x: bool(np.isinf(np.exp(np.array(x).astype(dtype)))), 0.0, 1000.0)
-        up, down = _border(broken, 0.0, 1000.0), -_border(lambda x: broken(-x), 0.0, 1000.0)
+        zeros, up = _border(wrong, 0.0, 1000.0), _border(broken, 0.0, 1000.0)
+        down = -_border(lambda x: broken(-x), 0.0, 1000.0)
     log_max = math.log(float(_info(dtype).max))
     safe = all(
         np.isfinite(softscope.softmax(row(x)).astype(np.float64)).all() for x in (up, down, 8.0 * up, 8.0 * down)
     )
-    return str(dtype), largest, log_max, up, down, Text("finite", "有限") if safe else Text("broken", "失效")
+    return str(dtype), largest, log_max, zeros, up, down, Text("finite", "有限") if safe else Text("broken", "失效")
 
 
 def _info(dtype: np.dtype[Any]) -> Any:
@@ -182,7 +192,7 @@ def draw(result: Result, lang: Lang) -> Any:
     import altair as alt
 
     reach = [
-        {"dtype": record["dtype"], "low": record["naive_down"], "high": record["naive_up"]}
+        {"dtype": record["dtype"], "low": record["naive_down"], "high": record["sum_up"]}
         for record in result["limits"].records()
     ]
     base = alt.Chart(chart.data(reach))

@@ -89,11 +89,13 @@ def _(SoftmaxWidget, mo, page):
 def _(figures, mo, picture, ss, t):
     # F3-4
     _x = picture.value["logits"]
-    _s = ss.softmax(_x, temperature=picture.value["temperature"])
+    _T = picture.value["temperature"]
+    _s = ss.softmax(_x, temperature=_T)
+    _given = figures(_x, 2) if _T == 1 else f"{figures(_x, 2)}, temperature={_T:.4g}"
     mo.md(
         t(
-            f"库算出同样的权重：`ss.softmax({figures(_x, 2)})` = {figures(_s)}，总和 {_s.sum():.6f}。试试“全部加 1”：权重不变，只有**差**起作用。",
-            f"The library finds the same weights: `ss.softmax({figures(_x, 2)})` = {figures(_s)}, and their sum is {_s.sum():.6f}. Try “add 1 to all”: nothing moves, because only **differences** count.",
+            f"库算出同样的权重：`ss.softmax({_given})` = {figures(_s)}，总和 {_s.sum():.6f}。试试“全部加 1”：权重不变，只有**差**起作用。",
+            f"The library finds the same weights: `ss.softmax({_given})` = {figures(_s)}, and their sum is {_s.sum():.6f}. Try “add 1 to all”: nothing moves, because only **differences** count.",
         )
     )
     return

@@ -85,7 +85,9 @@ def _(figures, lift, mo, np, page, precision, softmax_naive, softmax_shifted, t)
     with np.errstate(all="ignore"):
         _e, _naive = np.exp(_x), softmax_naive(_x)
     _shifted = softmax_shifted(_x)
-    _broken = not np.isfinite(_naive).all()
+    _nan = not np.isfinite(_naive).all()
+    # In float16 there is a height at which every exp is finite and only their sum is not.
+    _broken = _nan or not np.allclose(_naive, _shifted, atol=0.01)
     _cells = lambda values: [f"{float(v):.4g}" for v in values]
     mo.vstack(
         [
@@ -104,6 +106,11 @@ def _(figures, lift, mo, np, page, precision, softmax_naive, softmax_shifted, t)
                     t(
                         f"溢出了：`exp` 给出无穷大，无穷除以无穷得到 `nan`。注意：**没有抛出异常**。NumPy 只发一条警告，所以 `try … except` 抓不到它。减去最大值的版本仍给出 {figures(_shifted, 4)}。",
                         f"Overflow: `exp` gives infinity, and infinity over infinity is `nan`. Note that **nothing is raised**: NumPy warns and goes on, so `try … except` catches nothing. The shifted version still gives {figures(_shifted, 4)}.",
+                    )
+                    if _nan
+                    else t(
+                        f"还没有 `nan`，却已经错了：每个 `exp` 都有限，但它们的**和**溢出成无穷大，有限的数除以无穷大得到零。照公式的权重之和是 {float(_naive.sum()):.4g}，不是一；同样**没有抛出异常**。减去最大值的版本仍给出 {figures(_shifted, 4)}。",
+                        f"No `nan` yet, and wrong already: every `exp` is finite, but their **sum** overflows to infinity, and a finite number over infinity is zero. The formula's weights sum to {float(_naive.sum()):.4g}, not to one; again **nothing is raised**. The shifted version still gives {figures(_shifted, 4)}.",
                     )
                     if _broken
                     else t(
@@ -218,8 +225,8 @@ def _(answer, page, practice):
 def _(page, t):
     page.foot(
         t(
-            "照公式写的 softmax，分数一大就得到 nan，而且没有异常。",
-            "Written as its formula, softmax gives nan on large scores, and raises nothing.",
+            "照公式写的 softmax，分数一大就得到全零或 nan，而且没有异常。",
+            "Written as its formula, softmax gives zeros or nan on large scores, and raises nothing.",
         ),
         t(
             "减去任何常数都不改变结果；减最大值使一切不溢出。",

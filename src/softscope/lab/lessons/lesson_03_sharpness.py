@@ -195,8 +195,8 @@ def _(page):
 def _(mo, t):
     mo.md(
         t(
-            "自己试试：按“全部乘 2”几次，看权重怎样变尖，熵怎样下降。",
-            "Try it yourself: press “times 2” a few times and watch the weights sharpen and the entropy fall.",
+            "自己试试：按两次“全部乘 2”，看权重怎样变尖，熵怎样下降。",
+            "Try it yourself: press “times 2” twice and watch the weights sharpen and the entropy fall.",
         )
     )
     return

@@ -37,7 +37,7 @@ def _(page, t):
     page.head(
         t(
             "说出温度趋于零、等于一、趋于无穷时发生什么",
-            "say what happens as the temperature goes to zero, to one, to infinity",
+            "say what happens as the temperature goes to zero, is one, goes to infinity",
         ),
         t("反过来求温度：要多大的熵、多大的最大权重", "find the temperature for a wanted entropy or largest weight"),
         t(
@@ -236,8 +236,8 @@ def _(page):
 def _(mo, t):
     mo.md(
         t(
-            "## 校准：让置信度说真话\n\n下面的模型总是过于自信：它的分数被放大过。滑块决定放大多少，`fit_temperature` 从标签里把温度找回来。",
-            "## Calibration: a confidence that tells the truth\n\nThis model is always too sure: its scores were multiplied by a factor. The slider sets the factor, and `fit_temperature` finds it again from labels alone.",
+            "## 校准：让置信度说真话\n\n下面的模型的分数被乘过一个倍数：大于一，它过于自信；小于一，它过于不自信。滑块决定倍数，`fit_temperature` 从标签里把温度找回来。",
+            "## Calibration: a confidence that tells the truth\n\nThe scores of this model were multiplied by a factor: above one it is too sure, below one too unsure. The slider sets the factor, and `fit_temperature` finds it again from labels alone.",
         )
     )
     return
@@ -245,7 +245,7 @@ def _(mo, t):
 
 @app.cell
 def _(mo, t):
-    boast = mo.ui.slider(0.5, 5.0, 0.1, value=3.0, label=t("放大倍数", "factor"), show_value=True)
+    boast = mo.ui.slider(0.5, 5.0, 0.1, value=3.0, label=t("倍数", "factor"), show_value=True)
     boast
     return (boast,)
 

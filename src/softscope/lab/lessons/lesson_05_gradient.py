@@ -199,8 +199,8 @@ def _(mo, t):
     # F0-3 F4-5
     mo.md(
         t(
-            "## 雅可比矩阵：所有的导数\n\n推一个分数，**每个**权重都动：自己涨，别人让。对角线上是 $s_i(1-s_i)$，其余是 $-s_i s_j$；每一行的和为零，因为总和总是一。把增益 $k$ 往右拖，看整个矩阵褪色。",
-            "## The Jacobian: all derivatives\n\nPush one score, and **every** weight moves: its own grows, the others give way. On the diagonal stands $s_i(1-s_i)$, elsewhere $-s_i s_j$; each row sums to zero, because the total stays one. Drag the gain $k$ to the right, and watch the whole matrix fade.",
+            "## 雅可比矩阵：所有的导数\n\n推一个分数，**每个**权重都动：自己涨，别人让。对角线上是 $s_i(1-s_i)$，其余是 $-s_i s_j$；每一列的和为零，因为权重的总和总是一；每一行的和也为零，因为给所有分数加上同一个数什么也不改变。把增益 $k$ 往右拖，看整个矩阵褪色。",
+            "## The Jacobian: all derivatives\n\nPush one score, and **every** weight moves: its own grows, the others give way. On the diagonal stands $s_i(1-s_i)$, elsewhere $-s_i s_j$; each column sums to zero, because the weights' total stays one; and so does each row, because adding the same number to all scores changes nothing. Drag the gain $k$ to the right, and watch the whole matrix fade.",
         )
     )
     return

@@ -52,8 +52,8 @@ def _(page, t):
 def _(mo, t):
     mo.md(
         t(
-            "## 先玩一玩\n\n随机的 q 和 k，每个分量的均值为零、方差为一。把维度 $d$ 往右拖：橙色的分布越来越宽，橙色的权重越来越尖；绿色的（除以 $\\sqrt d$）不变。",
-            "## Play first\n\nRandom q and k, every component with mean zero and variance one. Drag the dimension $d$ to the right: the orange spread widens and the orange weights sharpen; the green ones (over $\\sqrt d$) stay as they are.",
+            "## 先玩一玩\n\n随机的 q 和 k，每个分量的均值为零、方差为一。把维度 $d$ 往右拖，看横轴上的数：横轴随 $\\sqrt d$ 变宽。橙色的分布总是占满它；绿色的（除以 $\\sqrt d$）几乎总在正负三之内，在变宽的轴上就缩成一根针。橙色的权重越来越尖，绿色的不会。",
+            "## Play first\n\nRandom q and k, every component with mean zero and variance one. Drag the dimension $d$ to the right, and look at the numbers on the axis: it widens with $\\sqrt d$. The orange spread always fills it; the green one (over $\\sqrt d$), nearly always within plus and minus three, becomes a needle on the wider axis. The orange weights sharpen, the green ones do not.",
         )
     )
     return
@@ -110,7 +110,7 @@ def _(mo, np, page, t):
         [
             mo.md(t("采样验证（刚刚抽的）：", "Checked by sampling (just now):")),
             page.table(
-                ["d", t("q·k 的均值", "mean of q·k"), t("方差", "variance"), t("除以 √d 后的方差", "variance over √d")],
+                ["d", t("q·k 的均值", "mean of q·k"), t("方差", "variance"), t("q·k/√d 的方差", "variance of q·k/√d")],
                 _rows,
             ),
         ]
@@ -145,7 +145,7 @@ def _(mo, t):
     EXAMPLES = {
         "[-30, 60, -10], d = 512": ([-30.0, 60.0, -10.0], 512),
         "[-24, -10, 0, 10, 24], d = 64": ([-24.0, -10.0, 0.0, 10.0, 24.0], 64),
-        "[-3, -1, 0, 1, 3], d = 64": ([-3.0, -1.0, 0.0, 1.0, 3.0], 64),
+        "[-24, -8, 0, 8, 24], d = 64": ([-24.0, -8.0, 0.0, 8.0, 24.0], 64),
         "[80, 120, 95, 110], d = 128": ([80.0, 120.0, 95.0, 110.0], 128),
     }
     example = mo.ui.dropdown(list(EXAMPLES), value="[-30, 60, -10], d = 512", label=t("分数", "scores"))
@@ -268,8 +268,8 @@ def _(mo, page, t):
         [
             mo.md(
                 t(
-                    "## 梯度\n\n常有人说：不缩放时 $\\|\\partial L/\\partial Q\\|$ 按 $1/d$ 下降。测出来不是这样：**均值**反而增长，因为少数没饱和的行拿走一切；**中位数**才暴露多数行在挨饿。",
-                    "## Gradients\n\nIt is often said that without the scale $\\|\\partial L/\\partial Q\\|$ falls like $1/d$. Measured, it does not: the **mean** grows, because a few rows that are not saturated take everything; only the **median** shows that most rows starve.",
+                    "## 梯度\n\n常有人说：不缩放时 $\\|\\partial L/\\partial Q\\|$ 按 $1/d$ 下降。测出来不是这样：**均值**增长，缩放与不缩放都如此，因为输出处随机梯度的范数本身随 $d$ 增长。不缩放时，少数没饱和的行撑起均值，遮住了**中位数**的下降：多数行在挨饿。",
+                    "## Gradients\n\nIt is often said that without the scale $\\|\\partial L/\\partial Q\\|$ falls like $1/d$. Measured, it does not: the **mean** grows, scaled and unscaled alike, because the norm of the random gradient at the output grows with $d$. Unscaled, a few rows that are not saturated hold the mean up, and hide that the **median** falls: most rows starve.",
                 )
             ),
             page.measured("gradients", "exponents"),

@@ -70,14 +70,15 @@ def _(mo, t):
 
 @app.cell
 def _(mo, t):
-    seed = mo.ui.number(0, 999, value=7, label=t("随机种子", "random seed"))
+    SEED = 7
+    seed = mo.ui.number(0, 999, value=SEED, label=t("随机种子", "random seed"))
     seed
-    return (seed,)
+    return SEED, seed
 
 
 @app.cell
-def _(np, seed):
-    _rng = np.random.default_rng(int(seed.value))
+def _(SEED, np, seed):
+    _rng = np.random.default_rng(SEED if seed.value is None else int(seed.value))  # None: the field was cleared
     q, k, v = _rng.standard_normal((3, 3, 4)).round(2)
     return k, q, v
 
@@ -199,8 +200,8 @@ def _(mo, np, page, ss, t, width):
             ),
             mo.md(
                 t(
-                    "tanh 把**每一项**限制在正负一之间，但总和不受限：这里 v 按 $1/\\sqrt h$ 缩小，加性打分才不需要另外缩放。",
-                    "tanh keeps **each term** between minus one and one, not their sum: additive scores need no scale here only because v is drawn smaller by $1/\\sqrt h$.",
+                    "tanh 把**每一项**限制在正负一之间，但总和不受限：v 有 $h$ 个分量（这里 $h = d$），抽取时按 $1/\\sqrt h$ 缩小，加性打分才不需要另外缩放。",
+                    "tanh keeps **each term** between minus one and one, not their sum: v has $h$ components (here $h = d$), and only because it is drawn smaller by $1/\\sqrt h$ do additive scores need no scale of their own.",
                 )
             ),
         ]

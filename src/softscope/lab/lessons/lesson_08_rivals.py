@@ -45,29 +45,40 @@ def _(page, t):
 def _(mo, t):
     mo.md(
         t(
-            "## 同样的分数，不同的做法\n\n写几个数，用逗号隔开；负数也可以。",
-            "## The same scores, several ways\n\nWrite some numbers with commas between them; negative ones too.",
+            "## 同样的分数，不同的做法\n\n写几个数，用逗号或空格隔开；负数也可以。",
+            "## The same scores, several ways\n\nWrite some numbers with commas or spaces between them; negative ones too.",
         )
     )
     return
 
 
 @app.cell
-def _(mo, t):
-    typed = mo.ui.text("1.2, 0.9, 0.1, -1.5", label=t("分数", "scores"))
+def _(mo, rivals, t):
+    typed = mo.ui.text(", ".join(map(str, rivals.EXAMPLE)), label=t("分数", "scores"))
     typed
     return (typed,)
 
 
 @app.cell
-def _(np, typed):
-    def _read(text):
-        try:
-            return [float(part) for part in text.replace("，", ",").split(",") if part.strip()][:8]
-        except ValueError:
-            return []
-
-    scores = np.array(_read(typed.value) or [1.2, 0.9, 0.1, -1.5])
+def _(figures, mo, np, rivals, t, typed):
+    _numbers, _others = rivals.read(typed.value)
+    scores = np.array(_numbers[: rivals.MOST] or rivals.EXAMPLE)
+    _unread, _shown = " ".join(_others), figures(scores, 2)
+    _why = ""
+    if not _numbers:
+        _why = t(
+            f"一个数也没有读出，下面换成例子 {_shown}。",
+            f"No number could be read; shown instead is the example {_shown}.",
+        )
+    elif _others:
+        _why = t(f"读不出 {_unread}；下面用的是 {_shown}。", f"Could not be read: {_unread}; shown is {_shown}.")
+    elif len(_numbers) > rivals.MOST:
+        _why = t(
+            f"数太多；下面用的是前 {rivals.MOST} 个，{_shown}。",
+            f"Too many numbers; shown are the first {rivals.MOST}, {_shown}.",
+        )
+    # Not as Markdown: what was typed may hold its marks.
+    mo.callout(_why, kind="warn") if _why else None
     return (scores,)
 
 
@@ -99,8 +110,8 @@ def _(figures, mo, page, rivals, scores, t):
 def _(mo, t):
     mo.md(
         t(
-            "## 五条性质，逐条测\n\n常说的五条是：突出大的、非负、和为一、可微、可读成概率。最后一条由非负与和为一得出；“可微”我们拆成两问：有没有折点，是不是平的；再加上平移不变。表里没有手写的结论：每种做法都在随机的行上跑同样的检查，✓ 表示每一行都成立，没有答案的行算不成立。",
-            "## Five properties, each measured\n\nThe five that are usually named: it favours the large, nothing is negative, the sum is one, it is differentiable, it reads as a probability. The last follows from the second and third; “differentiable” we ask twice, whether there are kinks and whether it is flat; and we add the shift. No verdict is typed in: every map goes through the same checks on random rows, ✓ means that every row passed, and a row without an answer fails.",
+            "## 五条性质，逐条测\n\n常说的五条是：突出大的、非负、和为一、可微、可读成概率。最后一条由非负与和为一得出；“可微”就是没有折点；我们再多问两条：是不是有平的地方（那里没有梯度可学），以及平移不变。表里没有手写的结论：每种做法都在随机的行上跑同样的检查，✓ 表示每一行都成立，没有答案的行算不成立。",
+            "## Five properties, each measured\n\nThe five that are usually named: it favours the large, nothing is negative, the sum is one, it is differentiable, it reads as a probability. The last follows from the second and third; “differentiable” is to have no kink; and we ask two things more, whether it is flat anywhere (no gradient to learn from there), and the shift. No verdict is typed in: every map goes through the same checks on random rows, ✓ means that every row passed, and a row without an answer fails.",
         )
     )
     return
@@ -115,8 +126,8 @@ def _(mo, page, rivals, t):
             page.table([t("做法", "map"), *rivals.heads(page.lang)], _rows),
             mo.md(
                 t(
-                    "两点要注意。一，entmax 也全部满足，所以“没有别的函数能同时满足”不对。二，硬最大和 sparsemax 的“可微”有例外：前者处处平坦，后者有折点。",
-                    "Two things to notice. Entmax has all of them too, so “no other function satisfies all five” is wrong. And hard maximum and sparsemax fail to be smooth in different ways: one is flat everywhere, the other has kinks.",
+                    "两点要注意。一，常说的五条 entmax 也都满足，所以“没有别的函数能同时满足”不对；表里多问的“处处有斜率”它却没有：有一个权重到了一，entmax 和 sparsemax 就是平的，而按公式，softmax 的权重到不了一。二，硬最大和 sparsemax 都不可微，方式不同：前者有跳跃，其余处处平坦；后者有折点。",
+                    "Two things to notice. Entmax has the usual five too, so “no other function satisfies all five” is wrong; what it lacks is what we asked in addition, “never flat”: once a weight has reached one, entmax and sparsemax are flat, and by its formula a weight of softmax never does. And hard maximum and sparsemax fail to be differentiable in different ways: one jumps and is flat everywhere else, the other has kinks.",
                 )
             ),
         ]
@@ -313,8 +324,8 @@ def _(page, t):
             "The five of softmax: it favours the large, none negative, sum one, smooth, readable as probability.",
         ),
         t(
-            "entmax 也满足五条；softmax 好用，但不是唯一。",
-            "Entmax has all five too; softmax is a good choice, not the only one.",
+            "entmax 也满足五条，只是有一个权重到了一就变平；softmax 好用，但不是唯一。",
+            "Entmax has all five too, though it is flat once a weight has reached one; softmax is a good choice, not the only one.",
         ),
         t(
             "线性归一化怕负数，ReLU 会全灭，sigmoid 的和不是一。",

@@ -229,8 +229,8 @@ def _(NAMES, cases, chart, figure, mo, page, runs, t):
 def _(mo, t):
     mo.md(
         t(
-            "## 试一试\n\n- 换成较小的 d：不缩放还会卡住吗？\n- 换几种疗法：哪些和 1/√d 一样好？软上限能救吗？为什么 entmax 帮不上多少？\n- 步数加倍：卡住的模型会自己出来吗？",
-            "## Try\n\n- a smaller d: does the unscaled model still get stuck?\n- other remedies: which are as good as 1/√d? Does a soft cap save it? Why does entmax help so little?\n- twice as many steps: does the stuck model get out by itself?",
+            "## 试一试\n\n- 换成较小的 d：不缩放还会卡住吗？\n- 换几种疗法：哪些和 1/√d 一样好？软上限能救吗？有没有哪种比不治还差？\n- 步数加倍：卡住的模型会自己出来吗？",
+            "## Try\n\n- a smaller d: does the unscaled model still get stuck?\n- other remedies: which are as good as 1/√d? Does a soft cap save it? Do any make it worse than none?\n- twice as many steps: does the stuck model get out by itself?",
         )
     )
     return

@@ -74,7 +74,7 @@ def _(answers, mo, page, puzzles, said, t, which):
     mo.vstack(
         [
             mo.md(
-                f"### {which.value} / {len(puzzles.CHOSEN)}\n\n> {said(claim.says, page.lang)}\n\n<small>{_name} · {t('出处', 'from')}: {claim.text}, {claim.where}</small>"
+                f"### {which.value} / {len(puzzles.CHOSEN)}\n\n> {said(claim.says, page.lang)}\n\n<small>{_name} · {t('出处：', 'from: ')}{claim.text}, {claim.where}</small>"
             ),
             answers[which.value - 1],
         ]
@@ -94,15 +94,15 @@ def _(VERDICTS, answers, claim, mo, page, puzzles, said, t, which):
             f"- {'✓' if held else '✗'} {said(label, page.lang)}" for label, held in _outcome.cases.items()
         )
         _condition = (
-            f"{t('条件', 'Condition')}: {said(_outcome.only_if, page.lang)}\n\n"
+            f"{t('条件：', 'Condition: ')}{said(_outcome.only_if, page.lang)}\n\n"
             if _outcome.only_if and _outcome.verdict == "only-if"
             else ""
         )
-        _more = f"\n\n{t('更多', 'More')}: `softscope experiment {claim.experiment}`" if claim.experiment else ""
+        _more = f"\n\n{t('更多：', 'More: ')}`softscope experiment {claim.experiment}`" if claim.experiment else ""
         _shown = mo.callout(
             mo.md(
-                f"**{t('判断正确', 'You judged right') if _right else t('再想想', 'Not quite')}：{_verdict}**\n\n"
-                f"{t('测得', 'Measured')}: {said(_outcome.measured, page.lang)}\n\n{_condition}{said(_outcome.because, page.lang)}\n\n{_cases}{_more}"
+                f"**{t('判断正确：', 'You judged right: ') if _right else t('再想想：', 'Not quite: ')}{_verdict}**\n\n"
+                f"{t('测得：', 'Measured: ')}{said(_outcome.measured, page.lang)}\n\n{_condition}{said(_outcome.because, page.lang)}\n\n{_cases}{_more}"
             ),
             kind="success" if _right else "warn",
         )

@@ -10,7 +10,7 @@ const WORDS = {
   s1: ["第 1 步：QKᵀ，每个 query 与每个 key 的点积。", "Step 1: QKᵀ, the dot product of each query with each key."],
   s2: ["第 2 步：缩放；掩码把看不到的位置变成 −∞。", "Step 2: scale; a mask makes −∞ of what may not be seen."],
   s3: ["第 3 步：每一行做 softmax，得到权重，和为 1。", "Step 3: a softmax of each row gives weights that sum to 1."],
-  s4: ["第 4 步：输出 = 权重 · V，即 value 的加权平均。", "Step 4: output = weights · V, an average of values."],
+  s4: ["第 4 步：输出 = 权重 · V，即 value 的加权平均。", "Step 4: output = weights · V, a weighted average of values."],
   hidden: ["被掩码遮住", "hidden by the mask"],
   sum: ["行和", "row sum"],
 };

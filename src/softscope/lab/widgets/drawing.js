@@ -24,7 +24,7 @@ function write(element, text) {
 export function shown(x, digits = 3) {
   if (x === -Infinity) return "−∞";
   const text = x.toFixed(digits);
-  if (x !== 0 && Number(text) === 0) return x.toExponential(0).replace("-", "−");
+  if (x !== 0 && Number(text) === 0) return x.toExponential(0).replaceAll("-", "−");
   if (x < 1 && Number(text) === 1) return "1−" + (1 - x).toExponential(0).replace("-", "−");
   return text.replace("-", "−");
 }

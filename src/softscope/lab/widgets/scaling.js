@@ -54,7 +54,7 @@ export function render({ model, el }) {
         if (bin >= 0 && bin < BINS) counts[bin] += 1;
       }
       const tall = 110, mode = 1 / Math.sqrt(2 * Math.PI);
-      const high = (density) => FLOOR - (tall * density) / mode / 1.25;
+      const high = (density) => Math.max(0, FLOOR - (tall * density) / mode / 1.25);  // at d = 1 the middle is taller than the panel
       let shape = `M ${at(-3.5 * sd)} ${FLOOR}`, bell = "";
       counts.forEach((count, b) => {
         const left = -3.5 * sd + b * span, density = (count / all.length / span) * sd;
