@@ -243,6 +243,7 @@ def test_a_probed_model_can_be_saved_and_copied_and_its_copies_know_no_probe() -
         for other in copies:
             assert torch.equal(other(x), model(x))
             assert b"softscope" not in saved(other)
+            assert not any("softscope" in type(hook).__module__ for hook in other._forward_hooks.values())
         assert b"softscope" not in saved(model)
     for other in copies:
         assert torch.equal(other(x), model(x))

@@ -1,5 +1,6 @@
 """The verdict in plain words, and the remedy that fits what was found."""
 
+import dataclasses
 import re
 
 import numpy as np
@@ -102,3 +103,13 @@ def test_fails_at_a_severity():
         failing = [level for level in levels if diagnosis.fails(level)]
         assert failing == (list(levels[levels.index(name) :]) if name else [])
     assert not diagnose(cases["tip"], mute=["SS010"]).fails("tip")
+
+
+@pytest.mark.parametrize("loss", [float("nan"), float("inf")])
+def test_a_loss_that_is_no_number_is_a_finding_even_if_the_readings_look_well(loss):
+    found = history()
+    *first, last = found.snapshots
+    found = dataclasses.replace(found, snapshots=(*first, dataclasses.replace(last, loss=loss)))
+    assert diagnose(found).verdict.en.startswith("From step 40 on the loss or the readings are NaN")
+    assert list(diagnose(found).of("finding")) == ["SS012"]
+    assert not diagnose(history()).fails("finding")
