@@ -7,6 +7,7 @@ import pytest
 
 from cli.commands import Runner
 from softscope.cli import lab
+from softscope.lab import language, practice, progress, running
 from softscope.lab.running import listen
 
 
@@ -38,6 +39,60 @@ def test_a_missing_package_is_one_sentence(run, monkeypatch, package):
     code, out, err = run("lab", "--no-browser", "--lang", "zh")
     assert (code, out) == (2, "")
     assert err == f"softscope: 实验室需要 {package}：pip install 'softscope[lab]'\n"
+
+
+def _no_server(self, sockets):
+    self._ready()
+    for opened in sockets:
+        opened.close()
+
+
+@pytest.fixture
+def started(run, monkeypatch):
+    """What a lab says from its start to its end, with this home."""
+    monkeypatch.setattr(running, "application", lambda **_: None)
+    monkeypatch.setattr(running._Server, "run", _no_server)
+    monkeypatch.setattr(progress, "_current", progress.Progress())
+    monkeypatch.setattr(language, "_preferred", "en")
+
+    def start(home, lang="en"):
+        practice._progress.cache_clear()  # each lab is a new process
+        monkeypatch.setenv("SOFTSCOPE_HOME", str(home))
+        code, out, err = run("lab", "--no-browser", "--lang", lang)
+        assert (code, err) == (0, "")
+        return " ".join(out.split())
+
+    return start
+
+
+def test_progress_that_is_kept(started, tmp_path):
+    said = started(tmp_path / "home")
+    assert "cannot be kept" not in said
+    assert said.endswith("Stopped. Your progress is kept.")
+
+
+@pytest.mark.parametrize(
+    ("lang", "first", "last"),
+    [
+        ("en", "progress cannot be kept in", "Your progress could not be kept in"),
+        ("zh", "进度无法保存到", "没能保存到"),
+    ],
+)
+def test_a_home_that_cannot_be_written_is_told_at_both_ends(started, tmp_path, lang, first, last):
+    (tmp_path / "file").write_text("")
+    said = started(tmp_path / "file", lang)
+    assert first in said.partition("http://")[0]
+    assert last in said.partition("http://")[2]
+    assert said.endswith(("File exists", "Not a directory"))
+
+
+@pytest.mark.parametrize("name", ["lab", "homework"])
+@pytest.mark.parametrize(("lang", "words"), [("en", "it was put aside as"), ("zh", "放在一旁")])
+def test_a_spoilt_record_is_told_once(started, tmp_path, name, lang, words):
+    (tmp_path / f"{name}.json").write_text("[" * 100_000)
+    assert started(tmp_path, lang).count(words) == 1
+    assert (tmp_path / f"{name}.broken.json").exists()
+    assert words not in started(tmp_path, lang)
 
 
 def test_help_has_examples(run):

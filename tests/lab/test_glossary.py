@@ -39,6 +39,11 @@ def test_there_are_terms_and_none_twice():
     assert find("") is None
 
 
+@pytest.mark.parametrize(("en", "zh"), [("advantage", "优势"), ("blocked", "被阻断"), ("gain", "增益")])
+def test_what_the_lessons_lean_on_is_there(en, zh):
+    assert find(en).zh == zh
+
+
 def test_an_unknown_code_name_is_found_out():
     assert not exists("softmin")
     assert not exists("softmax(beta)")

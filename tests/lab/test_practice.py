@@ -113,7 +113,37 @@ def test_the_last_exercise_ends_with_a_finish(folder):
 def test_a_place_that_cannot_be_written_to_does_not_stop_a_lesson(folder):
     (folder / "answers").write_text("", "utf-8")
     assert "Passed" in practice.graded(Page("overflow", "en"), 1, answered(FINE)).text
-    assert practice.editor(Page("overflow", "en"), 1).value == find("1").starter.en
+    assert practice.editor(Page("overflow", "zh"), 1).value == FINE, "it is known until the lab ends"
+    (folder / "answers").unlink()
+    practice.graded(Page("rivals", "en"), 4, answered(LETTERS))
+    assert (folder / "answers" / "softmax").read_text("utf-8") == FINE, "and is written when that is possible again"
+
+
+def test_one_failure_to_write_makes_no_page_forget(folder, monkeypatch):
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(json, "dump", full)
+        page = Page("overflow", "en")
+        practice.graded(page, 1, answered(FINE))
+        assert practice.passed() == 1
+        assert progress.current().trouble == practice.homework().trouble == "No space left on device"
+    Page("rivals", "en")
+    practice.hint(page, 1, 1)
+    again = progress.Progress(folder / "lab.json")
+    assert (again.state("overflow"), again.state("rivals")) == ("open", "open")
+    assert Progress(folder / "homework.json").passed == 1
+    assert practice.editor(page, 1).value == FINE
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+@pytest.mark.parametrize("number", [3, 8])
+def test_lines_of_a_task_stay_apart(number, lang):
+    task = find(str(number)).task.of(lang)
+    text = practice._paragraphs(task)
+    assert text.count("<br>") == task.replace("\n\n", "").count("\n") > 0
+    assert practice._paragraphs("a<br>\n<b>") == "<p>a&lt;br&gt;<br>&lt;b&gt;</p>"
 
 
 def test_a_system_without_limits_is_told(monkeypatch):

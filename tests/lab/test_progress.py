@@ -1,9 +1,14 @@
 """Progress survives, resumes, and never stands in the way."""
 
+import os
+import subprocess
+import sys
+
 import pytest
 
 from softscope.lab import index
 from softscope.lab.course import LESSONS
+from softscope.lab.homework import keeping
 from softscope.lab.progress import Progress, folder
 
 
@@ -30,10 +35,12 @@ def test_it_survives(tmp_path):
         "{",
         "[]",
         '{"lessons": 3, "last": 4}',
-        '{"lessons": {"overflow": "x"}, "last": null}',
+        '{"lessons": {}, "last": 4}',
+        '{"lessons": {"overflow": "done"}, "last": null, "theme": []}',
         "\x00",
-        '{"lessons": {}, "last": null, "theme": "pink"}',
+        "[" * 100_000,
     ],
+    ids=range(8),
 )
 def test_a_spoilt_file_is_a_new_beginning(tmp_path, spoilt):
     path = tmp_path / "lab.json"
@@ -41,8 +48,92 @@ def test_a_spoilt_file_is_a_new_beginning(tmp_path, spoilt):
     kept = Progress(path)
     assert kept.state("overflow") == "new"
     assert kept.theme == "system"
+    assert kept.spoilt == tmp_path / "lab.broken.json"
+    assert kept.spoilt.read_text("utf-8") == spoilt, "it may be somebody's"
     kept.open("overflow")
     assert Progress(path).state("overflow") == "open"
+    assert Progress(path).spoilt is None
+
+
+def test_strange_names_in_a_good_file_are_left_out(tmp_path):
+    path = tmp_path / "lab.json"
+    path.write_text('{"lessons": {"overflow": "x", "rivals": "done"}, "last": null, "theme": "pink"}', "utf-8")
+    kept = Progress(path)
+    assert (kept.spoilt, kept.state("overflow"), kept.state("rivals"), kept.theme) == (None, "new", "done", "system")
+
+
+def test_two_labs_lose_nothing_of_each_other(tmp_path):
+    path = tmp_path / "lab.json"
+    one, other = Progress(path), Progress(path)
+    other.finish("sharpness")
+    other.paint("dark")
+    one.finish("probabilities")
+    assert (one.theme, one.state("sharpness")) == ("system", "done")
+    for kept in (one, Progress(path)):
+        assert (kept.state("sharpness"), kept.state("probabilities")) == ("done", "done")
+    assert Progress(path).theme == "dark"
+
+
+WRITER = """
+import pathlib, sys
+from softscope.lab.progress import Progress
+kept = Progress(pathlib.Path(sys.argv[1]))
+for i in range(40):
+    kept.finish(f"{sys.argv[2]}{i}")
+assert not kept.trouble, kept.trouble
+"""
+
+
+def test_programs_that_write_at_once_lose_nothing(tmp_path):
+    path = tmp_path / "lab.json"
+    writers = [subprocess.Popen([sys.executable, "-c", WRITER, str(path), name]) for name in "abc"]
+    assert [writer.wait(60) for writer in writers] == [0, 0, 0]
+    kept = Progress(path)
+    assert {kept.state(f"{name}{i}") for name in "abc" for i in range(40)} == {"done"}
+    assert os.listdir(tmp_path) == ["lab.json"]
+
+
+def test_a_program_that_was_stopped_while_writing_stops_no_other(tmp_path, monkeypatch):
+    fcntl = pytest.importorskip("fcntl", reason="there are no such locks on Windows")
+    monkeypatch.setattr(keeping, "_PATIENCE", 0.05)
+    handle = os.open(tmp_path, os.O_RDONLY)
+    fcntl.flock(handle, fcntl.LOCK_EX)
+    Progress(tmp_path / "lab.json").finish("overflow")
+    os.close(handle)
+    assert Progress(tmp_path / "lab.json").state("overflow") == "done"
+
+
+def test_what_could_not_be_written_is_written_with_the_next_change(tmp_path):
+    home = tmp_path / "home"
+    home.write_text("", "utf-8")
+    kept = Progress(home / "lab.json")
+    kept.try_to_keep()
+    assert kept.trouble
+    kept.finish("overflow")
+    assert kept.path is not None
+    home.unlink()
+    Progress(home / "lab.json").finish("sharpness")
+    kept.open("rivals")
+    assert kept.trouble == ""
+    states = [Progress(home / "lab.json").state(name) for name in ("overflow", "sharpness", "rivals")]
+    assert states == ["done", "done", "open"]
+
+
+def test_a_file_that_cannot_be_read_is_not_overwritten(tmp_path):
+    path = tmp_path / "lab.json"
+    path.mkdir()
+    kept = Progress(path)
+    kept.open("overflow")
+    assert kept.trouble == "Is a directory"
+    assert kept.state("overflow") == "open"
+    (tmp_path / "spoilt").mkdir()
+    (tmp_path / "spoilt" / "lab.broken.json").mkdir()  # nothing can be put aside there
+    path = tmp_path / "spoilt" / "lab.json"
+    path.write_text("{", "utf-8")
+    kept = Progress(path)
+    kept.open("overflow")
+    assert kept.trouble
+    assert path.read_text("utf-8") == "{"
 
 
 def test_a_place_that_cannot_be_written_to_does_not_stop_a_lesson(tmp_path):

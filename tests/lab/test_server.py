@@ -15,6 +15,7 @@ from lab.chromium import lab
 from softscope.lab import running as running_module
 from softscope.lab.guard import HEADERS, Guard
 from softscope.lab.running import listen
+from softscope.lab.server import HEAD
 
 pytestmark = pytest.mark.xdist_group("lab")
 
@@ -42,7 +43,8 @@ def test_without_the_token_nobody_gets_in(running):
     ):
         status, _, text = get(running, path, cookie=False)
         assert status == 403, path
-        assert "token is missing" in text
+        assert "token is missing or wrong" in text
+        assert "令牌不对" in text
         assert running.token not in text
 
 
@@ -85,6 +87,20 @@ def test_the_two_right_hosts(running):
 def test_a_wrong_origin_is_refused(running, origin):
     assert get(running, "/?lang=en", Origin=origin)[0] == 403
     assert get(running, "/lesson/overflow/api/kernel/run", method="POST", Origin=origin)[0] == 403
+
+
+def test_a_lesson_without_its_slash_keeps_its_language(running):
+    status, headers, _ = get(running, "/lesson/overflow?lang=zh")
+    assert (status, headers["location"]) == (303, "/lesson/overflow/?lang=zh")
+    assert get(running, "/lesson/overflow")[1]["location"] == "/lesson/overflow/"
+    assert get(running, "/lesson/nothing?lang=zh")[0] == 404
+
+
+def test_a_lesson_says_its_language_to_the_browser(running):
+    text = get(running, "/lesson/overflow/?lang=zh")[2]
+    assert "document.documentElement.lang" in text
+    assert '? asked : "en"' in text
+    assert "{{" not in HEAD.format(otherwise="en")
 
 
 def test_the_theme_is_one_choice_for_all_pages(running):

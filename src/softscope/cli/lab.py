@@ -10,9 +10,11 @@ from softscope.cli.problems import UsageError, shown
 
 if TYPE_CHECKING:
     from softscope.cli.console import Console
+    from softscope.lab.homework.keeping import Kept
 
 PACKAGES = ("marimo", "anywidget", "starlette", "uvicorn", "zmq", "altair")
 HIGHEST = 65535
+PATH = 4096  # characters of a path, which leads nowhere without its end
 
 
 def _port(text: str) -> int:
@@ -44,6 +46,7 @@ def run(arguments: Arguments, console: Console) -> None:
     for package in PACKAGES:  # before importing: a traceback is no answer
         if not _installed(package):
             raise UsageError("lab.missing", package=package)
+    from softscope.lab import practice, progress
     from softscope.lab.running import listen, serve
 
     options = arguments.options
@@ -52,7 +55,23 @@ def run(arguments: Arguments, console: Console) -> None:
     except OSError as error:
         raise UsageError("lab.taken", port=options.port, reason=error.strerror or type(error).__name__) from None
 
+    told: set[object] = set()
+
+    def troubles() -> list[Kept]:
+        """Records that still cannot be written; a spoilt one is told, once."""
+        records = (progress.current(), practice.homework())
+        for kept in records:
+            if kept.trouble:
+                kept.try_to_keep()
+        for aside in (kept.spoilt for kept in records):
+            if aside is not None and aside not in told:
+                told.add(aside)
+                console.paragraph(console.say("lab.spoilt", path=shown(aside, PATH)), "")
+        return [kept for kept in records if kept.trouble]
+
     def announce(address: str) -> None:
+        for kept in troubles()[:1]:  # they lie in one folder
+            console.paragraph(console.say("lab.unkept", **_where(kept)), "")
         console.write(console.say("lab.ready"))
         console.write("  " + console.paint(address, "code"))
         console.write(console.say("lab.stop"))
@@ -60,7 +79,12 @@ def run(arguments: Arguments, console: Console) -> None:
             console.stream.flush()
 
     serve(opened, lang=console.lang, browser=not options.no_browser, announce=announce)
-    console.write(console.say("lab.stopped"))
+    unkept = troubles()
+    console.write(console.say("lab.stopped.unkept", **_where(unkept[0])) if unkept else console.say("lab.stopped"))
+
+
+def _where(kept: Kept) -> dict[str, str]:
+    return {"folder": shown(kept.path and kept.path.parent, PATH), "reason": kept.trouble}
 
 
 def _installed(package: str) -> bool:

@@ -24,7 +24,8 @@ POLICY = (
     "form-action 'self'; object-src 'none'"
 )
 NO_TOKEN = (
-    "The token is missing: open the address that softscope lab printed.\n缺少令牌：请打开 softscope lab 打印的地址。"
+    "The token is missing or wrong: open the address that softscope lab printed.\n"
+    "缺少令牌，或令牌不对：请打开 softscope lab 打印的地址。"
 )
 HEADERS = {
     "content-security-policy": POLICY,

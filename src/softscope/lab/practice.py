@@ -41,6 +41,7 @@ UNSUPPORTED = t(
     "Answers can be graded on Linux and macOS only, where processes have limits.",
 )
 LINES = 8  # of what an answer printed
+_unkept: dict[pathlib.Path, str] = {}  # answers that could not be written, until the lab ends
 
 
 def editor(page: Page, number: int) -> Any:
@@ -77,7 +78,7 @@ def shown(page: Page, number: int, written: Any) -> Any:
 def hint(page: Page, number: int, place: int) -> Any:
     """The hint at this place, from 1, which is made when somebody opens it: so it counts as read."""
     exercise = find(str(number))
-    _homework().read(exercise.id, place)
+    homework().read(exercise.id, place)
     return _plain(exercise.hints[place - 1].of(page.lang))
 
 
@@ -95,7 +96,7 @@ def graded(page: Page, number: int, written: Any) -> Any:
         found = grade(exercise.id, answer, lang=lang)
     except UnsupportedError:
         return mo.callout(_plain(UNSUPPORTED.of(lang)), kind="warn")
-    _homework().graded(exercise.id, found.passed)
+    homework().graded(exercise.id, found.passed)
     return mo.callout(_told(page, found), "success" if found.passed else "warn")
 
 
@@ -115,7 +116,8 @@ def _told(page: Page, found: Grade) -> Any:
 
 
 def _paragraphs(text: str) -> str:
-    return "".join(f"<p>{html.escape(part)}</p>" for part in text.split("\n\n"))
+    """Plain text as HTML; a line that ends there ends here too."""
+    return "".join(f"<p>{html.escape(part).replace(chr(10), '<br>')}</p>" for part in text.split("\n\n"))
 
 
 def _plain(text: str) -> Any:
@@ -123,15 +125,25 @@ def _plain(text: str) -> Any:
     return mo.Html(_paragraphs(text))
 
 
-def _homework() -> Progress:
-    """The same progress as that of `softscope homework`, where the lab keeps any."""
+def homework() -> Progress:
+    """The same progress as that of `softscope homework`, as it is by now, where the lab keeps any."""
     folder = _folder()
-    return Progress(None if folder is None else folder / "homework.json")
+    if folder is None:
+        return Progress()
+    kept = _progress(folder / "homework.json")
+    kept.refresh()
+    return kept
+
+
+@functools.cache
+def _progress(path: pathlib.Path) -> Progress:
+    """One for all pages: it remembers what could not be written, and writes it when that is possible again."""
+    return Progress(path)
 
 
 def passed() -> int:
     """How many exercises the learner has passed."""
-    return _homework().passed
+    return homework().passed
 
 
 def _folder() -> pathlib.Path | None:
@@ -142,15 +154,22 @@ def _folder() -> pathlib.Path | None:
 def _kept(name: str) -> str:
     """What the learner has written, as it was graded last."""
     folder = _folder()
-    if folder is not None:
-        with contextlib.suppress(OSError, UnicodeError), (folder / "answers" / name).open(encoding="utf-8") as stream:
-            return stream.read(LIMITS.source)
+    if folder is None:
+        return ""
+    path = folder / "answers" / name
+    if path in _unkept:
+        return _unkept[path]
+    with contextlib.suppress(OSError, UnicodeError), path.open(encoding="utf-8") as stream:
+        return stream.read(LIMITS.source)
     return ""
 
 
 def _keep(name: str, answer: str) -> None:
     folder = _folder()
     if folder is not None and len(answer) <= LIMITS.source:
-        with contextlib.suppress(OSError, UnicodeError):  # a place that cannot be written to must not stop a lesson
-            (folder / "answers").mkdir(parents=True, exist_ok=True)
-            (folder / "answers" / name).write_text(answer, encoding="utf-8")
+        _unkept[folder / "answers" / name] = answer
+        for path, text in list(_unkept.items()):  # this one, and those that could not be written before
+            with contextlib.suppress(OSError, UnicodeError):  # a full disk must not stop a lesson
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(text, encoding="utf-8")
+                _unkept.pop(path, None)

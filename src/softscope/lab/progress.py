@@ -5,15 +5,12 @@ A file and not the browser's storage, because that belongs to an address, and th
 
 from __future__ import annotations
 
-import json
 import os
 import pathlib
-import threading
 from typing import Any
 
+from softscope.lab.homework.keeping import Kept
 from softscope.lab.theme import SYSTEM, THEMES
-
-_lock = threading.RLock()  # lessons run in threads of the server
 
 
 def folder() -> pathlib.Path:
@@ -24,7 +21,7 @@ def folder() -> pathlib.Path:
     return pathlib.Path(state) / "softscope"
 
 
-class Progress:
+class Progress(Kept):
     """What is known of the learner; without a path it is forgotten at the end.
 
     >>> kept = Progress()
@@ -34,36 +31,23 @@ class Progress:
     """
 
     def __init__(self, path: pathlib.Path | None = None) -> None:
-        self.path = path
         self._lessons: dict[str, str] = {}
         self.last: str | None = None
-        self.theme = SYSTEM
-        if path is not None:
-            self._read(path)
+        self._kept_theme = SYSTEM
+        super().__init__(path)
+        # Asked once: the pages of this lab do not change their colours because those of another one do.
+        self.theme = self._kept_theme
 
-    def _read(self, path: pathlib.Path) -> None:
-        """What the file says; one that is missing or spoilt is no reason not to start."""
-        try:
-            kept: Any = json.loads(path.read_text(encoding="utf-8"))
-            lessons, last, theme = kept["lessons"], kept["last"], kept.get("theme")
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
-            return
-        if isinstance(lessons, dict):
-            self._lessons = {str(name): state for name, state in lessons.items() if state in ("open", "done")}
-        self.last = last if isinstance(last, str) else None
-        self.theme = theme if theme in THEMES else SYSTEM
+    def _take(self, document: Any) -> None:
+        lessons, last, theme = document["lessons"], document["last"], document.get("theme", SYSTEM)
+        if not isinstance(last, str | None) or not isinstance(theme, str):
+            raise TypeError("last and theme are names")
+        self._lessons = {str(name): state for name, state in lessons.items() if state in ("open", "done")}
+        self.last = last
+        self._kept_theme = theme if theme in THEMES else SYSTEM
 
-    def _write(self) -> None:
-        if self.path is None:
-            return
-        document = {"version": 1, "lessons": self._lessons, "last": self.last, "theme": self.theme}
-        try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            new = self.path.with_suffix(".new")
-            new.write_text(json.dumps(document, indent=1), encoding="utf-8")
-            new.replace(self.path)  # whole or not at all, whenever the server is stopped
-        except OSError:
-            self.path = None  # a home that cannot be written to must not stop a lesson
+    def _document(self) -> dict[str, Any]:
+        return {"version": 1, "lessons": self._lessons, "last": self.last, "theme": self._kept_theme}
 
     def state(self, name: str) -> str:
         """'new', 'open' or 'done'."""
@@ -71,23 +55,29 @@ class Progress:
 
     def open(self, name: str) -> None:
         """The lesson is being read; one that is done stays so."""
-        with _lock:
+
+        def change() -> None:
             self._lessons.setdefault(name, "open")
             self.last = name
-            self._write()
+
+        self._change(change)
 
     def finish(self, name: str, done: bool = True) -> None:
         """The learner says so, or takes it back."""
-        with _lock:
+
+        def change() -> None:
             self._lessons[name] = "done" if done else "open"
             self.last = name
-            self._write()
+
+        self._change(change)
 
     def paint(self, theme: str) -> None:
         """The learner wants pages light, dark, or as the system has it."""
-        with _lock:
-            self.theme = theme
-            self._write()
+
+        def change() -> None:
+            self.theme = self._kept_theme = theme
+
+        self._change(change)
 
 
 _current = Progress()

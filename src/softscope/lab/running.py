@@ -53,7 +53,9 @@ def serve(opened: socket.socket, *, lang: Lang, browser: bool, announce: Callabl
     port, token = opened.getsockname()[1], secrets.token_urlsafe(24)
     address = f"http://{LOOPBACK}:{port}/?lang={lang}&token={token}"
     language.prefer(lang)
-    progress.use(progress.Progress(progress.folder() / "lab.json"))
+    kept = progress.Progress(progress.folder() / "lab.json")
+    kept.try_to_keep()  # the learner hears now that it cannot be kept, not after an hour
+    progress.use(kept)
 
     def ready() -> None:
         announce(address)

@@ -25,9 +25,14 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
 ASSETS = pathlib.Path(__file__).parent / "assets"
-# Fonts of the system for both languages in marimo's pages too, and room for a phone.
-HEAD = '<link rel="icon" href="/assets/icon.svg"><link rel="stylesheet" href="/assets/lesson.css">'
-
+# Fonts of the system for both languages in marimo's pages too, and room for a phone. marimo says that every page is
+# English: readers aloud, line breaks and fonts go by it.
+HEAD = """<link rel="icon" href="/assets/icon.svg"><link rel="stylesheet" href="/assets/lesson.css">
+<script>{{
+  const asked = new URLSearchParams(location.search).get("lang");
+  const lang = ["zh", "en"].includes(asked) ? asked : "{otherwise}";
+  document.documentElement.lang = lang === "zh" ? "zh-CN" : "en";
+}}</script>"""
 
 SCRIPTS = "/marimo"
 SETTINGS = {"runtime": {"auto_instantiate": True}}  # the learner's own settings of marimo are not those of the course
@@ -80,6 +85,14 @@ def _painter(lessons: Any) -> Callable[[Request], Awaitable[Response]]:
     return changing
 
 
+async def _slash(request: Request) -> Response:
+    """A lesson's address without its last slash; marimo would lead on and lose what follows the question mark."""
+    name, query = request.path_params["name"], request.url.query
+    if name not in {lesson.name for lesson in LESSONS}:
+        return Response(status_code=404)
+    return RedirectResponse(f"/lesson/{name}/" + (f"?{query}" if query else ""), 303)
+
+
 async def _icon(_: Request) -> Response:
     return FileResponse(ASSETS / "icon.svg")
 
@@ -100,6 +113,7 @@ def application(*, port: int, token: str) -> ASGIApp:
         Route("/assets/{name}", _asset),
         Route("/theme/{name}", _painter(lessons)),
         Mount(SCRIPTS, _Scripts(directory=pathlib.Path(marimo.__file__).parent / "_static")),
+        Route("/lesson/{name}", _slash),
         Mount("/lesson", lessons),
     ]
     return Guard(Starlette(routes=routes, lifespan=closing), port=port, token=token)
@@ -107,7 +121,8 @@ def application(*, port: int, token: str) -> ASGIApp:
 
 def _lessons() -> Any:
     """The notebooks in run mode: their cells cannot be edited, and their code is not sent."""
-    builder = marimo.create_asgi_app(quiet=True, include_code=False, html_head=HEAD, asset_url=SCRIPTS)
+    head = HEAD.format(otherwise=chosen(None))
+    builder = marimo.create_asgi_app(quiet=True, include_code=False, html_head=head, asset_url=SCRIPTS)
     for lesson in LESSONS:
         builder = builder.with_app(path=f"/{lesson.name}", root=str(lesson.notebook))
     return builder.build()

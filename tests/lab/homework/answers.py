@@ -276,6 +276,28 @@ WRONG = {
             "def lse(s):\n    return np.logaddexp.reduce(np.array(s)) if s else -np.inf",
             "small", "the state of 5 logits holds 5",
         ),
+        "keeps all as text": Wrong(
+            "def state_of(x):\n    return ' '.join(map(repr, x.tolist()))\ndef merge(a, b):\n    return a + ' ' + b\n"
+            "def lse(s):\n    return np.logaddexp.reduce(np.array(s.split(), float)) if s.strip() else -np.inf",
+            "small", "tuple of at most 4 numbers, but '",
+        ),
+        "keeps all as text in a tuple": Wrong(
+            "def state_of(x):\n    return (' '.join(map(repr, x.tolist())),)\ndef merge(a, b):\n    return (a[0] + ' ' + b[0],)\n"
+            "def lse(s):\n    return np.logaddexp.reduce(np.array(s[0].split(), float)) if s[0].strip() else -np.inf",
+            "small", "tuple of at most 4 numbers, but there is '",
+        ),
+        "grows": Wrong(
+            _RESCALED[: _RESCALED.index("def merge")] + "def merge(a, b):\n    return (*a, *b)\n"
+            "def lse(s):\n    parts = [m + np.log(z) for m, z in zip(s[::2], s[1::2]) if z > 0]\n"
+            "    return np.logaddexp.reduce(parts) if parts else -np.inf",
+            "growth", "holds 8",
+        ),
+        "keeps all under a key": Wrong(
+            "kept = {}\ndef state_of(x):\n    kept[len(kept)] = x\n    return len(kept) - 1\n"
+            "def merge(a, b):\n    return state_of(np.concatenate([kept[a], kept[b]]))\n"
+            "def lse(s):\n    return np.logaddexp.reduce(kept[s]) if len(kept[s]) else -np.inf",
+            "small", "tuple of at most 4 numbers, but ",
+        ),
         "naive": Wrong(
             "def state_of(x):\n    return (np.exp(x).sum(),)\ndef merge(a, b):\n    return (a[0] + b[0],)\n"
             "def lse(s):\n    return np.log(s[0])",

@@ -8,6 +8,10 @@ import pytest
 from lab.homework.answers import NUMPY, RIGHT, WRONG
 from softscope.lab import homework
 from softscope.lab.homework import EXERCISES, IDS, Exercise, Quiz
+from softscope.lab.homework.exercise import Text
+from softscope.lab.homework.rule import Rule
+from softscope.lab.homework.running import Answer
+from softscope.lab.homework.trial import Trial
 
 CHINESE = re.compile(r"[\u4e00-\u9fff]")
 WRONG_ONES = [(name, which) for name in WRONG for which in WRONG[name]]
@@ -82,6 +86,25 @@ def test_the_input_shown_is_short():
     shown = re.search(r"x = \[(.*?)\]", grade.messages[0])[1]
     assert len(shown.split(",")) == 4
     assert all(float(number) == round(float(number)) for number in shown.split(","))
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_states_that_overflow_are_told_so_and_not_that_two_orders_differ(lang):
+    exercise = homework.find("online-softmax")
+    grouping = next(check for check in exercise.checks if check.name == "grouping")
+    with Answer(NUMPY + WRONG["online-softmax"]["naive"].source) as answer:
+        (problem,) = grouping(Trial(answer, 0, lang))
+    says = {"en": "a, b and a give inf instead of 100", "zh": "a、b、a 合起来得到 inf，应当是 100"}
+    assert says[lang] in problem.sentence
+    assert "1000]" in problem.sentence or "1001]" in problem.sentence
+    assert not re.search("inf (and|和) inf", problem.sentence)
+
+
+def test_a_large_input_is_told_in_the_language_of_the_sentence():
+    rule = Rule("all", Text("甲", "A"), ("x",), lambda _: [(np.zeros((32, 64)),)], lambda *_: Text("乙", "B"))
+    told = {lang: next(rule(Trial(None, 0, lang))).sentence for lang in ("en", "zh")}
+    assert told["en"].endswith("x = 32 × 64 numbers")
+    assert told["zh"].endswith("x = 32 × 64 个数")
 
 
 def texts(exercise):

@@ -60,6 +60,8 @@ HOSTILE = {
     "kills all": ("import os\nos.kill(-1, 9)", None, FORBIDDEN),
     "kills its group": ("import os\nos.killpg(0, 9)", None, FORBIDDEN),
     "opens a socket": ("import socket\nsocket.socket()", None, FORBIDDEN),
+    "connects to a name": ("import socket\nsocket.create_connection(('example.com', 80))", None, FORBIDDEN),
+    "connects to a number": ("import socket\nsocket.create_connection(('127.0.0.1', 80))", None, FORBIDDEN),
     "writes into the pipes": (
         "import os\nfor fd in range(3, 40):\n    try: os.write(fd, b'passed!\\n')\n    except OSError: pass",
         "garbled",
@@ -125,6 +127,12 @@ def test_in_chinese_too(name):
 def _short(says):
     """What the battery says of it: the exception itself."""
     return {"not enough memory": "MemoryError", FORBIDDEN: "PermissionError"}.get(says, says)
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_a_sentence_ends_where_there_is_no_more_to_say(lang):
+    (told,) = homework.grade("softmax", "big = bytearray(10**10)", lang=lang).messages
+    assert told.endswith({"en": "not enough memory (line 1).", "zh": "内存不够（第 1 行）。"}[lang])
 
 
 def test_the_grader_works_as_before_after_all_that():

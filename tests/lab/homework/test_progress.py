@@ -64,7 +64,8 @@ SPOILT = [
     b"[]",
     b"3",
     b'{"states": 3, "hints": {}}',
-    b'{"states": {}, "hints": {"a": "x"}}',
+    b'{"states": {"softmax": "passed"}, "hints": {"a": "x"}}',
+    b'{"states": {}, "hints": {"a": Infinity}}',
     b"\xff\xfe",
 ]
 
@@ -79,6 +80,18 @@ def test_a_spoilt_file_is_put_aside(path, text):
     kept.graded("softmax", True)
     assert Progress(path).passed == 1
     assert Progress(path).spoilt is None
+
+
+def test_two_programs_lose_nothing_of_each_other(path):
+    one, other = Progress(path), Progress(path)
+    other.graded("sparsemax", True)
+    other.hint("softmax", 3)
+    one.skip("temperature")
+    one.graded("sparsemax", False)
+    one.read("softmax", 2)
+    again = Progress(path)
+    assert [again.state(name) for name in ("sparsemax", "temperature")] == ["passed", "skipped"]
+    assert again.hints("softmax") == 2
 
 
 def test_strange_values_in_a_good_file_are_left_out(path):

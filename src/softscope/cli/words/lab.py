@@ -19,6 +19,18 @@ LAB: dict[str, tuple[str, str]] = {
         "按 Ctrl-C 停止。地址里有令牌，请不要给别人。",
     ),
     "lab.stopped": ("Stopped. Your progress is kept.", "已停止，学习进度已保留。"),
+    "lab.stopped.unkept": (
+        "Stopped. Your progress could not be kept in {folder}: {reason}",
+        "已停止，学习进度没能保存到 {folder}：{reason}",
+    ),
+    "lab.unkept": (
+        "Your progress cannot be kept in {folder}: {reason}",
+        "学习进度无法保存到 {folder}：{reason}",
+    ),
+    "lab.spoilt": (
+        "The record of your progress could not be read; it was put aside as {path}, and a new one begun.",
+        "无法读取进度记录；已改名为 {path} 放在一旁，并重新开始记录。",
+    ),
     "lab.port": (
         "--port must be a whole number from 0 to {highest}, but {value} came",
         "--port 必须是 0 到 {highest} 之间的整数，收到的却是 {value}",

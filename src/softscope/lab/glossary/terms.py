@@ -11,6 +11,7 @@ TERMS: tuple[Term, ...] = (
     Term("logit", "分数", "x", "softmax(x)", also=("logit",), avoid=("打分", "对数几率", "得分")),
     Term("weight", "权重", "p", "jacobian(weights)", avoid=("比重",)),
     Term("temperature", "温度", "T", "softmax(temperature)"),
+    Term("gain", "增益", "k = 1/T", "softmax(temperature)", loose=True),  # a gain of time is none
     Term("sharpness", "尖锐度", "1 − H/log n", "Partition.sharpness", also=("尖锐",), avoid=("锐利度",)),
     Term("largest weight", "最大权重", "max p", "Partition.peak", forms=("peak",), also=("最大的权重",), loose=True),
     Term("entropy", "熵", "H", "Partition.entropy", forms=("entropies",)),
@@ -43,6 +44,8 @@ TERMS: tuple[Term, ...] = (
     Term("merge", "合并", "A ⊕ B", "Partition.merge", forms=("merging", "merged"), loose=True),
     Term("variance", "方差", "A″", "Partition.variance"),
     Term("transmission", "传导率", "n·‖dS‖/‖dP‖", "gradient_readings"),
+    Term("blocked", "被阻断", "n·‖dS‖/‖dP‖ → 0", "gradient_readings", also=("受阻",)),
+    Term("advantage", "优势", "(μ − Σ p·dP)/σ", "gradient_readings"),  # mean and deviation of dP
     Term("calibration", "校准", "ECE", "fit_temperature"),
     Term("distillation", "蒸馏", "T²·KL", "distillation_loss"),
     Term("sampling", "采样", "y ~ p", "sample", avoid=("取样",)),

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
 import os
 import pathlib
-import tempfile
 from typing import TYPE_CHECKING, Any, Literal
 
 from softscope.lab.homework.catalogue import EXERCISES, IDS
+from softscope.lab.homework.keeping import Kept
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,7 +17,6 @@ if TYPE_CHECKING:
 
 State = Literal["new", "tried", "skipped", "passed"]
 _STATES: tuple[State, ...] = ("new", "tried", "skipped", "passed")
-_LARGEST = 2**20  # bytes of a file that can be ours
 
 
 def file(environ: Mapping[str, str] = os.environ) -> pathlib.Path:
@@ -34,23 +31,13 @@ def file(environ: Mapping[str, str] = os.environ) -> pathlib.Path:
     return pathlib.Path(state) / "softscope" / "homework.json"
 
 
-class Progress:
-    """State and hints of each exercise; without a path it is forgotten at the end.
-
-    Attributes:
-        path: the file, None where nothing is kept.
-        spoilt: where a file that could not be read was put aside; None if there was none.
-        trouble: why the last change could not be kept; "" if it was.
-    """
+class Progress(Kept):
+    """State and hints of each exercise; without a path it is forgotten at the end."""
 
     def __init__(self, path: pathlib.Path | None = None) -> None:
-        self.path = path
-        self.spoilt: pathlib.Path | None = None
-        self.trouble = ""
         self._states: dict[str, State] = {}
         self._hints: dict[str, int] = {}
-        if path is not None:
-            self._read(path)
+        super().__init__(path)
 
     def state(self, name: str) -> State:
         """What has become of an exercise."""
@@ -71,15 +58,11 @@ class Progress:
 
     def graded(self, name: str, passed: bool) -> None:
         """An answer was graded; what has passed once stays so."""
-        if self.state(name) != "passed":
-            self._states[name] = "passed" if passed else "tried"
-            self._write()
+        self._set(name, "passed" if passed else "tried")
 
     def skip(self, name: str) -> None:
         """Leave an exercise for later."""
-        if self.state(name) != "passed":
-            self._states[name] = "skipped"
-            self._write()
+        self._set(name, "skipped")
 
     def hints(self, name: str) -> int:
         """How many hints were asked for."""
@@ -87,47 +70,35 @@ class Progress:
 
     def hint(self, name: str, most: int) -> int:
         """Ask for one more, of so many; returns how many that makes."""
-        self._hints[name] = min(self.hints(name) + 1, most)
-        self._write()
-        return self._hints[name]
+        self._reach(name, min(self.hints(name) + 1, most))
+        return self.hints(name)
 
     def read(self, name: str, place: int) -> None:
         """The hint at this place, from 1, was read; those before it count with it."""
         if place > self.hints(name):
-            self._hints[name] = place
-            self._write()
+            self._reach(name, place)
 
-    def _read(self, path: pathlib.Path) -> None:
-        """What the file says. One that makes no sense is put aside, not overwritten: it may be somebody's."""
-        try:
-            with path.open("rb") as stream:
-                kept: Any = json.loads(stream.read(_LARGEST))
-            states, hints = kept["states"], kept["hints"]
-            self._states = {str(name): state for name, state in states.items() if state in _STATES}
-            self._hints = {str(name): int(count) for name, count in hints.items() if int(count) >= 0}
-        except FileNotFoundError:
-            return
-        except OSError as error:
-            self.trouble = error.strerror or type(error).__name__
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            aside = path.with_suffix(".broken.json")
-            with contextlib.suppress(OSError):
-                path.replace(aside)
-                self.spoilt = aside
+    def _take(self, document: Any) -> None:
+        states, hints = document["states"], document["hints"]
+        known = {str(name): state for name, state in states.items() if state in _STATES}
+        self._hints = {str(name): int(count) for name, count in hints.items() if int(count) >= 0}
+        self._states = known  # when all has been understood
 
-    def _write(self) -> None:
-        if self.path is None:
-            return
-        document = {"version": 1, "states": self._states, "hints": self._hints}
-        self.trouble = ""
-        new = ""
-        try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            handle, new = tempfile.mkstemp(prefix=self.path.name, dir=self.path.parent)
-            with os.fdopen(handle, "w", encoding="utf-8") as stream:
-                json.dump(document, stream, indent=1)
-            pathlib.Path(new).replace(self.path)
-        except OSError as error:
-            self.trouble = error.strerror or type(error).__name__
-            with contextlib.suppress(OSError):
-                pathlib.Path(new).unlink()
+    def _document(self) -> dict[str, Any]:
+        return {"version": 1, "states": self._states, "hints": self._hints}
+
+    def _set(self, name: str, state: State) -> None:
+        """What has passed once stays so, also if it has passed elsewhere meanwhile."""
+
+        def change() -> None:
+            if self.state(name) != "passed":
+                self._states[name] = state
+
+        if self.state(name) != "passed":
+            self._change(change)
+
+    def _reach(self, name: str, count: int) -> None:
+        def change() -> None:
+            self._hints[name] = max(self.hints(name), count)
+
+        self._change(change)

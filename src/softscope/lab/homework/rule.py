@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from softscope.lab.homework.exercise import Problem, Text
+from softscope.lab.homework.exercise import Lang, Problem, Text, t
 from softscope.lab.homework.running import RaisedError
 from softscope.lab.homework.trial import Trial, UnfitError
 from softscope.lab.homework.words import came_with, raised
@@ -43,7 +43,7 @@ class Rule:
             came = self._came(trial, arguments)
             if came is not None:
                 arguments, came = self._shorter(trial, arguments, came)
-                yield Problem(self.name, came_with(self.claim, came, self._shown(arguments)).of(trial.lang))
+                yield Problem(self.name, came_with(self.claim, came, self._shown(arguments, trial.lang)).of(trial.lang))
                 return
 
     def _came(self, trial: Trial, arguments: Arguments) -> Text | None:
@@ -70,13 +70,14 @@ class Rule:
                     break
         return arguments, came
 
-    def _shown(self, arguments: Arguments) -> str:
-        return ", ".join(f"{name} = {_text(part)}" for name, part in zip(self.names, arguments, strict=True))
+    def _shown(self, arguments: Arguments, lang: Lang) -> str:
+        return ", ".join(f"{name} = {_text(part, lang)}" for name, part in zip(self.names, arguments, strict=True))
 
 
-def _text(part: Any) -> str:
-    if isinstance(part, np.ndarray) and part.size > 2 * _LONGEST:
-        return f"{' × '.join(map(str, part.shape))} numbers" if part.ndim > 1 else show(part)
+def _text(part: Any, lang: Lang) -> str:
+    if isinstance(part, np.ndarray) and part.size > 2 * _LONGEST and part.ndim > 1:
+        shape = " × ".join(map(str, part.shape))
+        return t(f"{shape} 个数", f"{shape} numbers").of(lang)
     return show(part)
 
 

@@ -41,7 +41,7 @@ class Trial:
         """What the function returns, which must be a NumPy array of real numbers of that shape."""
         raw = self.value(function, *arguments)
         if not isinstance(raw, np.ndarray):
-            raise UnfitError(t(f"返回的是 {_told(raw)}，不是 NumPy 数组", f"it returned {_told(raw)}, no NumPy array"))
+            raise UnfitError(t(f"返回的是 {told(raw)}，不是 NumPy 数组", f"it returned {told(raw)}, no NumPy array"))
         if raw.shape != shape:
             raise UnfitError(
                 t(f"返回的形状是 {raw.shape}，应当是 {shape}", f"it returned shape {raw.shape} instead of {shape}")
@@ -58,14 +58,14 @@ def as_number(raw: Any) -> float:
     if isinstance(raw, np.ndarray) and raw.shape == ():
         raw = raw.item()
     if isinstance(raw, bool) or not isinstance(raw, int | float):
-        raise UnfitError(t(f"得到的是 {_told(raw)}，不是一个数", f"{_told(raw)} came, not a number"))
+        raise UnfitError(t(f"得到的是 {told(raw)}，不是一个数", f"{told(raw)} came, not a number"))
     return float(raw)
 
 
-def _told(raw: Any) -> str:
+def told(raw: Any) -> str:
     """A value of the answer as text, short.
 
-    >>> _told(None), _told([0.5]), _told(0.1 + 0.2)
+    >>> told(None), told([0.5]), told(0.1 + 0.2)
     ('None', '[0.5]', '0.3')
     """
     return show(raw) if isinstance(raw, np.ndarray | float | int) else described(raw)

@@ -56,12 +56,13 @@ def raised(error: RaisedError) -> Text:
             f"这道题不能用 {root}，只能用 NumPy 和标准库{zh}",
             f"{root} is not available in this exercise: NumPy and the standard library are{en}",
         )
+    why_zh, why_en = (f"：{error.text}", f": {error.text}") if error.text else ("", "")
     if error.error == "MemoryError":
-        return t(f"内存不够{zh}：{error.text}", f"there is not enough memory{en}: {error.text}")
-    if error.error == "PermissionError":
+        return t(f"内存不够{zh}{why_zh}", f"there is not enough memory{en}{why_en}")
+    if error.error in ("PermissionError", "gaierror"):  # a name that cannot be looked up, for want of a network
         return t(
-            f"答案不能读写文件、联网、开新进程或发信号{zh}：{error.text}",
-            f"an answer may not use files, the network, processes or signals{en}: {error.text}",
+            f"答案不能读写文件、联网、开新进程或发信号{zh}{why_zh}",
+            f"an answer may not use files, the network, processes or signals{en}{why_en}",
         )
     return t(f"抛出了 {error!r}{zh}", f"it raised {error!r}{en}")
 

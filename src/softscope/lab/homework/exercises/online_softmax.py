@@ -10,7 +10,7 @@ import softscope as ss
 from softscope.lab.homework.exercise import Exercise, Text, t
 from softscope.lab.homework.inputs import drawn, large, rows
 from softscope.lab.homework.rule import Arguments, Rule
-from softscope.lab.homework.trial import Numbers, Trial
+from softscope.lab.homework.trial import Numbers, Trial, UnfitError, told
 from softscope.testing.wording import show
 
 if TYPE_CHECKING:
@@ -47,19 +47,33 @@ def _long(rng: np.random.Generator) -> Iterator[Arguments]:
 
 
 def _count(state: Any) -> int:
-    """How many numbers a state holds."""
-    if isinstance(state, np.ndarray):
+    """How many numbers a state holds; anything else in it could hold all logits, as a text of them does."""
+    if isinstance(state, np.ndarray) and state.dtype.kind in "fiu":
         return int(state.size)
-    if isinstance(state, dict):
-        return sum(map(_count, state.values()))
-    return sum(map(_count, state)) if isinstance(state, list | tuple) else 1
+    if isinstance(state, list | tuple):
+        return sum(1 if type(part) in (int, float) else _count(part) for part in state)
+    raise UnfitError(t(f"其中有 {told(state)}", f"there is {told(state)}"))
 
 
 def _small(trial: Trial, x: Numbers) -> Text | None:
-    held = _count(trial.value("state_of", x))
+    return _too_much(trial.value("state_of", x), x.size)
+
+
+def _stays_small(trial: Trial, x: Numbers) -> Text | None:
+    """Four parts, put together two by two."""
+    state = trial.value("state_of", x)
+    for _ in range(2):
+        state = trial.value("merge", state, state)
+    return _too_much(state, 4 * x.size)
+
+
+def _too_much(state: Any, n: int) -> Text | None:
+    if not isinstance(state, list | tuple | np.ndarray):
+        return t(f"得到的是 {told(state)}", f"{told(state)} came")
+    held = _count(state)
     if held <= _LARGEST_STATE:
         return None
-    return t(f"{x.size} 个分数的状态有 {held} 个数", f"the state of {x.size} logits holds {held}")
+    return t(f"{n} 个分数的状态有 {held} 个数", f"the state of {n} logits holds {held}")
 
 
 def _off(got: float, x: Numbers) -> Text | None:
@@ -83,6 +97,13 @@ def _regrouped(trial: Trial, a: Numbers, b: Numbers) -> Text | None:
     one, other = trial.value("state_of", a), trial.value("state_of", b)
     left = trial.number("lse", trial.value("merge", trial.value("merge", one, other), one))
     right = trial.number("lse", trial.value("merge", one, trial.value("merge", other, one)))
+    want = float(ss.logsumexp(np.concatenate([a, b, a])))
+    for came in (left, right):
+        if not np.isfinite(came) and np.isfinite(want):  # nothing can be compared with inf or NaN
+            return t(
+                f"a、b、a 合起来得到 {show(came)}，应当是 {show(want)}",
+                f"a, b and a give {show(came)} instead of {show(want)}",
+            )
     if abs(left - right) <= 1e-9 * max(1.0, abs(left)):
         return None
     return t(f"两种次序得到 {show(left)} 和 {show(right)}", f"the two ways give {show(left)} and {show(right)}")
@@ -113,7 +134,10 @@ EXERCISE = Exercise(
     checks=(
         Rule(
             "small",
-            t(f"状态最多有 {_LARGEST_STATE} 个数", f"A state must hold at most {_LARGEST_STATE} numbers"),
+            t(
+                f"状态应当是最多 {_LARGEST_STATE} 个数的元组",
+                f"A state must be a tuple of at most {_LARGEST_STATE} numbers",
+            ),
             ("x",),
             _long,
             _small,
@@ -132,6 +156,16 @@ EXERCISE = Exercise(
             ("a", "b"),
             _parts,
             _merged,
+        ),
+        Rule(
+            "growth",
+            t(
+                f"合并后的状态也应当是最多 {_LARGEST_STATE} 个数的元组",
+                f"After merges too, a state must be a tuple of at most {_LARGEST_STATE} numbers",
+            ),
+            ("x",),
+            _long,
+            _stays_small,
         ),
         Rule(
             "identity",

@@ -110,6 +110,8 @@ def _preload(names: list[str], may_import: list[str]) -> None:
     if "softscope" in sys.modules:  # its functions are imported when they are first asked for
         vars(sys.modules["softscope"]).update({key: getattr(sys.modules["softscope"], key) for key in _public()})
         _warm()
+    if "socket" in sys.modules:  # it asks for this late, and would say that there is no such encoding
+        importlib.import_module("encodings.idna")
     sys.meta_path.insert(0, _Imports())
 
 
