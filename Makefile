@@ -5,7 +5,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
-# Python compiles what it imports; compiling all of PyTorch beforehand takes most of a minute.
+# Python compiles what it imports; pip would compile all of PyTorch beforehand, on one core, in most of a minute.
 INSTALL := $(PIP) install --no-compile -c constraints.txt
 
 .DEFAULT_GOAL := help
@@ -97,4 +97,5 @@ $(VENV)/.lab: pyproject.toml constraints.txt | $(VENV)/.package
 $(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/.package
 	@echo "Installing the developers' tools and PyTorch into $(VENV)."
 	@$(INSTALL) --no-build-isolation -e '.[dev]'
+	@$(BIN)/python -m compileall -qq -j 0 $(VENV)/lib || true  # with all cores; tests start many programs at once
 	@touch $@
