@@ -263,3 +263,18 @@ def test_the_sink_of_a_model_that_writes_its_weights_down() -> None:
     assert readings["sink_mass"][0, 0] == pytest.approx(np.mean(np.exp(6) / (np.exp(6) + keys)), abs=2e-3)
     assert (readings["max_logit"] < 1.0).all()
     assert (readings["cosine"] < 0.5).all()
+
+
+@pytest.mark.parametrize("one", ["k", "q"])
+def test_a_batch_of_one_that_serves_all(one: str) -> None:
+    """PyTorch's attention broadcasts; the engine must see as much memory as there is."""
+    rng = torch.Generator().manual_seed(0)
+    q, k = (torch.randn(3, HEADS, 40, D, generator=rng) for _ in "qk")
+    g = torch.randn(3, HEADS, 40, D, generator=rng)
+    q, k = (q[:1], k) if one == "q" else (q, k[:1])
+    found = []
+    for whole in (False, True):
+        a, b = (x.expand(3, -1, -1, -1).contiguous() if whole else x for x in (q, k))
+        found.append(read({"q": a, "k": b, "v": b, "g": g}, {"is_causal": True}).snapshots[0].readings)
+    for name in found[1]:
+        np.testing.assert_allclose(found[0][name], found[1][name], rtol=1e-4, atol=1e-6, err_msg=name)

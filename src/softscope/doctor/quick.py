@@ -31,8 +31,9 @@ def read(
     x = logits_of(call, slope=False).x.contiguous()
     if grad is not None:
         assert call.v is not None
-        grad = (grad.to(x.dtype) @ call.v.transpose(-1, -2)).contiguous()
-    count = count.contiguous()
+        grad = (grad.to(x.dtype) @ call.v.transpose(-1, -2)).expand(x.shape).contiguous()
+    # The engine walks by address: there must be as much memory as it walks, whatever was broadcast on the way here.
+    count, lengths = count.expand(x.shape[:-1]).contiguous(), lengths.expand(*x.shape[:-2], -1).contiguous()
     out = x.new_empty((SUMS, *count.shape))
     rows, keys = x.shape[-2:]
     _engine.read_rows(
