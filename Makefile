@@ -70,10 +70,15 @@ $(BIN)/python:
 	  { echo "Missing: Python's venv module. Install it; on Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 
+# An editable install knows only the files that were there when it was made, so it is made again when they change.
+$(VENV)/.files: FORCE | $(BIN)/python
+	@find src -name '*.py' | LC_ALL=C sort | cmp -s - $@ || find src -name '*.py' | LC_ALL=C sort > $@
+FORCE:
+
 # Build requirements come from pyproject.toml into .venv, and the build is not isolated: an isolated one
 # would fetch them again for each change in engine/, and CMake could not continue where it was.
 # CMake and ninja are no requirements there, as the machine may have its own; here they cannot be missing.
-$(VENV)/.package: pyproject.toml CMakeLists.txt constraints.txt $(wildcard engine/*) | $(BIN)/python
+$(VENV)/.package: pyproject.toml CMakeLists.txt constraints.txt $(wildcard engine/*) $(VENV)/.files | $(BIN)/python
 	@command -v $(firstword $(CXX)) >/dev/null || command -v c++ >/dev/null || \
 	  { echo "Missing: a C++ compiler. Install g++ or clang++; on Debian and Ubuntu: apt install g++" >&2; exit 1; }
 	@$(BIN)/python -c 'import pathlib, sysconfig; pathlib.Path(sysconfig.get_path("include"), "Python.h").stat()' 2>/dev/null || \

@@ -21,7 +21,7 @@ import torch
 from torch.nn import functional
 
 import softscope as ss
-from softscope.doctor.sampling import default_schedule
+from softscope.doctor.listen.sampling import default_schedule
 from softscope.tasks import SmallTransformer
 
 TOKENS = 512

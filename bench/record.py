@@ -20,11 +20,11 @@ from pathlib import Path
 import numpy as np
 from harness import arguments
 
-from softscope.doctor.record import Record, news, read
-from softscope.doctor.snapshot import MOVING, STILL, Site, Snapshot
+from softscope.doctor.read.snapshot import FORWARD, GRADIENT, Site, Snapshot
+from softscope.doctor.record import Record, news, read_record
 
 LAYERS, HEADS = 12, 12
-NAMES = (*STILL, *MOVING)
+NAMES = (*FORWARD, *GRADIENT)
 
 
 def run(steps: int) -> tuple[list[Site], list[Snapshot]]:
@@ -68,7 +68,7 @@ def contenders(folder: Path, sites: list[Site]) -> dict[str, Callable[[Snapshot]
 
 
 def check(path: Path, made: list[Snapshot]) -> None:
-    found = read(path).snapshots
+    found = read_record(path).snapshots
     assert len(found) == len(made)
     for a, b in zip(found, made, strict=True):
         assert (a.step, a.seconds, a.loss) == (b.step, b.seconds, b.loss)

@@ -13,7 +13,7 @@ import torch
 from transformers import GPT2Config, GPT2LMHeadModel, Trainer, TrainingArguments
 
 from softscope import tasks
-from softscope.doctor.trainers import HuggingFaceCallback
+from softscope.doctor import HuggingFaceCallback
 
 
 def examples(many: int) -> list[dict[str, torch.Tensor]]:

@@ -12,8 +12,7 @@ from torch.nn import functional
 
 import softscope
 from softscope import tasks
-from softscope.doctor.record import Record
-from softscope.doctor.sinks import follow
+from softscope.doctor import Record, follow
 
 
 def main(path: str = "run.db", steps: int = 60) -> None:

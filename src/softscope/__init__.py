@@ -4,13 +4,13 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from softscope._attention import additive_attention, attention, attention_partition
-    from softscope._gradients import gradient_readings
+    from softscope._backends.reference.gradient_readings import GradientReadings
+    from softscope._gradient_readings import gradient_readings
     from softscope._jacobian import jacobian, jacobian_product
     from softscope._losses import cross_entropy, distillation_loss
     from softscope._maps import entmax, log_softmax, logsumexp, softmax, sparsemax
     from softscope._partition import Partition, partition
     from softscope._probe import probe
-    from softscope._reference.gradients import GradientReadings
     from softscope._sampling import sample
     from softscope._support import Support
     from softscope._temperature import Calibration, fit_temperature, temperature_for
@@ -21,7 +21,7 @@ __version__ = "0.1.0"
 # Each name is fetched from its home when it is first used: who wants a softmax does not wait for attention.
 _HOMES = {
     "Calibration": "_temperature",
-    "GradientReadings": "_reference.gradients",
+    "GradientReadings": "_backends.reference.gradient_readings",
     "Partition": "_partition",
     "Support": "_support",
     "additive_attention": "_attention",
@@ -32,7 +32,7 @@ _HOMES = {
     "entmax": "_maps",
     "fit_temperature": "_temperature",
     "get_num_threads": "_threads",
-    "gradient_readings": "_gradients",
+    "gradient_readings": "_gradient_readings",
     "jacobian": "_jacobian",
     "jacobian_product": "_jacobian",
     "log_softmax": "_maps",

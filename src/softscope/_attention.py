@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from softscope._arguments import flag, real_beside
-from softscope._arrays import Array, giver, is_tensor
-from softscope._attention_call import Call, prepare
+from softscope._arguments.arrays import Array, giver
+from softscope._arguments.attention import Call, prepare
+from softscope._arguments.checks import flag, real_beside
+from softscope._backends.choose import attention_backend_of
 from softscope._partition import Partition
 from softscope._support import Support
 
@@ -86,7 +87,7 @@ def attention_partition(
         q, k, None, scale=scale, causal=causal, query_start=query_start, window=window, mask=mask,
         softcap=softcap, sink=sink, alpha=alpha, rows=rows,
     )  # fmt: skip
-    return _statistics(call, giver(q), _room(call.q).of_rows(call, None))
+    return _statistics(call, giver(q), attention_backend_of(call.q).of_rows(call, None))
 
 
 def additive_attention(
@@ -134,17 +135,9 @@ def _additive_weights(call: Call, w_q: Any, w_k: Any, v_a: Any) -> tuple[Array, 
     return w_q, w_k, v_a
 
 
-def _room(q: Array) -> Any:
-    if is_tensor(q):
-        from softscope._torch import attention as room
-    else:
-        from softscope import _numpy_attention as room  # type: ignore[no-redef]
-    return room
-
-
 def _attend(call: Call, give: Any, return_partition: bool, additive: Any = None) -> Any:
     statistics = flag(return_partition, "return_partition")
-    output, found = _room(call.q).attend(call, additive, statistics)
+    output, found = attention_backend_of(call.q).attend(call, additive, statistics)
     output = give(_head(output, call))
     return (output, _statistics(call, give, found)) if statistics else output
 

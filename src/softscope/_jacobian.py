@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from softscope._arguments import alpha_for_rows, temperature_for_rows
-from softscope._arrays import Array, beside, dtype_name, floating, giver, is_tensor
-from softscope._rooms import room_of
-from softscope._rows import Axis, Rows, one_axis
+from softscope._arguments.arrays import Array, beside, dtype_name, floating, giver, is_tensor
+from softscope._arguments.axes import Axis, Rows, one_axis
+from softscope._arguments.checks import alpha_for_rows, temperature_for_rows
+from softscope._backends.choose import backend_of
 
 
 def jacobian(weights: Array, *, alpha: Any = 1.0, axis: int = -1, temperature: Any = 1.0) -> Array:
@@ -29,7 +29,7 @@ def jacobian(weights: Array, *, alpha: Any = 1.0, axis: int = -1, temperature: A
     p = floating(weights, "weights")
     rows = Rows(p.shape, one_axis(axis))
     a, t = alpha_for_rows(alpha, p, rows), temperature_for_rows(temperature, p, rows)
-    return giver(weights)(room_of(p).jacobian(rows.bring(p), a, t))
+    return giver(weights)(backend_of(p).jacobian(rows.bring(p), a, t))
 
 
 def jacobian_product(weights: Array, v: Array, *, alpha: Any = 1.0, axis: Axis = -1, temperature: Any = 1.0) -> Array:
@@ -58,4 +58,4 @@ def jacobian_product(weights: Array, v: Array, *, alpha: Any = 1.0, axis: Axis =
         )
     rows = Rows(p.shape, axis)
     a, t = alpha_for_rows(alpha, p, rows), temperature_for_rows(temperature, p, rows)
-    return giver(weights)(rows.restore(room_of(p).jacobian_product(rows.bring(p), rows.bring(w), a, t)))
+    return giver(weights)(rows.restore(backend_of(p).jacobian_product(rows.bring(p), rows.bring(w), a, t)))

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from softscope._arguments import number, temperature_for_rows, whole_number
-from softscope._arrays import Array, beside, dtype_name, floating, giver, is_tensor, namespace, tracing
-from softscope._numpy import rounded
-from softscope._rooms import room_of
-from softscope._rows import Rows, one_axis
+from softscope._arguments.arrays import Array, beside, dtype_name, floating, giver, is_tensor, namespace, tracing
+from softscope._arguments.axes import Rows, one_axis
+from softscope._arguments.checks import number, temperature_for_rows, whole_number
+from softscope._backends.choose import backend_of
+from softscope._backends.numpy.maps import rounded
 
 _REDUCTIONS = ("mean", "sum", "none")
 
@@ -57,7 +57,7 @@ def cross_entropy(
     if rows.n == 0:
         losses = xp.zeros_like(classes) * 1.0
     else:
-        losses = room_of(x).cross_entropy(rows.bring(x), classes, t, epsilon)
+        losses = backend_of(x).cross_entropy(rows.bring(x), classes, t, epsilon)
     if counted is not None:
         losses = xp.where(counted, losses, xp.zeros_like(losses))
     if reduction == "sum":
@@ -115,7 +115,7 @@ def distillation_loss(student: Array, teacher: Array, *, temperature: Any) -> Ar
         )
     rows = Rows(s.shape, -1)
     t = temperature_for_rows(temperature, s, rows)
-    losses = room_of(s).distillation(rows.bring(s), rows.bring(other), t)
+    losses = backend_of(s).distillation(rows.bring(s), rows.bring(other), t)
     count = max(math.prod(rows.lead), 1)
     mean = losses.sum() / count
     return giver(student)(mean.to(s.dtype) if is_tensor(s) else rounded(mean, s.dtype))

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from softscope._arguments import alpha_for_rows, flag, temperature_for_rows, visible_for_rows
-from softscope._arrays import Array, floating, giver, scalar_if_0d
-from softscope._out import checked_out, write
-from softscope._rooms import plain, room_of
-from softscope._rows import Axis, Rows
+from softscope._arguments.arrays import Array, floating, giver, scalar_if_0d
+from softscope._arguments.axes import Axis, Rows
+from softscope._arguments.checks import alpha_for_rows, flag, temperature_for_rows, visible_for_rows
+from softscope._arguments.out import checked_out, write
+from softscope._backends.choose import backend_of, plain
 
 
 def softmax(
@@ -100,7 +100,7 @@ def logsumexp(
     rows = Rows(array.shape, axis)
     t = temperature_for_rows(temperature, array, rows)
     visible = visible_for_rows(where, array, rows)
-    result = room_of(array).logsumexp(rows.bring(array), t, visible)
+    result = backend_of(array).logsumexp(rows.bring(array), t, visible)
     return giver(x)(result.reshape(rows.kept_shape) if keepdims else result)
 
 
@@ -126,5 +126,5 @@ def _map(
     alphas = [alpha_for_rows(alpha, array, rows) for alpha in extra]
     if out is not None:
         checked_out(out, array, temperature, where, *extra)
-    result = rows.restore(getattr(room_of(array), name)(rows.bring(array), *alphas, t, visible))
+    result = rows.restore(getattr(backend_of(array), name)(rows.bring(array), *alphas, t, visible))
     return giver(x)(result) if out is None else write(result, out)

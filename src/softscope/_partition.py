@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from softscope._arguments import temperature_for_rows, visible_for_rows
-from softscope._arrays import Array, floating, giver, is_tensor, namespace, quiet, scalar_if_0d, tracing
-from softscope._reference.partition import State
-from softscope._rooms import room_of
-from softscope._rows import Axis, Rows
+from softscope._arguments.arrays import Array, floating, giver, is_tensor, namespace, quiet, scalar_if_0d, tracing
+from softscope._arguments.axes import Axis, Rows
+from softscope._arguments.checks import temperature_for_rows, visible_for_rows
+from softscope._backends.choose import backend_of
+from softscope._backends.reference.partition import State
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -186,8 +186,7 @@ def partition(x: Array, /, *, axis: Axis = -1, temperature: Any = 1.0, where: An
     rows = Rows(array.shape, axis)
     t = temperature_for_rows(temperature, array, rows)
     visible = visible_for_rows(where, array, rows)
-    room = room_of(array)
-    state, highest = room.state(rows.bring(array), t, visible)
+    state, highest = backend_of(array).state(rows.bring(array), t, visible)
     return Partition(state, highest, t if isinstance(t, float) else t[..., 0], giver(x))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from softscope._arguments import whole_number
+from softscope._arguments.checks import whole_number
 
 if TYPE_CHECKING:
     from softscope.doctor.scope import Scope

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from softscope._arguments import is_number, number, real_beside, whole_number
-from softscope._arrays import Array, floating, giver, is_tensor, values
-from softscope._numpy import exact
-from softscope._reference import sampling as _definition
-from softscope._reference.rows import softmax
-from softscope._rows import Rows
+from softscope._arguments.arrays import Array, floating, giver, is_tensor, values
+from softscope._arguments.axes import Rows
+from softscope._arguments.checks import is_number, number, real_beside, whole_number
+from softscope._backends.numpy.maps import exact
+from softscope._backends.reference import sampling as _definition
+from softscope._backends.reference.softmax import softmax
 
 
 def sample(

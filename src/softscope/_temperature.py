@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from softscope._arguments import is_number, number, real_beside, visible_for_rows
-from softscope._arrays import Array, as_numpy, floating, giver, is_tensor, values
-from softscope._numpy import exact
-from softscope._reference import temperature as _definition
-from softscope._reference.rows import hidden_to_minus_inf
-from softscope._rows import Axis, Rows
+from softscope._arguments.arrays import Array, as_numpy, floating, giver, is_tensor, values
+from softscope._arguments.axes import Axis, Rows
+from softscope._arguments.checks import is_number, number, real_beside, visible_for_rows
+from softscope._backends.numpy.maps import exact
+from softscope._backends.reference import temperature as _definition
+from softscope._backends.reference.softmax import hidden_to_minus_inf
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,7 +49,7 @@ def temperature_for(x: Array, /, *, entropy: Any = None, peak: Any = None, axis:
     logits = hidden_to_minus_inf(exact(values(rows.bring(array))), None if visible is None else values(visible))
     t = _definition.temperature_for(logits, reading, target).reshape(rows.kept_shape)
     if is_tensor(array):
-        from softscope._torch.dtypes import widest
+        from softscope._backends.torch.dtypes import widest
 
         return array.new_tensor(t, dtype=widest(array))
     return giver(x)(t)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from softscope._arguments import whole_number
+from softscope._arguments.checks import whole_number
 
 
 def _from_environment() -> int:

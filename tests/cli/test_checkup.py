@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from cli.commands import LANGS, Terminal, columns, program
-from doctor.checks.histories import RESTING, STUCK, history, per_head
+from doctor.judge.histories import RESTING, STUCK, history, per_head
 from softscope.cli import checkup
 from softscope.doctor import patients
 
@@ -22,12 +22,12 @@ def record(monkeypatch, tmp_path):
     """A record whose history the test gives; the reader of records belongs to another room."""
     from softscope.doctor import record as room
 
-    kept, reader = {"history": SICK}, room.read
+    kept, reader = {"history": SICK}, room.read_record
 
     def read(path):
         return kept["history"] if path.read_bytes() == b"record" else reader(path)
 
-    monkeypatch.setattr(room, "read", read)
+    monkeypatch.setattr(room, "read_record", read)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "run.db").write_bytes(b"record")
     return kept

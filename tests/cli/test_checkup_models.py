@@ -344,13 +344,13 @@ def test_mistakes_in_a_function(run, module, code, words, told, lang):
 
 
 def test_the_bar_goes_to_stderr(monkeypatch, capsys):
+    from softscope import _progress_bar
     from softscope.cli import main
     from softscope.doctor import patients
-    from softscope.experiments import progress
 
     monkeypatch.setattr(patients, "STEPS", 20)
     monkeypatch.setattr(patients.train, "__kwdefaults__", {**patients.train.__kwdefaults__, "steps": 20})
-    monkeypatch.setattr(progress, "PATIENCE", 0.0)
+    monkeypatch.setattr(_progress_bar, "PATIENCE", 0.0)
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     main(["checkup", "--format", "json", "--lang", "en"])
     out, err = capsys.readouterr()

@@ -7,8 +7,8 @@ import pytest
 
 from cli.commands import Runner
 from softscope.cli import lab
-from softscope.lab import language, practice, progress, running
-from softscope.lab.running import listen
+from softscope.lab import language, practice, progress, start
+from softscope.lab.start import listen
 
 
 @pytest.fixture
@@ -50,19 +50,19 @@ def _no_server(self, sockets):
 @pytest.fixture
 def started(run, monkeypatch):
     """What a lab says from its start to its end, with this home."""
-    monkeypatch.setattr(running, "application", lambda **_: None)
-    monkeypatch.setattr(running._Server, "run", _no_server)
-    monkeypatch.setattr(progress, "_current", progress.Progress())
+    monkeypatch.setattr(start, "application", lambda **_: None)
+    monkeypatch.setattr(start._Server, "run", _no_server)
+    monkeypatch.setattr(progress, "_current", progress.LessonProgress())
     monkeypatch.setattr(language, "_preferred", "en")
 
-    def start(home, lang="en"):
+    def started_with(home, lang="en"):
         practice._progress.cache_clear()  # each lab is a new process
         monkeypatch.setenv("SOFTSCOPE_HOME", str(home))
         code, out, err = run("lab", "--no-browser", "--lang", lang)
         assert (code, err) == (0, "")
         return " ".join(out.split())
 
-    return start
+    return started_with
 
 
 def test_progress_that_is_kept(started, tmp_path):

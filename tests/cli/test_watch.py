@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from cli.commands import COLOUR, LANGS, MODULE, columns, environment, on_terminal, program
-from softscope.doctor.record import Record, read
-from softscope.doctor.snapshot import Site, Snapshot
+from softscope.doctor.read.snapshot import Site, Snapshot
+from softscope.doctor.record import Record, read_record
 
 CHINESE = re.compile(r"[\u4e00-\u9fff]")
 
@@ -217,7 +217,7 @@ def test_export(run, path, tmp_path, lang, monkeypatch):
     text = run.text("export", path, "out.csv", "--lang", lang)
     assert "out.csv" in text
     rows = list(csv.DictReader((tmp_path / "out.csv").read_text("utf-8").splitlines()))
-    history = read(path)
+    history = read_record(path)
     assert len([row for row in rows if row["site"]]) == 2 * 3 * 8
     assert {row["step"] for row in rows} == {"0", "10"}
     run.text("export", path, tmp_path / "out.json")

@@ -17,7 +17,7 @@ SIZES = [
 ]
 
 
-def written_out(q, k, v, *, scale=None, causal=False, query_start=0, window=None, mask=None, softcap=None, sink=None):
+def dense(q, k, v, *, scale=None, causal=False, query_start=0, window=None, mask=None, softcap=None, sink=None):
     """Attention in plain operations; boolean or additive masks."""
     heads, n, m = q.shape[-3], q.shape[-2], k.shape[-2]
     k, v = (x.repeat_interleave(heads // x.shape[-3], dim=-3) for x in (k, v))
@@ -63,7 +63,7 @@ def gradients(function, arrays, wanted, **options):
 def check(arrays, tolerance, wanted=(), **options):
     exact = [x.double() for x in arrays]
     wide = {n: x.double() if isinstance(x, torch.Tensor) and x.is_floating_point() else x for n, x in options.items()}
-    _, want = gradients(written_out, exact, wanted, **wide)
+    _, want = gradients(dense, exact, wanted, **wide)
     _, got = gradients(ss.attention, arrays, wanted, **options)
     for name, g, w in zip(("q", "k", "v", *wanted), got, want, strict=True):
         scale = max(1.0, float(w.abs().max()))

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import softscope as ss
-from engine import written_out
+from engine import dense
 from softscope import _engine, bounds
 
 DTYPES = {"float16": np.float16, "bfloat16": ml_dtypes.bfloat16, "float32": np.float32, "float64": np.float64}
@@ -41,7 +41,7 @@ def close(got, want, tolerance, what=""):
 
 def check(q, k, v, dtype, **options):
     """Output and statistics against float64, within the family's bounds times 1 + the largest |logit|."""
-    wanted = written_out.attention(q, k, v, **options)
+    wanted = dense.attention(q, k, v, **options)
     output, p = ss.attention(q, k, v, return_partition=True, **options)
     assert output.dtype == q.dtype
     seen = wanted.logits[np.isfinite(wanted.logits)]
@@ -51,7 +51,7 @@ def check(q, k, v, dtype, **options):
     computed = 8 * size * bounds.unit_roundoff("float64" if dtype == "float64" else "float32")
     close(output, wanted.output, values * (computed * 2 + 2 * u), "output")
     relative = bounds.readings("float64" if dtype == "float64" else "float32") * size
-    for name, want in written_out.readings(wanted.logits).items():
+    for name, want in dense.readings(wanted.logits).items():
         got = getattr(p, name)
         some = p.count > 0
         scale = np.maximum(np.abs(want), 1.0 if name in ("lse", "variance", "entropy") else 0.0)

@@ -4,7 +4,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from softscope import _engine, _kernels
+from softscope import _engine
+from softscope._backends.engine import kernels
 
 # Around every number of lanes (2, 4, 8), where rows are no longer taken together (64, 128, 256), and far beyond.
 LENGTHS = [*range(1, 35), 63, 64, 65, 100, 127, 128, 129, 255, 256, 257, 300, 1000, 5000, 9001]
@@ -331,19 +332,19 @@ def test_the_bridge(dtype):
     """What a room of another library calls: α and T a number or one for each row, False where the engine cannot."""
     p, v = weights((4, 40), dtype), vectors((4, 40), dtype)
     out = np.empty_like(p)
-    assert _kernels.jacobian_product(p, v, 1.0, 0.5, out)
+    assert kernels.jacobian_product(p, v, 1.0, 0.5, out)
     assert_product(p, v, out, temperature=0.5)
     alpha, hot = np.array([[1.0], [1.5], [2.0], [1.3]]), np.array([[1.0], [0.5], [2.0], [3.0]])
-    assert _kernels.jacobian_product(p, v, alpha, hot, out)
+    assert kernels.jacobian_product(p, v, alpha, hot, out)
     for i in range(4):
         assert_product(p[i : i + 1], v[i : i + 1], out[i : i + 1], alpha[i, 0], hot[i, 0])
-    assert not _kernels.jacobian_product(p, v, 1.0, np.inf, out)
-    assert not _kernels.jacobian_product(p[:0], v[:0], 1.0, 1.0, out[:0])
+    assert not kernels.jacobian_product(p, v, 1.0, np.inf, out)
+    assert not kernels.jacobian_product(p[:0], v[:0], 1.0, 1.0, out[:0])
     y = np.log(p)
-    assert _kernels.log_softmax_backward(y, v, hot, out)
+    assert kernels.log_softmax_backward(y, v, hot, out)
     np.testing.assert_array_equal(as_bits(out), as_bits(run("log_softmax_backward", y, v, numbers=hot[:, 0])))
-    assert not _kernels.log_softmax_backward(y, v, np.full((4, 1), np.nan), out)
+    assert not kernels.log_softmax_backward(y, v, np.full((4, 1), np.nan), out)
     numbers = np.broadcast_to([0.5, 3.0, 2.0, 1.5, 0.25], (4, 5))
-    assert _kernels.scaled_weights(v, numbers, out)
+    assert kernels.scaled_weights(v, numbers, out)
     np.testing.assert_array_equal(as_bits(out), as_bits(run("scaled_weights", v, numbers=numbers)))
-    assert not _kernels.scaled_weights(v, np.full((4, 5), np.inf), out)
+    assert not kernels.scaled_weights(v, np.full((4, 5), np.inf), out)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from softscope import _engine, bounds
-from softscope._reference.entmax import entmax as definition
+from softscope._backends.reference.entmax import entmax as definition
 
 DTYPES = [np.float16, ml_dtypes.bfloat16, np.float32, np.float64]
 ALPHAS = [1.0, 1 + 1e-9, 1.1, 1.5, 1.9, 2.0]

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from experiments.small import result
-from softscope import experiments
-from softscope.experiments import Column, Measured, Table, Text, alone, catalogue, chart, progress
+from softscope import _progress_bar, experiments
+from softscope.experiments import Column, Measured, Table, Text, catalogue, chart, subprocess_timing
 from softscope.experiments.table import label, shown
 
 
@@ -91,9 +91,9 @@ class Terminal(io.StringIO):
 
 def test_the_bar_is_drawn_on_a_terminal_past_a_second_and_wiped(monkeypatch):
     now = [0.0]
-    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(_progress_bar.time, "monotonic", lambda: now[0])
     stream = Terminal()
-    bar = progress.Progress("entropy", stream)
+    bar = _progress_bar.ProgressBar("entropy", stream)
     bar(0.1)
     assert stream.getvalue() == ""
     now[0] = 1.5
@@ -106,9 +106,9 @@ def test_the_bar_is_drawn_on_a_terminal_past_a_second_and_wiped(monkeypatch):
 
 def test_no_bar_where_nobody_watches(monkeypatch):
     now = [0.0]
-    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(_progress_bar.time, "monotonic", lambda: now[0])
     stream = io.StringIO()
-    bar = progress.Progress("entropy", stream)
+    bar = _progress_bar.ProgressBar("entropy", stream)
     now[0] = 5.0
     bar(0.5)
     bar.wipe()
@@ -116,10 +116,10 @@ def test_no_bar_where_nobody_watches(monkeypatch):
 
 
 def test_what_is_measured_alone_has_one_thread_and_says_what_went_wrong():
-    found = alone.alone("import os; print(json.dumps({'threads': softscope.get_num_threads()}))")
+    found = subprocess_timing.alone("import os; print(json.dumps({'threads': softscope.get_num_threads()}))")
     assert found == {"threads": 1}
     with pytest.raises(RuntimeError, match="ZeroDivisionError"):
-        alone.alone("1 / 0")
+        subprocess_timing.alone("1 / 0")
 
 
 def test_importing_the_room_imports_none_of_the_heavy_packages():

@@ -8,7 +8,7 @@ import torch
 
 import softscope
 from experiments.small import result
-from softscope.doctor import evidence
+from softscope.doctor.treat import evidence
 from softscope.experiments import Measured, Table, Text, cost, recall, remedies
 from softscope.experiments.layers import Additive, Weighted, recall_model
 from softscope.experiments.learning import OPENED, REMEDIES, SCORES, verdict

@@ -17,10 +17,10 @@ import numpy as np
 import torch
 
 import softscope as ss
-from softscope._reference import entmax as _entmax
-from softscope._reference import jacobian as _jacobian
-from softscope._reference import partition as _partition
-from softscope._reference import rows as _rows
+from softscope._backends.reference import entmax as _entmax
+from softscope._backends.reference import jacobian as _jacobian
+from softscope._backends.reference import partition as _partition
+from softscope._backends.reference import softmax as _softmax
 
 Array = np.ndarray[Any, Any]
 
@@ -187,11 +187,11 @@ def check(case: Case) -> None:
             scale = (16 + 4 * np.abs(np.log(np.where(wide > 0, wide, 1)))) * _sum_of(wide, v, case.alpha) / t
             floor = 0.0
         else:
-            want = getattr(_rows, case.name)(wide, t, visible)
-            shown = _rows.hidden_to_minus_inf(wide, visible)
-            m = _rows.maximum(shown)
+            want = getattr(_softmax, case.name)(wide, t, visible)
+            shown = _softmax.hidden_to_minus_inf(wide, visible)
+            m = _softmax.maximum(shown)
             if case.name == "softmax":
-                d = np.nan_to_num(np.abs(_rows.distances(shown, t)), nan=0.0, posinf=0.0)
+                d = np.nan_to_num(np.abs(_softmax.distances(shown, t)), nan=0.0, posinf=0.0)
                 scale, floor = want * (8 + 3.1 * d), 0.0
             else:
                 top = np.abs(m / t)

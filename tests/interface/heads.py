@@ -46,7 +46,7 @@ def made(options: dict[str, Any], make: Callable[[np.ndarray], Any]) -> dict[str
     return {name: make(value) if isinstance(value, np.ndarray) else value for name, value in options.items()}
 
 
-def written_out(
+def dense(
     q: np.ndarray, k: np.ndarray, v: np.ndarray, *, scale: Any = None, causal: bool = False, query_start: int = 0,
     window: Any = None, mask: Any = None, softcap: Any = None, sink: Any = None,
 ) -> dict[str, np.ndarray]:  # fmt: skip

@@ -9,7 +9,7 @@ import torch
 from torch.nn import functional
 
 import softscope as ss
-from interface.heads import BIAS, DV, GRAD, HEADS, KV_HEADS, OPTIONS, SHOWN, SINK, K, M, N, Q, V, made, written_out
+from interface.heads import BIAS, DV, GRAD, HEADS, KV_HEADS, OPTIONS, SHOWN, SINK, K, M, N, Q, V, dense, made
 from interface.kinds import numpy, same, tensor
 
 each_room = pytest.mark.parametrize("make", [np.array, tensor])
@@ -20,7 +20,7 @@ Make = Callable[[Any], Any]
 @each_room
 @each_option
 def test_every_option_means_what_the_design_says(case: str, make: Make) -> None:
-    options, wanted = OPTIONS[case], written_out(Q, K, V, **OPTIONS[case])
+    options, wanted = OPTIONS[case], dense(Q, K, V, **OPTIONS[case])
     output, p = ss.attention(make(Q), make(K), make(V), **made(options, make), return_partition=True)
     same(output, wanted["output"])
     same(ss.attention(make(Q), make(K), make(V), **made(options, make)), output, rtol=0.0, atol=0.0)
@@ -43,9 +43,9 @@ def test_every_option_has_its_gradient(case: str) -> None:
 
 
 def naive(q: Any, k: Any, v: Any, **options: Any) -> torch.Tensor:
-    """Attention from the weights' own formula, with what is visible taken from `written_out`."""
+    """Attention from the weights' own formula, with what is visible taken from `dense`."""
     arrays = {name: numpy(o) if isinstance(o, torch.Tensor) else o for name, o in options.items()}
-    visible = tensor(written_out(*(numpy(a) for a in (q, k, v)), **arrays)["visible"])
+    visible = tensor(dense(*(numpy(a) for a in (q, k, v)), **arrays)["visible"])
     k, v = (a.repeat_interleave(HEADS // KV_HEADS, dim=1) for a in (k, v))
     scale = options.get("scale", 1 / np.sqrt(q.shape[-1]))
     s = q @ k.transpose(-1, -2) * (scale.view(-1, 1, 1) if isinstance(scale, torch.Tensor) else scale)
@@ -140,16 +140,14 @@ def test_a_common_shift_changes_nothing(make: Make) -> None:
     same(got, wanted, rtol=1e-8, atol=1e-9)
     same(numpy(p.lse) - 0.4e6, plain.lse, rtol=1e-7, atol=1e-8)
     same(p.entropy, plain.entropy, rtol=1e-8)
-    same(
-        ss.attention(make(Q), make(K), make(V), mask=make(np.full((N, M), -1e6))), written_out(Q, K, V)["output"], 1e-8
-    )
+    same(ss.attention(make(Q), make(K), make(V), mask=make(np.full((N, M), -1e6))), dense(Q, K, V)["output"], 1e-8)
 
 
 @each_room
 @pytest.mark.parametrize("options", [{}, {"softcap": 0.7}, {"mask": SHOWN}, {"causal": True, "query_start": -1}])
 def test_softmax_off_by_one_is_a_key_of_zeros(options: dict[str, Any], make: Make) -> None:
     got = ss.attention(make(Q), make(K), make(V), sink=0.0, **made(options, make))
-    shown = written_out(Q, K, V, **options)["visible"]
+    shown = dense(Q, K, V, **options)["visible"]
     k, v = (np.concatenate([a, np.zeros_like(a[:, :, :1])], axis=2) for a in (K, V))
     mask = np.concatenate([shown, np.ones_like(shown[..., :1])], axis=-1)
     same(got, ss.attention(make(Q), make(k), make(v), mask=make(mask), softcap=options.get("softcap")))
@@ -185,7 +183,7 @@ def test_the_soft_cap_binds_or_does_not(make: Make) -> None:
 @each_room
 @pytest.mark.parametrize("alpha", [1.5, 2.0])
 def test_sparse_attention_is_the_sparse_map_of_the_logits(alpha: float, make: Make) -> None:
-    logits = written_out(Q, K, V, mask=SHOWN)["logits"]
+    logits = dense(Q, K, V, mask=SHOWN)["logits"]
     p = ss.entmax(logits, alpha)
     output, support = ss.attention(make(Q), make(K), make(V), mask=make(SHOWN), alpha=alpha, return_partition=True)
     same(output, p @ np.repeat(V, 2, axis=1), rtol=1e-10)

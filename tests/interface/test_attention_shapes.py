@@ -8,7 +8,7 @@ import pytest
 
 import softscope as ss
 from interface.calls import READINGS, SUPPORT
-from interface.heads import GRAD, OPTIONS, SHOWN, K, M, N, Q, V, made, written_out
+from interface.heads import GRAD, OPTIONS, SHOWN, K, M, N, Q, V, dense, made
 from interface.kinds import BFLOAT16, cast, dtype_of, numpy, same, tensor
 
 each_room = pytest.mark.parametrize("make", [np.array, tensor])
@@ -78,7 +78,7 @@ def test_halves_are_computed_in_float32(dtype: str, make: Make) -> None:
     q, k, v = (cast(a, dtype) for a in (Q, K, V))
     got = ss.attention(make(q), make(k), make(v), causal=True)
     assert dtype_of(got) == dtype
-    wanted = written_out(*(a.astype(np.float64) for a in (q, k, v)), causal=True)["output"]
+    wanted = dense(*(a.astype(np.float64) for a in (q, k, v)), causal=True)["output"]
     same(got, wanted, rtol=2.0**-7 if q.dtype == BFLOAT16 else 2.0**-10, atol=1e-6)
     loud = make(cast(np.full((1, 2, 64), 300.0), dtype))  # q·k is 5.8 million: past float16
     output, p = ss.attention(loud, loud, loud, scale=1.0, return_partition=True)

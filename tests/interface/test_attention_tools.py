@@ -10,7 +10,7 @@ import torch
 from torch.utils.checkpoint import checkpoint
 
 import softscope as ss
-from softscope import _attention_call
+from softscope._arguments import attention
 
 
 def problem(n=40, m=50, dtype=torch.float32, heads=4, kv_heads=2, d=8):
@@ -123,7 +123,7 @@ def test_tiles_give_what_the_whole_gives(kind, monkeypatch):
 
     found = []
     for tile in (1 << 22, 1000):
-        monkeypatch.setattr(_attention_call, "_TILE", tile)
+        monkeypatch.setattr(attention, "_TILE", tile)
         leaves = problem(dtype=torch.float64)
         more = weights if kind == "additive" else [bias] if "masked" in kind else []
         output, statistics = call(*leaves)
@@ -136,7 +136,7 @@ def test_tiles_give_what_the_whole_gives(kind, monkeypatch):
 
 
 def test_tiles_can_be_differentiated_twice(monkeypatch):
-    monkeypatch.setattr(_attention_call, "_TILE", 30)
+    monkeypatch.setattr(attention, "_TILE", 30)
     leaves = problem(n=5, m=4, dtype=torch.float64, heads=2, kv_heads=1, d=3)
     assert torch.autograd.gradcheck(lambda *x: ss.attention(*x, alpha=1.5), leaves)
     assert torch.autograd.gradgradcheck(lambda *x: ss.attention(*x, alpha=1.5), leaves)
@@ -145,7 +145,7 @@ def test_tiles_can_be_differentiated_twice(monkeypatch):
 def test_gradient_readings_in_tiles(monkeypatch):
     q, k, v = (x.detach() for x in problem())
     whole = ss.gradient_readings(q, k, v, torch.ones(2, 4, 40, 8), causal=True, query_start=5)
-    monkeypatch.setattr(_attention_call, "_TILE", 1000)
+    monkeypatch.setattr(attention, "_TILE", 1000)
     parts = ss.gradient_readings(q, k, v, torch.ones(2, 4, 40, 8), causal=True, query_start=5)
     torch.testing.assert_close(tuple(parts), tuple(whole), equal_nan=True)
 

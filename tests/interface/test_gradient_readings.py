@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import softscope as ss
-from interface.heads import GRAD, HEADS, KV_HEADS, OPTIONS, K, M, N, Q, V, made, written_out
+from interface.heads import GRAD, HEADS, KV_HEADS, OPTIONS, K, M, N, Q, V, dense, made
 from interface.kinds import numpy, same, tensor
 
 each_room = pytest.mark.parametrize("make", [np.array, tensor])
@@ -17,7 +17,7 @@ Make = Callable[[Any], Any]
 
 def retained(options: dict[str, Any], alpha: float) -> tuple[np.ndarray, ...]:
     """Weights, dP and dS from autograd on materialised scores; a sink is one more key; and what is visible."""
-    wanted = written_out(Q, K, V, **options)
+    wanted = dense(Q, K, V, **options)
     visible, scores = tensor(wanted["visible"]), tensor(wanted["scores"]).requires_grad_(True)
     cap, bias, sink = options.get("softcap"), options.get("mask"), options.get("sink")
     x = scores if cap is None else cap * torch.tanh(scores / cap)

@@ -1,4 +1,4 @@
-"""`import softscope` needs NumPy alone, and each room imports only from those above it in DESIGN's list."""
+"""`import softscope` needs NumPy alone, and each room imports only from those above it in the list."""
 
 import ast
 import functools
@@ -31,8 +31,8 @@ from softscope import *
 new = {name.partition(".")[0] for name in set(sys.modules) - before} - set(sys.stdlib_module_names)
 rooms = sorted(name for name in sys.modules if name.startswith("softscope."))
 print(sorted(new), threading.active_count(), len(rooms))
-for late in ("_torch", "nn", "testing", "tasks", "doctor", "experiments", "lab", "cli"):
-    assert not any(name.split(".")[1] == late for name in rooms), late
+for late in ("_backends.torch", "nn", "testing", "tasks", "doctor", "experiments", "lab", "cli"):
+    assert not any(f"{name}.".startswith(f"softscope.{late}.") for name in rooms), late
 for heavy in ("torch", "scipy", "matplotlib", "marimo", "ml_dtypes", "mpmath", "pytest", "hypothesis"):
     assert heavy not in sys.modules, heavy
 """
@@ -77,40 +77,41 @@ print("done")
     assert run(BLOCK.replace("{names}", repr(names)) + code).split() == ["blocked", "done"]
 
 
-def test_the_torch_room_is_opened_by_the_first_tensor() -> None:
+def test_the_torch_backend_is_opened_by_the_first_tensor() -> None:
     code = """
 import sys, torch, numpy, softscope as ss
 ss.softmax(numpy.ones(3)); ss.attention(*[numpy.ones((1, 2, 3))] * 3)
-print("softscope._torch" in sys.modules)
+print("softscope._backends.torch" in sys.modules)
 ss.softmax(torch.ones(3))
-print("softscope._torch" in sys.modules)
+print("softscope._backends.torch" in sys.modules)
 """
     assert run(code).split() == ["False", "True"]
 
 
-# From the top of DESIGN's list to its end. The core is every public function and what they share.
+# From the top of the list to its end. The core is every public function and what they share; two backends are rooms
+# of their own: the definition, which imports nothing of ours, and torch's, which is opened late.
 RANKS = {
     name: rank
     for rank, names in enumerate(
-        [["_engine", "bounds"], ["_reference"], ["core"], ["_torch"], ["nn"], ["testing"], ["tasks"], ["doctor"],
+        [["_engine", "bounds"], ["reference"], ["core"], ["torch"], ["nn"], ["testing"], ["tasks"], ["doctor"],
          ["experiments"], ["lab"], ["cli"]]
     )
     for name in names
 }  # fmt: skip
 # What each room may import from outside, at the top of a file.
 OUTSIDE = {
-    "_reference": {"numpy"},
+    "reference": {"numpy"},
     "core": {"numpy"},
     "bounds": set(),
     "testing": {"numpy"},
-    "_torch": {"numpy", "torch"},
+    "torch": {"numpy", "torch"},
     "nn": {"torch"},
     "experiments": {"numpy", "torch"},  # torch in `layers` alone, which is opened late
 }
 
 
-# What the core may open all the same: the torch room and the doctor's, in a function; there, their types' names.
-OPENED_LATE = {"lazy": ("_torch", "doctor"), "typing": ("doctor",)}
+# What the core may open all the same: the torch backend and the doctor, in a function; there, their types' names.
+OPENED_LATE = {"lazy": ("torch", "doctor"), "typing": ("doctor",)}
 
 
 class Import(NamedTuple):
@@ -122,8 +123,10 @@ class Import(NamedTuple):
 
 def room_of(name: str) -> str:
     """The room of a module below softscope; '' is the package itself."""
-    first = name.split(".")[0]
-    if first in RANKS:
+    first, *below = name.split(".")
+    if first == "_backends" and below and below[0] in ("reference", "torch"):
+        return below[0]
+    if first in RANKS and first not in ("reference", "torch"):
         return first
     return "core" if not first or first.startswith("_") else first
 
@@ -134,7 +137,7 @@ def imports(source: Path = SOURCE) -> list[Import]:
     found = []
     for path in sorted(source.rglob("*.py")):
         parts = path.relative_to(source).with_suffix("").parts
-        room = room_of("" if parts == ("__init__",) else parts[0])
+        room = room_of("" if parts == ("__init__",) else ".".join(parts))
 
         def visit(node: ast.AST, when: str, file: str = "/".join(parts), room: str = room) -> None:
             if isinstance(node, ast.Import):
@@ -142,8 +145,8 @@ def imports(source: Path = SOURCE) -> list[Import]:
             elif isinstance(node, ast.ImportFrom):
                 assert node.level == 0, f"{file}: a relative import"
                 for alias in node.names:
-                    below = f"softscope.{alias.name}" if _is_module(alias.name) else "softscope"
-                    module = below if node.module == "softscope" else node.module
+                    inside = f"{node.module}.{alias.name}"
+                    module = inside if _is_module(inside) else node.module
                     found.append(Import(file, room, module, when))
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
                 when = "lazy"
@@ -156,23 +159,24 @@ def imports(source: Path = SOURCE) -> list[Import]:
 
 
 def _is_module(name: str) -> bool:
-    return name == "_engine" or (SOURCE / name).is_dir() or (SOURCE / f"{name}.py").exists()
+    path = SOURCE.parent.joinpath(*name.split("."))
+    return name == "softscope._engine" or path.is_dir() or path.with_suffix(".py").exists()
 
 
 def test_the_search_sees_what_is_there() -> None:
     found = imports()
     assert len({i.file for i in found}) >= 20
-    assert {"_reference", "core", "_torch", "testing"} <= {i.room for i in found}
+    assert {"reference", "core", "torch", "testing"} <= {i.room for i in found}
     assert {"top", "typing", "lazy"} == {i.when for i in found}
     assert any(i.module == "softscope._engine" for i in found)
-    assert any(i.module.startswith("softscope._torch") and i.when == "lazy" and i.room == "core" for i in found)
-    assert any(i.module == "torch" and i.when == "top" and i.room == "_torch" for i in found)
+    assert any(i.module == "softscope._backends.torch" and i.when == "lazy" and i.room == "core" for i in found)
+    assert any(i.module == "torch" and i.when == "top" and i.room == "torch" for i in found)
     unknown = {i.room for i in found} - RANKS.keys()
-    assert not unknown, f"no place in DESIGN's list for {unknown}"
+    assert not unknown, f"no place in the list for {unknown}"
 
 
 def wrong_ways(source: Path = SOURCE) -> list[Import]:
-    """The imports from a room below; the core may open the torch room and the doctor's, but late."""
+    """The imports from a room below; the core may open the torch backend and the doctor, but late."""
     wrong = []
     for i in imports(source):
         if not (i.module == "softscope" or i.module.startswith("softscope.")):
@@ -190,29 +194,29 @@ def test_a_room_imports_only_from_those_above_it() -> None:
 
 def test_a_wrong_import_is_found(tmp_path: Path) -> None:
     files = {
-        "_reference/rows.py": "from softscope._maps import softmax",
-        "_maps.py": "from softscope import _torch",
-        "_rows.py": "def f():\n    from softscope import _torch\n    from softscope import testing",
-        "_torch/rows.py": "import softscope.tasks.recall\nfrom softscope import attention",
+        "_backends/reference/softmax.py": "from softscope._maps import softmax",
+        "_backends/numpy/maps.py": "from softscope._backends import torch",
+        "_arguments/axes.py": "def f():\n    from softscope._backends import torch\n    from softscope import testing",
+        "_backends/torch/maps.py": "import softscope.tasks.recall\nfrom softscope import attention",
         "testing/probe.py": "if TYPE_CHECKING:\n    from softscope.doctor import probe\nfrom softscope import _maps",
     }
     for name, code in files.items():
-        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(code, encoding="utf-8")
     found = [(i.file, i.module, i.when) for i in wrong_ways(tmp_path)]
     assert found == [
-        ("_maps", "softscope._torch", "top"),
-        ("_reference/rows", "softscope._maps", "top"),
-        ("_rows", "softscope.testing", "lazy"),
-        ("_torch/rows", "softscope.tasks.recall", "top"),
+        ("_arguments/axes", "softscope.testing", "lazy"),
+        ("_backends/numpy/maps", "softscope._backends.torch", "top"),
+        ("_backends/reference/softmax", "softscope._maps", "top"),
+        ("_backends/torch/maps", "softscope.tasks.recall", "top"),
         ("testing/probe", "softscope.doctor", "typing"),
     ]
 
 
 def test_the_definition_stands_alone() -> None:
-    inside = {i.module for i in imports() if i.room == "_reference" and i.module.startswith("softscope")}
+    inside = {i.module for i in imports() if i.room == "reference" and i.module.startswith("softscope")}
     assert inside
-    assert all(module.startswith("softscope._reference") for module in inside), inside
+    assert all(module.startswith("softscope._backends.reference") for module in inside), inside
     assert not [i for i in imports() if i.room == "bounds" and i.module.startswith("softscope")]
 
 

@@ -16,9 +16,9 @@ from torch.utils.checkpoint import checkpoint
 
 import softscope as ss
 from softscope import _engine, bounds
-from softscope._torch import losses, partition, rows
-from softscope._torch.entmax import entmax as composite_entmax
-from softscope._torch.memory import reachable
+from softscope._backends.torch import losses, tensor_partition, tensor_softmax
+from softscope._backends.torch.engine_memory import reachable
+from softscope._backends.torch.tensor_entmax import entmax as composite_entmax
 
 NAMES = ("softmax", "log_softmax", "logsumexp")
 DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
@@ -94,7 +94,7 @@ def definition(name: str, x: torch.Tensor, options: dict[str, Any]) -> torch.Ten
     t = options.get("temperature", 1.0)
     t = t.double() if isinstance(t, torch.Tensor) else t
     visible = options["where"].expand(flat.shape) if "where" in options else None
-    y = getattr(rows, name)(flat, t, visible)
+    y = getattr(tensor_softmax, name)(flat, t, visible)
     return y if name == "logsumexp" else y.reshape(moved.shape).movedim(ends, axes)
 
 
@@ -126,7 +126,7 @@ def test_states_are_those_of_the_definition(dtype: torch.dtype, asked: list[str]
     x = normal(4, 3, 7, dtype=dtype)
     for visible in (None, SHOWN):
         got = ss.partition(x, temperature=0.7, where=visible)
-        wanted, highest = partition.state(x.double(), 0.7, None if visible is None else visible.expand(x.shape))
+        wanted, highest = tensor_partition.state(x.double(), 0.7, None if visible is None else visible.expand(x.shape))
         relative = bounds.readings(dtype)
         for part, exact in zip((*got.state, got.highest), (*wanted, highest), strict=True):
             assert part.dtype == exact.dtype
@@ -274,20 +274,23 @@ ASIDE: dict[str, Callable[[Map], torch.Tensor]] = {
 @each
 def test_what_has_to_see_tensor_operations_sees_them(name: str, case: str, asked: list[str]) -> None:
     torch.compiler.reset()
-    near(ASIDE[case](getattr(ss, name)), getattr(rows, name)(X.double(), 1.0, None))
+    near(ASIDE[case](getattr(ss, name)), getattr(tensor_softmax, name)(X.double(), 1.0, None))
     assert not asked
 
 
 @each
 def test_what_outlived_its_transform(name: str) -> None:
-    near(getattr(ss, name)(_leaked()), getattr(rows, name)(X.double(), 1.0, None))
+    near(getattr(ss, name)(_leaked()), getattr(tensor_softmax, name)(X.double(), 1.0, None))
 
 
 @each
 @pytest.mark.parametrize("temperature", [1e-35, 1e35, torch.full((3, 1), 1e-35, dtype=torch.float64)])
 def test_what_the_engine_refuses_tensor_operations_compute(name: str, temperature: Any, asked: list[str]) -> None:
     x = X.clone().requires_grad_(True)
-    near(getattr(ss, name)(x, temperature=temperature).detach(), getattr(rows, name)(X.double(), temperature, None))
+    near(
+        getattr(ss, name)(x, temperature=temperature).detach(),
+        getattr(tensor_softmax, name)(X.double(), temperature, None),
+    )
     assert not asked
 
 
@@ -387,7 +390,7 @@ def test_a_batch_of_gradients(name: str) -> None:
 @each
 def test_second_derivatives_in_float32(name: str, asked: list[str]) -> None:
     pulls, slopes = normal(3, 7, seed=9), []
-    for x, f in ((X, getattr(ss, name)), (X.double(), lambda x: getattr(rows, name)(x, 1.0, None))):
+    for x, f in ((X, getattr(ss, name)), (X.double(), lambda x: getattr(tensor_softmax, name)(x, 1.0, None))):
         leaf = x.clone().requires_grad_(True)
         y = f(leaf)
         (slope,) = torch.autograd.grad((y * y).sum(), leaf, create_graph=True)

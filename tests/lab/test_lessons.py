@@ -86,7 +86,7 @@ def test_the_files_are_those_of_the_course():
 
 
 def state_of(course):
-    (found,) = course.diagnosis.case.states.values()
+    (found,) = course.diagnosis.view.states.values()
     return found.state
 
 

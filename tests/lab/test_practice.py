@@ -11,7 +11,7 @@ import pytest
 from lab.homework.answers import NUMPY, RIGHT
 from softscope.lab import practice, progress
 from softscope.lab.homework import EXERCISES, IDS, Quiz, find
-from softscope.lab.homework.progress import Progress
+from softscope.lab.homework.progress import ExerciseProgress
 from softscope.lab.page import Page
 
 FINE = NUMPY + RIGHT["softmax"][0]
@@ -22,7 +22,7 @@ LETTERS = [question.right for question in QUIZ.questions]
 @pytest.fixture
 def folder(monkeypatch, tmp_path):
     """A lab that keeps its progress here."""
-    monkeypatch.setattr(progress, "_current", progress.Progress(tmp_path / "lab.json"))
+    monkeypatch.setattr(progress, "_current", progress.LessonProgress(tmp_path / "lab.json"))
     return tmp_path
 
 
@@ -72,17 +72,17 @@ def test_what_an_answer_says_is_only_text():
 def test_a_hint_that_was_opened_counts_as_on_the_command_line(folder):
     page = Page("overflow", "en")
     practice.shown(page, 1, practice.editor(page, 1))
-    assert Progress(folder / "homework.json").hints("softmax") == 0
+    assert ExerciseProgress(folder / "homework.json").hints("softmax") == 0
     for place, count in ((2, 2), (1, 2), (3, 3)):
         practice.hint(page, 1, place)
-        assert Progress(folder / "homework.json").hints("softmax") == count
+        assert ExerciseProgress(folder / "homework.json").hints("softmax") == count
 
 
 def test_the_lab_remembers_answer_and_grade(folder):
     page = Page("overflow", "en")
     assert practice.passed() == 0
     practice.graded(page, 1, answered("def softmax(x): return x"))
-    assert Progress(folder / "homework.json").state("softmax") == "tried"
+    assert ExerciseProgress(folder / "homework.json").state("softmax") == "tried"
     assert practice.editor(page, 1).value == "def softmax(x): return x", "what was written is there again"
     practice.graded(page, 1, answered(FINE))
     assert practice.editor(Page("overflow", "zh"), 1).value == FINE
@@ -102,7 +102,7 @@ def test_a_quiz_is_choices():
 
 
 def test_the_last_exercise_ends_with_a_finish(folder):
-    kept = Progress(folder / "homework.json")
+    kept = ExerciseProgress(folder / "homework.json")
     for name in IDS[1:]:
         kept.graded(name, True)
     page = Page("overflow", "en")
@@ -131,9 +131,9 @@ def test_one_failure_to_write_makes_no_page_forget(folder, monkeypatch):
         assert progress.current().trouble == practice.homework().trouble == "No space left on device"
     Page("rivals", "en")
     practice.hint(page, 1, 1)
-    again = progress.Progress(folder / "lab.json")
+    again = progress.LessonProgress(folder / "lab.json")
     assert (again.state("overflow"), again.state("rivals")) == ("open", "open")
-    assert Progress(folder / "homework.json").passed == 1
+    assert ExerciseProgress(folder / "homework.json").passed == 1
     assert practice.editor(page, 1).value == FINE
 
 

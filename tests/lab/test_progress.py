@@ -8,23 +8,23 @@ import pytest
 
 from softscope.lab import index
 from softscope.lab.course import LESSONS
-from softscope.lab.homework import keeping
-from softscope.lab.progress import Progress, folder
+from softscope.lab.homework import json_store
+from softscope.lab.progress import LessonProgress, folder
 
 
 def test_it_survives(tmp_path):
     path = tmp_path / "new" / "lab.json"
-    first = Progress(path)
+    first = LessonProgress(path)
     first.open("overflow")
     first.finish("overflow")
     first.open("rivals")
     first.paint("dark")
-    again = Progress(path)
+    again = LessonProgress(path)
     assert again.theme == "dark"
     assert (again.state("overflow"), again.state("rivals"), again.state("patient")) == ("done", "open", "new")
     assert again.last == "rivals"
     again.finish("overflow", done=False)
-    assert Progress(path).state("overflow") == "open"
+    assert LessonProgress(path).state("overflow") == "open"
     assert [file.name for file in path.parent.iterdir()] == ["lab.json"]
 
 
@@ -45,39 +45,39 @@ def test_it_survives(tmp_path):
 def test_a_spoilt_file_is_a_new_beginning(tmp_path, spoilt):
     path = tmp_path / "lab.json"
     path.write_text(spoilt, "utf-8")
-    kept = Progress(path)
+    kept = LessonProgress(path)
     assert kept.state("overflow") == "new"
     assert kept.theme == "system"
     assert kept.spoilt == tmp_path / "lab.broken.json"
     assert kept.spoilt.read_text("utf-8") == spoilt, "it may be somebody's"
     kept.open("overflow")
-    assert Progress(path).state("overflow") == "open"
-    assert Progress(path).spoilt is None
+    assert LessonProgress(path).state("overflow") == "open"
+    assert LessonProgress(path).spoilt is None
 
 
 def test_strange_names_in_a_good_file_are_left_out(tmp_path):
     path = tmp_path / "lab.json"
     path.write_text('{"lessons": {"overflow": "x", "rivals": "done"}, "last": null, "theme": "pink"}', "utf-8")
-    kept = Progress(path)
+    kept = LessonProgress(path)
     assert (kept.spoilt, kept.state("overflow"), kept.state("rivals"), kept.theme) == (None, "new", "done", "system")
 
 
 def test_two_labs_lose_nothing_of_each_other(tmp_path):
     path = tmp_path / "lab.json"
-    one, other = Progress(path), Progress(path)
+    one, other = LessonProgress(path), LessonProgress(path)
     other.finish("sharpness")
     other.paint("dark")
     one.finish("probabilities")
     assert (one.theme, one.state("sharpness")) == ("system", "done")
-    for kept in (one, Progress(path)):
+    for kept in (one, LessonProgress(path)):
         assert (kept.state("sharpness"), kept.state("probabilities")) == ("done", "done")
-    assert Progress(path).theme == "dark"
+    assert LessonProgress(path).theme == "dark"
 
 
 WRITER = """
 import pathlib, sys
-from softscope.lab.progress import Progress
-kept = Progress(pathlib.Path(sys.argv[1]))
+from softscope.lab.progress import LessonProgress
+kept = LessonProgress(pathlib.Path(sys.argv[1]))
 for i in range(40):
     kept.finish(f"{sys.argv[2]}{i}")
 assert not kept.trouble, kept.trouble
@@ -88,41 +88,41 @@ def test_programs_that_write_at_once_lose_nothing(tmp_path):
     path = tmp_path / "lab.json"
     writers = [subprocess.Popen([sys.executable, "-c", WRITER, str(path), name]) for name in "abc"]
     assert [writer.wait(60) for writer in writers] == [0, 0, 0]
-    kept = Progress(path)
+    kept = LessonProgress(path)
     assert {kept.state(f"{name}{i}") for name in "abc" for i in range(40)} == {"done"}
     assert os.listdir(tmp_path) == ["lab.json"]
 
 
 def test_a_program_that_was_stopped_while_writing_stops_no_other(tmp_path, monkeypatch):
     fcntl = pytest.importorskip("fcntl", reason="there are no such locks on Windows")
-    monkeypatch.setattr(keeping, "_PATIENCE", 0.05)
+    monkeypatch.setattr(json_store, "_PATIENCE", 0.05)
     handle = os.open(tmp_path, os.O_RDONLY)
     fcntl.flock(handle, fcntl.LOCK_EX)
-    Progress(tmp_path / "lab.json").finish("overflow")
+    LessonProgress(tmp_path / "lab.json").finish("overflow")
     os.close(handle)
-    assert Progress(tmp_path / "lab.json").state("overflow") == "done"
+    assert LessonProgress(tmp_path / "lab.json").state("overflow") == "done"
 
 
 def test_what_could_not_be_written_is_written_with_the_next_change(tmp_path):
     home = tmp_path / "home"
     home.write_text("", "utf-8")
-    kept = Progress(home / "lab.json")
+    kept = LessonProgress(home / "lab.json")
     kept.try_to_keep()
     assert kept.trouble
     kept.finish("overflow")
     assert kept.path is not None
     home.unlink()
-    Progress(home / "lab.json").finish("sharpness")
+    LessonProgress(home / "lab.json").finish("sharpness")
     kept.open("rivals")
     assert kept.trouble == ""
-    states = [Progress(home / "lab.json").state(name) for name in ("overflow", "sharpness", "rivals")]
+    states = [LessonProgress(home / "lab.json").state(name) for name in ("overflow", "sharpness", "rivals")]
     assert states == ["done", "done", "open"]
 
 
 def test_a_file_that_cannot_be_read_is_not_overwritten(tmp_path):
     path = tmp_path / "lab.json"
     path.mkdir()
-    kept = Progress(path)
+    kept = LessonProgress(path)
     kept.open("overflow")
     assert kept.trouble == "Is a directory"
     assert kept.state("overflow") == "open"
@@ -130,7 +130,7 @@ def test_a_file_that_cannot_be_read_is_not_overwritten(tmp_path):
     (tmp_path / "spoilt" / "lab.broken.json").mkdir()  # nothing can be put aside there
     path = tmp_path / "spoilt" / "lab.json"
     path.write_text("{", "utf-8")
-    kept = Progress(path)
+    kept = LessonProgress(path)
     kept.open("overflow")
     assert kept.trouble
     assert path.read_text("utf-8") == "{"
@@ -138,7 +138,7 @@ def test_a_file_that_cannot_be_read_is_not_overwritten(tmp_path):
 
 def test_a_place_that_cannot_be_written_to_does_not_stop_a_lesson(tmp_path):
     (tmp_path / "file").write_text("", "utf-8")
-    kept = Progress(tmp_path / "file" / "lab.json")
+    kept = LessonProgress(tmp_path / "file" / "lab.json")
     kept.open("overflow")
     assert kept.state("overflow") == "open"
 
@@ -157,7 +157,7 @@ def target(progress):
 
 
 def test_where_to_go_on():
-    progress = Progress()
+    progress = LessonProgress()
     assert target(progress) == ("probabilities", index.START)
     progress.open("sharpness")
     assert target(progress) == ("sharpness", index.RESUME)
@@ -175,7 +175,7 @@ def test_where_to_go_on():
 
 @pytest.mark.parametrize("lang", ["en", "zh"])
 def test_the_index_page(lang):
-    progress = Progress()
+    progress = LessonProgress()
     progress.finish("overflow")
     page = index.page(lang, progress, passed=3)
     for lesson in LESSONS:

@@ -12,10 +12,10 @@ from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
 from lab.chromium import lab
-from softscope.lab import running as running_module
+from softscope.lab import start as running_module
 from softscope.lab.guard import HEADERS, Guard
-from softscope.lab.running import listen
 from softscope.lab.server import HEAD
+from softscope.lab.start import listen
 
 pytestmark = pytest.mark.xdist_group("lab")
 

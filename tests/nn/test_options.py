@@ -42,7 +42,7 @@ def tokens() -> Tensor:
     return torch.randn(BATCH, N, SIZE, generator=generator(4), dtype=torch.float64)
 
 
-def written_out(layer: softscope.nn.MultiheadAttention, x: Tensor, visible: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def dense(layer: softscope.nn.MultiheadAttention, x: Tensor, visible: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Output, weights and logits, nothing shared with the module but its parameters."""
     options = layer.options
     q, k, v = torch.einsum(
@@ -78,7 +78,7 @@ def written_out(layer: softscope.nn.MultiheadAttention, x: Tensor, visible: Tens
 def test_the_formula(name: str, causal: bool) -> None:
     layer, x = built(OPTIONS[name]), tokens()
     visible = torch.ones(N, N, dtype=torch.bool)
-    output, weights, logits = written_out(layer, x, visible.tril() if causal else visible)
+    output, weights, logits = dense(layer, x, visible.tril() if causal else visible)
     arguments = {"is_causal": causal, "average_attn_weights": False, "return_partition": True}
     for need in (False, True):
         got, seen, partition = layer(x, x, x, need_weights=need, **arguments)

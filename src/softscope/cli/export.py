@@ -25,14 +25,14 @@ COMMAND = Command(
 
 def run(arguments: Arguments, console: Console) -> None:
     """Read the record and write the file."""
-    from softscope.doctor.record import export, read
+    from softscope.doctor.record import export, read_record
     from softscope.doctor.record.export import suffixes
 
     source, target = record.names(arguments.rest, ("RECORD", "FILE"), "export")
     if target.suffix.lower() not in suffixes():
         raise UsageError("export.suffix", path=shown(target), known=", ".join(suffixes()))
     with record.spoken():
-        history = read(source)
+        history = read_record(source)
     try:
         export(history, target)
     except ImportError:

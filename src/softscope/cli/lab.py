@@ -10,7 +10,7 @@ from softscope.cli.problems import UsageError, shown
 
 if TYPE_CHECKING:
     from softscope.cli.console import Console
-    from softscope.lab.homework.keeping import Kept
+    from softscope.lab.homework.json_store import JsonStore
 
 PACKAGES = ("marimo", "anywidget", "starlette", "uvicorn", "zmq", "altair")
 HIGHEST = 65535
@@ -47,7 +47,7 @@ def run(arguments: Arguments, console: Console) -> None:
         if not _installed(package):
             raise UsageError("lab.missing", package=package)
     from softscope.lab import practice, progress
-    from softscope.lab.running import listen, serve
+    from softscope.lab.start import listen, serve
 
     options = arguments.options
     try:
@@ -57,7 +57,7 @@ def run(arguments: Arguments, console: Console) -> None:
 
     told: set[object] = set()
 
-    def troubles() -> list[Kept]:
+    def troubles() -> list[JsonStore]:
         """Records that still cannot be written; a spoilt one is told, once."""
         records = (progress.current(), practice.homework())
         for kept in records:
@@ -83,7 +83,7 @@ def run(arguments: Arguments, console: Console) -> None:
     console.write(console.say("lab.stopped.unkept", **_where(unkept[0])) if unkept else console.say("lab.stopped"))
 
 
-def _where(kept: Kept) -> dict[str, str]:
+def _where(kept: JsonStore) -> dict[str, str]:
     return {"folder": shown(kept.path and kept.path.parent, PATH), "reason": kept.trouble}
 
 

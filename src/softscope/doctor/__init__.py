@@ -1,1 +1,84 @@
-"""The doctor: attaches to a PyTorch transformer unchanged, reads its attention, and tells which heads starve."""
+"""The doctor: attaches to a PyTorch transformer unchanged, reads its attention, and tells which heads starve.
+
+    with Record("run.db") as record, softscope.probe(model) as scope:
+        follow(scope, record)
+        ...                                     # train
+    diagnosis = diagnose(scope.history())       # or: diagnose(read_record("run.db"))
+
+Data flows one way: `listen` (which calls, which rows) → `read` (readings of rows and heads) → `judge` (states, checks,
+diagnosis) → `treat` (prescriptions, remedies); `record` and `report` write it down.
+"""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from softscope.doctor import report, sinks
+    from softscope.doctor.callbacks import HuggingFaceCallback
+    from softscope.doctor.judge.diagnosis import Diagnosis, diagnose
+    from softscope.doctor.read.snapshot import History, Site, Snapshot
+    from softscope.doctor.record.export import export
+    from softscope.doctor.record.problems import RecordError, RecordNotFoundError, RecordWarning
+    from softscope.doctor.record.read import read_record
+    from softscope.doctor.record.write import Record
+    from softscope.doctor.sinks import follow
+    from softscope.doctor.treat import remedies
+    from softscope.doctor.treat.prescriptions import Prescription
+
+# Each name is imported from its home on first use: judging a record needs no PyTorch, and a probe needs no SQLite.
+_HOMES = {
+    "Diagnosis": "judge.diagnosis",
+    "History": "read.snapshot",
+    "HuggingFaceCallback": "callbacks",
+    "Prescription": "treat.prescriptions",
+    "Record": "record.write",
+    "RecordError": "record.problems",
+    "RecordNotFoundError": "record.problems",
+    "RecordWarning": "record.problems",
+    "Site": "read.snapshot",
+    "Snapshot": "read.snapshot",
+    "diagnose": "judge.diagnosis",
+    "export": "record.export",
+    "follow": "sinks",
+    "read_record": "record.read",
+    "remedies": "treat",
+    "report": "",
+    "sinks": "",
+}
+
+__all__ = [
+    "Diagnosis",
+    "History",
+    "HuggingFaceCallback",
+    "Prescription",
+    "Record",
+    "RecordError",
+    "RecordNotFoundError",
+    "RecordWarning",
+    "Site",
+    "Snapshot",
+    "diagnose",
+    "export",
+    "follow",
+    "read_record",
+    "remedies",
+    "report",
+    "sinks",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import importlib
+
+    home = f"{__name__}.{_HOMES[name]}".rstrip(".")
+    if name in ("remedies", "report", "sinks"):
+        value: object = importlib.import_module(f"{home}.{name}")
+    else:
+        value = getattr(importlib.import_module(home), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -14,7 +14,7 @@ from softscope._probe import probe
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from softscope.doctor.snapshot import History
+    from softscope.doctor.read.snapshot import History
 
 READINGS = 3  # a state needs so many in a row
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
-from softscope._bilingual import Text, t
+from softscope._text import Text, t
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from softscope.doctor.snapshot import History
+    from softscope.doctor.read.snapshot import History
 
 WIDTH, PAIRS, BATCH, RATE = 256, 16, 16, 3e-4
 STEPS, EVERY = 200, 5

@@ -14,19 +14,20 @@ from typing import TYPE_CHECKING, Any, Self
 import torch
 from torch import Tensor, nn
 
-from softscope.doctor import attach, facts, gate, names, reasons, seams
-from softscope.doctor.build import snapshot_of, widened
-from softscope.doctor.chosen import Chosen, choose
-from softscope.doctor.parts import RowReadings
-from softscope.doctor.rows import read
-from softscope.doctor.sampling import FEWEST, choose_rows, default_schedule
-from softscope.doctor.seen import Seen, UnseenError, padding, quiet
-from softscope.doctor.snapshot import History, Site, Snapshot
-from softscope.doctor.steps import Steps
-from softscope.doctor.unseen import unseen_modules
+from softscope.doctor import environment
+from softscope.doctor.listen import forward_hooks, functions, module_paths, patches, reasons
+from softscope.doctor.listen.observed_call import ObservedCall, UnseenError, padding, quiet
+from softscope.doctor.listen.sampling import FEWEST, choose_rows, default_schedule
+from softscope.doctor.listen.steps import Steps
+from softscope.doctor.listen.unseen import unseen_modules
+from softscope.doctor.read.build_snapshot import snapshot_of, widened
+from softscope.doctor.read.kept_rows import KeptRows, keep_rows
+from softscope.doctor.read.row_readings import read
+from softscope.doctor.read.snapshot import History, Site, Snapshot
+from softscope.doctor.read.tiles import RowReadings
 
 if TYPE_CHECKING:
-    from softscope.doctor.prescribe import Prescription
+    from softscope.doctor.treat.prescriptions import Prescription
 
 
 class Scope:
@@ -44,14 +45,14 @@ class Scope:
         self._partly: dict[str, str] = {}  # read, but not everything of it
         self._callbacks: list[Callable[[Snapshot], None]] = []
         self._found: dict[str, list[RowReadings]] = {}  # of the open step
-        self._waiting: list[tuple[str, Chosen]] = []  # calls whose gradient may still come
+        self._waiting: list[tuple[str, KeptRows]] = []  # calls whose gradient may still come
         self._losses: list[Tensor] = []
         self._strongest: dict[str, Tensor] = {}
         self._calls: dict[str, int] = {}  # of the open pass
-        self._places: list[seams.Seam] | None = None
+        self._places: list[patches.Patch] | None = None
         self._warned = False
         self._with_grad = False
-        self._gate = gate.Gate(model, self._open_pass, self._close_pass)
+        self._hooks = forward_hooks.ForwardHooks(model, self._open_pass, self._close_pass)
         self._began = time.monotonic()
 
     # What the user calls.
@@ -59,14 +60,14 @@ class Scope:
     def __enter__(self) -> Self:
         self._began = time.monotonic()
         self._steps.attach()
-        self._gate.attach()
+        self._hooks.attach()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._gate.detach()
-        seams.stop(self)
+        self._hooks.detach()
+        patches.stop(self)
         self._steps.detach()
         self._guard(self._steps.end)
 
@@ -100,7 +101,7 @@ class Scope:
         missed = unseen_modules(self.model, sites, self._steps.passes)
         reasons.update((path, why) for path, why in missed if path not in reasons)
         asked = {"every": self._every, "rows": self._rows, "seed": self._seed}
-        known = facts.of_run() | facts.of_model(self.model) | asked
+        known = environment.of_run() | environment.of_model(self.model) | asked
         return History(sites, tuple(widened(s, sites) for s in self._snapshots), tuple(reasons.items()), known)
 
     def prescribe(self) -> list[Prescription]:
@@ -115,11 +116,13 @@ class Scope:
         >>> scope.prescribe()                       # no loss and nothing that stands out: nothing is prescribed
         []
         """
-        from softscope.doctor.diagnosis import diagnose  # judging is for who asks; a probe alone does not pay for it
+        from softscope.doctor.judge.diagnosis import (
+            diagnose,  # judging is for who asks; a probe alone does not pay for it
+        )
 
         return list(diagnose(self.history()).prescriptions)
 
-    # What the gate calls around each forward pass of the model.
+    # What the forward hooks call around each forward pass of the model.
 
     def _open_pass(self) -> None:
         self._guard(self._steps.begin_pass)
@@ -130,13 +133,13 @@ class Scope:
         self.thread, self._calls = threading.get_ident(), {}
         self._with_grad = torch.is_grad_enabled()
         if self._places is None:
-            self._places = attach.all_seams(self.model)
-            self._paths = names.paths(self.model)
-        self._gate.without_compiler()
-        seams.listen(self, self._places)
+            self._places = functions.all_patches(self.model)
+            self._paths = module_paths.paths(self.model)
+        self._hooks.without_compiler()
+        patches.listen(self, self._places)
 
     def _close_pass(self, output: Any) -> None:
-        seams.stop(self)
+        patches.stop(self)
         if self._steps.reading:
             self._guard(lambda: self._look_at(output))
 
@@ -149,43 +152,51 @@ class Scope:
     def _sampled(self, step: int) -> bool:
         return default_schedule(step) if self._every is None else step % self._every == 0
 
-    # What the seams call.
+    # What the patches call.
 
-    def hear(self, seen: Seen) -> None:
+    def hear(self, observed: ObservedCall) -> None:
         """Keep what reading this call takes, and read it now if no gradient can come."""
-        place = names.innermost(self._paths)
-        if place is None or seen.result.device.type == "meta" or not (seen.result.numel() and seen.n and seen.m):
+        place = module_paths.innermost(self._paths)
+        if (
+            place is None
+            or observed.result.device.type == "meta"
+            or not (observed.result.numel() and observed.n and observed.m)
+        ):
             return  # nothing is there to read
-        path = place[0] + seen.below
+        path = place[0] + observed.below
         self._calls[path] = self._calls.get(path, 0) + 1
         name = path if self._calls[path] == 1 else f"{path}#{self._calls[path]}"
         if name in self._unseen:
             return
         try:
-            self._keep(name, seen)
+            self._keep(name, observed)
         except Exception as error:
             self._lose(name, error)
 
-    def _keep(self, name: str, seen: Seen) -> None:
+    def _keep(self, name: str, observed: ObservedCall) -> None:
         if name not in self._sites:
-            self._sites[name] = _site(name, seen)
-        elif self._sites[name].heads != seen.heads:
-            raise UnseenError(reasons.HEADS, self._sites[name].heads, seen.heads)
-        result = seen.result
+            self._sites[name] = _site(name, observed)
+        elif self._sites[name].heads != observed.heads:
+            raise UnseenError(reasons.HEADS, self._sites[name].heads, observed.heads)
+        result = observed.result
         if self._with_grad and not torch.is_grad_enabled():
             self._partly[name] = reasons.NO_GRADIENT.en
         with quiet(result.device):
-            first = min(FEWEST, seen.m // 2) - 1 if seen.right == 0 and seen.mask is None and seen.n == seen.m else 0
-            some = choose_rows(self._rows, max(first, 0), seen.n, self._rng)
-            numbers = range(seen.n) if some is None else some
-            chosen = choose(seen, numbers, torch.tensor(numbers, device=result.device), padding(seen))
+            first = (
+                min(FEWEST, observed.m // 2) - 1
+                if observed.right == 0 and observed.mask is None and observed.n == observed.m
+                else 0
+            )
+            some = choose_rows(self._rows, max(first, 0), observed.n, self._rng)
+            numbers = range(observed.n) if some is None else some
+            kept = keep_rows(observed, numbers, torch.tensor(numbers, device=result.device), padding(observed))
             if not result.requires_grad:
-                self._found.setdefault(name, []).append(read(chosen, None))
+                self._found.setdefault(name, []).append(read(kept, None))
                 return
-        self._wait(name, chosen, result)
+        self._wait(name, kept, result)
 
-    def _wait(self, name: str, chosen: Chosen, result: Tensor) -> None:
-        entry = (name, chosen)
+    def _wait(self, name: str, kept: KeptRows, result: Tensor) -> None:
+        entry = (name, kept)
         self._waiting.append(entry)
 
         def arrive(grad: Tensor) -> None:
@@ -193,10 +204,10 @@ class Scope:
                 return
             self._waiting.remove(entry)
             try:
-                with seams.busy(), quiet(grad.device):
-                    if not chosen.untouched():
+                with patches.busy(), quiet(grad.device):
+                    if not kept.untouched():
                         raise UnseenError(reasons.CHANGED)
-                    self._found.setdefault(name, []).append(read(chosen, grad.detach()))
+                    self._found.setdefault(name, []).append(read(kept, grad.detach()))
             except Exception as error:
                 self._lose(name, error)
 
@@ -204,7 +215,7 @@ class Scope:
 
     def trouble(self, error: Exception) -> None:
         """A call could not be described."""
-        place = names.innermost(self._paths)
+        place = module_paths.innermost(self._paths)
         self._lose(place[0] if place else type(self.model).__name__, error)
 
     def _lose(self, name: str, error: Exception) -> None:
@@ -234,13 +245,13 @@ class Scope:
         waiting, self._waiting = self._waiting, []
         found, self._found = self._found, {}
         losses, self._losses = self._losses, []
-        for name, chosen in waiting:  # no gradient came
-            if name not in found and name not in self._unseen and chosen.untouched():
-                with seams.busy(), quiet(chosen.rows.device):
-                    found.setdefault(name, []).append(read(chosen, None))
+        for name, kept in waiting:  # no gradient came
+            if name not in found and name not in self._unseen and kept.untouched():
+                with patches.busy(), quiet(kept.rows.device):
+                    found.setdefault(name, []).append(read(kept, None))
         if not found:
             return
-        with seams.busy(), torch.no_grad():
+        with patches.busy(), torch.no_grad():
             if loss is None and losses:
                 loss = float(torch.stack([x.float() for x in losses]).mean())
             snapshot = snapshot_of(step, time.monotonic() - self._began, loss, found, self.sites, self._strongest)
@@ -259,14 +270,14 @@ def _number(loss: Any) -> float | None:
         return None
 
 
-def _site(name: str, seen: Seen) -> Site:
+def _site(name: str, observed: ObservedCall) -> Site:
     scale = float("nan")
-    if isinstance(seen.scale, Tensor):
-        scale = float(seen.scale.float().mean())
-    elif seen.scale is not None:
-        scale = float(seen.scale)
+    if isinstance(observed.scale, Tensor):
+        scale = float(observed.scale.float().mean())
+    elif observed.scale is not None:
+        scale = float(observed.scale)
     return Site(
-        name=name, kind=seen.kind, heads=seen.heads, kv_heads=seen.kv_heads, scale=scale,
-        head_size=0 if seen.q is None else seen.q.shape[-1], causal=seen.causal, fused=seen.fused,
-        dropout=seen.dropout, dtype=seen.dtype,
+        name=name, kind=observed.kind, heads=observed.heads, kv_heads=observed.kv_heads, scale=scale,
+        head_size=0 if observed.q is None else observed.q.shape[-1], causal=observed.causal, fused=observed.fused,
+        dropout=observed.dropout, dtype=observed.dtype,
     )  # fmt: skip

@@ -16,7 +16,7 @@ from softscope.doctor.record.problems import warn
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from softscope.doctor.snapshot import History, Site, Snapshot
+    from softscope.doctor.read.snapshot import History, Site, Snapshot
 
 # What goes to a logger of scalars, and which head is the worst: the one with the least or the most of it.
 WORST = {"blocked": np.nanmax, "transmission": np.nanmin, "sharpness": np.nanmax, "max_logit": np.nanmax}
@@ -38,7 +38,7 @@ class Sink(Protocol):
         """What else is known of the run."""
 
 
-class Scope(Protocol):
+class SnapshotSource(Protocol):
     """What a probe offers to those who follow it."""
 
     @property
@@ -53,7 +53,7 @@ class Scope(Protocol):
 
 
 def follow(
-    scope: Scope, *sinks: Sink, first_step: int = 0, loss: Callable[[Snapshot], float | None] | None = None
+    scope: SnapshotSource, *sinks: Sink, first_step: int = 0, loss: Callable[[Snapshot], float | None] | None = None
 ) -> None:
     """Give every snapshot of a probe to the sinks.
 
@@ -91,7 +91,7 @@ def scalars(sites: Iterable[Site], snapshot: Snapshot) -> dict[str, float]:
     Eight for each site with a loss, four without, whatever the number of heads: 96 for a model of 12 layers. What is
     NaN or infinite is left out. Names are stable: `softscope/SITE/READING` and `softscope/SITE/READING_worst`.
 
-    >>> from softscope.doctor.snapshot import Site, Snapshot
+    >>> from softscope.doctor.read.snapshot import Site, Snapshot
     >>> site = Site("encoder.0", "sdpa", heads=2, kv_heads=2, scale=0.125, head_size=64)
     >>> scalars([site], Snapshot(0, 0.1, None, {"sharpness": np.array([[0.25, 0.75]])}))
     {'softscope/encoder.0/sharpness': 0.5, 'softscope/encoder.0/sharpness_worst': 0.75}

@@ -13,8 +13,8 @@ import inspect
 import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from softscope.experiments.packages import require
-from softscope.experiments.progress import Progress
+from softscope._installed import require
+from softscope._progress_bar import ProgressBar
 from softscope.experiments.result import Result
 from softscope.experiments.text import LANGS, Lang, Text
 
@@ -77,7 +77,7 @@ def run(name: str, *, lang: Lang = "en", seed: int = 0, **options: Any) -> Resul
     for option in options:
         if option not in known:
             raise TypeError(f"{name} has no option {option!r}; it has {', '.join(known)}")
-    progress = Progress(name)
+    progress = ProgressBar(name)
     start = time.monotonic()
     try:
         tables, notes = module.measure(progress, seed=seed, **options)

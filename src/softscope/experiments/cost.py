@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from softscope.experiments import chart
-from softscope.experiments.alone import alone
+from softscope.experiments.subprocess_timing import alone
 from softscope.experiments.table import Cell, Column, Measured, Table, label
 from softscope.experiments.text import Lang, Text, same
 
 if TYPE_CHECKING:
-    from softscope.experiments.progress import Progress
+    from softscope._progress_bar import ProgressBar
     from softscope.experiments.result import Result
 
 QUESTION = Text(
@@ -74,7 +74,7 @@ print(json.dumps({"seconds": seconds, "repeats": repeats, "bytes": peak, "error"
 
 
 def measure(
-    progress: Progress,
+    progress: ProgressBar,
     *,
     seed: int = 0,
     tokens: tuple[int, ...] = TOKENS,

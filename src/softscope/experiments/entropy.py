@@ -13,7 +13,7 @@ from softscope.experiments.table import NATS, Cell, Column, Measured, Table, lab
 from softscope.experiments.text import Lang, Text, same
 
 if TYPE_CHECKING:
-    from softscope.experiments.progress import Progress
+    from softscope._progress_bar import ProgressBar
     from softscope.experiments.result import Result
 
 QUESTION = Text(
@@ -28,7 +28,7 @@ SCALES = {"unscaled": Text("without 1/√d", "不缩放"), "scaled": Text("with 
 
 
 def measure(
-    progress: Progress,
+    progress: ProgressBar,
     *,
     seed: int = 0,
     runs: int = 400,

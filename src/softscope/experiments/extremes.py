@@ -13,7 +13,7 @@ from softscope.experiments.table import Cell, Column, Measured, Table, label
 from softscope.experiments.text import Lang, Text, same
 
 if TYPE_CHECKING:
-    from softscope.experiments.progress import Progress
+    from softscope._progress_bar import ProgressBar
     from softscope.experiments.result import Result
 
 QUESTION = Text(
@@ -34,7 +34,7 @@ RATIOS = (2.0, 1.0, 0.5)
 GAINS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 
 
-def measure(progress: Progress, *, seed: int = 0, rows: int = 2000) -> tuple[list[Table], list[Text]]:
+def measure(progress: ProgressBar, *, seed: int = 0, rows: int = 2000) -> tuple[list[Table], list[Text]]:
     """The five cases, the law a′ = aᵏ, and what 1/√d does to fixed and to random logits."""
     del progress
     cases, law, dimension = _cases(), _law(), _dimension(np.random.default_rng(seed), rows)

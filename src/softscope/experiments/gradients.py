@@ -13,7 +13,7 @@ from softscope.experiments.table import Cell, Column, Measured, Table, label
 from softscope.experiments.text import Lang, Text, same
 
 if TYPE_CHECKING:
-    from softscope.experiments.progress import Progress
+    from softscope._progress_bar import ProgressBar
     from softscope.experiments.result import Result
 
 QUESTION = Text(
@@ -31,7 +31,7 @@ QUANTILES = (0.1, 0.5, 0.9)
 
 
 def measure(
-    progress: Progress, *, seed: int = 0, runs: int = 200, dimensions: tuple[int, ...] = DIMENSIONS
+    progress: ProgressBar, *, seed: int = 0, runs: int = 200, dimensions: tuple[int, ...] = DIMENSIONS
 ) -> tuple[list[Table], list[Text]]:
     """Random q, k, v and a random gradient at the output: the norms of each token's gradients, by the chain rule."""
     rng = np.random.default_rng(seed)

@@ -13,7 +13,7 @@ from softscope.experiments.table import NATS, Cell, Column, Measured, Table, lab
 from softscope.experiments.text import Lang, Text, same
 
 if TYPE_CHECKING:
-    from softscope.experiments.progress import Progress
+    from softscope._progress_bar import ProgressBar
     from softscope.experiments.result import Result
 
 QUESTION = Text(
@@ -40,7 +40,7 @@ TOKENS = 10
 
 
 def measure(
-    progress: Progress, *, seed: int = 0, runs: int = 60, widths: tuple[int, ...] = WIDTHS
+    progress: ProgressBar, *, seed: int = 0, runs: int = 60, widths: tuple[int, ...] = WIDTHS
 ) -> tuple[list[Table], list[Text]]:
     """q = W_Q x, k = W_K x for the tokens x of one sequence; errors count runs, which have weights of their own.
 

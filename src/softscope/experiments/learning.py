@@ -7,14 +7,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from softscope.experiments import chart
-from softscope.experiments.recall import PAIRS, Outcome, learn, one_thread
+from softscope.experiments.recall import PAIRS, RecallRun, learn, one_thread
 from softscope.experiments.table import NATS, Cell, Column, Table, label
 from softscope.experiments.text import Lang, Text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from softscope.experiments.progress import Progress
+    from softscope._progress_bar import ProgressBar
     from softscope.experiments.result import Result
     from softscope.tasks import RecallModel
 
@@ -60,7 +60,7 @@ class Job(NamedTuple):
 
 
 def measure(
-    progress: Progress,
+    progress: ProgressBar,
     *,
     seed: int = 0,
     steps: int = 80,
@@ -118,11 +118,11 @@ def measure(
     return [scores, tried, course], _notes(scores, tried, patient)
 
 
-def _run(progress: Progress, jobs: list[Job], steps: int, seed: int) -> list[Outcome]:
+def _run(progress: ProgressBar, jobs: list[Job], steps: int, seed: int) -> list[RecallRun]:
     """Every job in turn. A step costs about as much as d² at large d: the bar follows that, not the number of runs."""
     costs = [200.0**2 + job.d**2 for job in jobs]
     done = 0.0
-    results: list[Outcome] = []
+    results: list[RecallRun] = []
 
     def step(at: int, of: int) -> None:
         progress((done + costs[len(results)] * at / of) / sum(costs))
@@ -181,12 +181,12 @@ OUTCOME = (
 )
 
 
-def told(o: Outcome) -> tuple[Cell, ...]:
+def told(o: RecallRun) -> tuple[Cell, ...]:
     """One run in the columns of `OUTCOME`."""
     return verdict(o.accuracy.value), o.loss, o.accuracy, o.transmission, o.advantage, o.blocked
 
 
-def _table(key: str, title: Text, runs: list[tuple[Job, Outcome]]) -> Table:
+def _table(key: str, title: Text, runs: list[tuple[Job, RecallRun]]) -> Table:
     head = label("score", "score", "打分函数") if key == "scores" else label("remedy", "remedy", "补救办法")
     rows: list[tuple[Cell, ...]] = [(job.name, job.d, *told(o)) for job, o in runs]
     return Table(

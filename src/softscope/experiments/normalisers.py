@@ -18,7 +18,7 @@ from softscope.testing.sentences import CLAIMS
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from softscope.experiments.progress import Progress
+    from softscope._progress_bar import ProgressBar
     from softscope.experiments.result import Result
 
 QUESTION = Text(
@@ -68,7 +68,7 @@ def maps() -> dict[str, Callable[[Any], Any]]:
 
 
 def measure(
-    progress: Progress, *, seed: int = 0, d: int = 32, steps: int = 100, repeats: int = 2
+    progress: ProgressBar, *, seed: int = 0, d: int = 32, steps: int = 100, repeats: int = 2
 ) -> tuple[list[Table], list[Text]]:
     """The contract battery over every map, then recall with each in softmax's place; repeats start differently."""
     from softscope.experiments.layers import Weighted, recall_model

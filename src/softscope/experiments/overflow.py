@@ -16,7 +16,7 @@ from softscope.experiments.text import Lang, Text, same
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from softscope.experiments.progress import Progress
+    from softscope._progress_bar import ProgressBar
     from softscope.experiments.result import Result
 
 QUESTION = Text(
@@ -35,7 +35,7 @@ def naive(x: Array) -> Array:
     return np.asarray(e / e.sum())
 
 
-def measure(progress: Progress, *, seed: int = 0) -> tuple[list[Table], list[Text]]:
+def measure(progress: ProgressBar, *, seed: int = 0) -> tuple[list[Table], list[Text]]:
     """Limits of each dtype by bisection, and the error on the way there. Nothing is random."""
     del progress, seed
     limits = Table(

@@ -21,7 +21,7 @@ BATCH = 8
 EXAMINED = 48  # sequences
 
 
-class Outcome(NamedTuple):
+class RecallRun(NamedTuple):
     """One run: loss (nats) and accuracy on new sequences, what the gradient readings say there, the way it went.
 
     Errors count sequences, not rows. Readings are None for weights that are no softmax or entmax.
@@ -60,7 +60,7 @@ def one_thread() -> Iterator[None]:
 
 def learn(
     model: RecallModel, *, d: int, steps: int, seed: int, progress: Callable[[int, int], None] | None = None
-) -> Outcome:
+) -> RecallRun:
     """Train the model on recall and examine it on sequences it has not seen."""
     import torch
 
@@ -81,7 +81,7 @@ def learn(
         losses = softscope.cross_entropy(logits, examined.target, reduction="none").mean(-1)
         right = (logits.argmax(-1) == examined.clean_target).double().mean(-1)
     transmission, advantage, blocked = gradient_state(model, examined)
-    return Outcome(
+    return RecallRun(
         Measured.of(losses.numpy()),
         Measured.of(right.numpy()),
         transmission,

@@ -6,17 +6,17 @@ import copy
 import math
 from typing import TYPE_CHECKING, Any
 
-from softscope.doctor.treatment import REST
+from softscope.doctor.treat.treatment import REST
 from softscope.experiments import chart
 from softscope.experiments.learning import LEARNED, OUTCOME, bars, told
-from softscope.experiments.recall import PAIRS, Outcome, learn, one_thread
+from softscope.experiments.recall import PAIRS, RecallRun, learn, one_thread
 from softscope.experiments.table import NATS, Cell, Column, Table, label
 from softscope.experiments.text import Lang, Text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from softscope.experiments.progress import Progress
+    from softscope._progress_bar import ProgressBar
     from softscope.experiments.result import Result
     from softscope.tasks import RecallModel
 
@@ -46,7 +46,7 @@ REMEDIES = {
 
 def apply(name: str, model: RecallModel, seed: int = 0) -> None:
     """Treat the one head of the model, by the code that treats anybody's."""
-    from softscope.doctor import remedies
+    from softscope.doctor.treat import remedies
 
     top = largest(model, seed)[SITE][0]
     match name:
@@ -79,7 +79,7 @@ def largest(model: RecallModel, seed: int) -> dict[str, list[float]]:
     """The largest logit on 64 new sequences."""
     import torch
 
-    from softscope.doctor import remedies
+    from softscope.doctor.treat import remedies
     from softscope.tasks import recall_batch
 
     new = torch.Generator().manual_seed(seed + 2_000_003)
@@ -90,7 +90,7 @@ def largest(model: RecallModel, seed: int) -> dict[str, list[float]]:
 
 
 def measure(
-    progress: Progress,
+    progress: ProgressBar,
     *,
     seed: int = 0,
     d: int = 256,
@@ -109,7 +109,7 @@ def measure(
         untreated = learn(stuck, d=d, steps=steps, seed=seed)
         tops = [largest(model, seed)[SITE][0] for model in (fresh(), stuck)]
         doses = [dose(stuck, top) for top in tops]
-        runs: list[tuple[str, str, Outcome]] = []
+        runs: list[tuple[str, str, RecallRun]] = []
         whole = len(remedies) * (steps + more)
 
         def taught(name: str, when: str, make: Callable[[], RecallModel], length: int) -> None:
@@ -128,7 +128,7 @@ def measure(
     return [table, _course(runs)], _notes(table, untreated, list(zip(tops, doses, strict=True)), steps, more)
 
 
-def _table(runs: list[tuple[str, str, Outcome]], d: int) -> Table:
+def _table(runs: list[tuple[str, str, RecallRun]], d: int) -> Table:
     rows: list[tuple[Cell, ...]] = [(REMEDIES[name], WHEN[when], d, *told(o)) for name, when, o in runs]
     return Table(
         "remedies",
@@ -143,7 +143,7 @@ def _table(runs: list[tuple[str, str, Outcome]], d: int) -> Table:
     )
 
 
-def _course(runs: list[tuple[str, str, Outcome]]) -> Table:
+def _course(runs: list[tuple[str, str, RecallRun]]) -> Table:
     return Table(
         "course",
         Text("Loss at each step", "每一步的损失"),
@@ -164,7 +164,7 @@ def revived(table: Table, when: str) -> list[Text]:
     return [r["remedy"] for r in rows if r["accuracy"].value >= LEARNED]
 
 
-def _notes(table: Table, untreated: Outcome, given: list[tuple[float, float]], steps: int, more: int) -> list[Text]:
+def _notes(table: Table, untreated: RecallRun, given: list[tuple[float, float]], steps: int, more: int) -> list[Text]:
     tried = {r["remedy"]: None for r in table.records() if r["remedy"] != REMEDIES["none"]}
 
     def listed(when: str, lang: Lang) -> tuple[str, str]:

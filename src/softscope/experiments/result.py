@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from softscope.experiments.packages import DRAWING, require
+from softscope._installed import DRAWING, require
 from softscope.experiments.table import Measured, Table
 from softscope.experiments.text import Lang, Text
 

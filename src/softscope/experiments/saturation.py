@@ -14,7 +14,7 @@ from softscope.experiments.table import Cell, Column, Table, label, shown
 from softscope.experiments.text import Lang, Text, same
 
 if TYPE_CHECKING:
-    from softscope.experiments.progress import Progress
+    from softscope._progress_bar import ProgressBar
     from softscope.experiments.result import Result
 
 QUESTION = Text(
@@ -29,7 +29,7 @@ MARGINS = (-50.0, -20.0, -10.0, -5.0, -2.0, 0.0, 2.0, 5.0, 10.0, 20.0, 50.0)
 GAINS = (0.25, 1.0, 4.0)  # the heat maps: softmax(gain·[0, 1, 2, 3])
 
 
-def measure(progress: Progress, *, seed: int = 0) -> tuple[list[Table], list[Text]]:
+def measure(progress: ProgressBar, *, seed: int = 0) -> tuple[list[Table], list[Text]]:
     """Derivatives of exact inputs and a symbolic proof; nothing is random."""
     del seed
     nudge, norms, heat, loss = _nudge(), _norms(), _heat(), _loss()

@@ -9,12 +9,12 @@ import numpy as np
 
 import softscope
 from softscope.experiments import chart
-from softscope.experiments.alone import alone
+from softscope.experiments.subprocess_timing import alone
 from softscope.experiments.table import NATS, Cell, Column, Measured, Table, label
 from softscope.experiments.text import Lang, Text
 
 if TYPE_CHECKING:
-    from softscope.experiments.progress import Progress
+    from softscope._progress_bar import ProgressBar
     from softscope.experiments.result import Result
 
 QUESTION = Text(
@@ -44,7 +44,7 @@ def logits(q: Array, k: Array, rng: np.random.Generator) -> dict[str, Array]:
 
 
 def measure(
-    progress: Progress, *, seed: int = 0, runs: int = 40, dimensions: tuple[int, ...] = DIMENSIONS, tokens: int = 64
+    progress: ProgressBar, *, seed: int = 0, runs: int = 40, dimensions: tuple[int, ...] = DIMENSIONS, tokens: int = 64
 ) -> tuple[list[Table], list[Text]]:
     """Random q and k of unit variance; errors count runs, which have their own weights. Then the time of n×n scores."""
     rng = np.random.default_rng(seed)
@@ -92,7 +92,7 @@ print(json.dumps({"dot": dot, "additive": additive, "turns": turns}))
 """
 
 
-def _cost(progress: Progress, seed: int, dimensions: tuple[int, ...], tokens: int) -> Table:
+def _cost(progress: ProgressBar, seed: int, dimensions: tuple[int, ...], tokens: int) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for d in progress.through(dimensions, 0.4, 1.0):
         found = alone(CODE, tokens, d, seed)

@@ -13,7 +13,7 @@ from softscope.experiments.table import NATS, Cell, Column, Measured, Table, lab
 from softscope.experiments.text import Lang, Text, same
 
 if TYPE_CHECKING:
-    from softscope.experiments.progress import Progress
+    from softscope._progress_bar import ProgressBar
     from softscope.experiments.result import Result
 
 QUESTION = Text(
@@ -30,7 +30,7 @@ ATTEMPTS = (1, 10, 50)
 CANDIDATES = 50
 
 
-def measure(progress: Progress, *, seed: int = 0, problems: int = 4000) -> tuple[list[Table], list[Text]]:
+def measure(progress: ProgressBar, *, seed: int = 0, problems: int = 4000) -> tuple[list[Table], list[Text]]:
     """Sweeps on fixed rows; a toy sampler whose answers are right as often as it thinks; a student and a teacher."""
     rng = np.random.default_rng(seed)
     sweep, curve = _sweep(), _curve()
@@ -121,7 +121,7 @@ def _curve() -> Table:
     )
 
 
-def _sampler(progress: Progress, rng: np.random.Generator, problems: int) -> tuple[Table, float]:
+def _sampler(progress: ProgressBar, rng: np.random.Generator, problems: int) -> tuple[Table, float]:
     """Problems whose right answer is drawn from softmax(logits): the model is calibrated at T = 1."""
     logits = 2.0 * rng.standard_normal((problems, CANDIDATES))
     right = softscope.sample(logits, rng=rng)
@@ -177,7 +177,7 @@ def _soft_targets(rng: np.random.Generator) -> Table:
 STUDENT_ROWS, FEATURES, CLASSES, REPEATS = 40, 8, 10, 12
 
 
-def _students(progress: Progress, rng: np.random.Generator) -> Table:
+def _students(progress: ProgressBar, rng: np.random.Generator) -> Table:
     """Linear students of a linear teacher, taught with its labels or its soft targets; judged on new rows at T = 1."""
     kl: dict[float | None, list[float]] = {t: [] for t in (None, 1.0, 2.0, 4.0, 8.0)}
     agree: dict[float | None, list[float]] = {t: [] for t in kl}

@@ -14,7 +14,7 @@ from softscope.experiments.text import Lang, Text, same
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from softscope.experiments.progress import Progress
+    from softscope._progress_bar import ProgressBar
     from softscope.experiments.result import Result
 
 QUESTION = Text(
@@ -49,7 +49,7 @@ COMPONENTS: dict[str, tuple[Text, Callable[..., Array], float]] = {
 
 
 def measure(
-    progress: Progress, *, seed: int = 0, samples: int = 20_000, dimensions: tuple[int, ...] = DIMENSIONS
+    progress: ProgressBar, *, seed: int = 0, samples: int = 20_000, dimensions: tuple[int, ...] = DIMENSIONS
 ) -> tuple[list[Table], list[Text]]:
     """Independent pairs (q, k): the variance of their products with its interval, and the products' shape."""
     rng = np.random.default_rng(seed)
@@ -183,7 +183,7 @@ def _beyond(x: Array) -> float:
     return float(np.mean(np.abs(x) > 3.0))
 
 
-def _breaks(rng: np.random.Generator, progress: Progress, samples: int, d: int = 64) -> Table:
+def _breaks(rng: np.random.Generator, progress: ProgressBar, samples: int, d: int = 64) -> Table:
     """Each assumption left out in turn, with what theory says instead."""
     correlation = 0.5
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from softscope.lab.language import Lang
-    from softscope.lab.progress import Progress
+    from softscope.lab.progress import LessonProgress
 
 TITLE = t("softscope 实验室", "The softscope lab")
 TAGLINE = t(
@@ -36,7 +36,7 @@ MARKS = {"new": "", "open": "◐", "done": "✓"}
 OTHER = t("English", "中文")
 
 
-def page(lang: Lang, progress: Progress, passed: int = 0) -> str:
+def page(lang: Lang, progress: LessonProgress, passed: int = 0) -> str:
     """The whole page as HTML; `passed` exercises are."""
     say = _speaker(lang)
     done = sum(progress.state(lesson.name) == "done" for lesson in LESSONS)
@@ -78,14 +78,14 @@ def _speaker(lang: Lang) -> Callable[..., str]:
     return say
 
 
-def _resume(lang: Lang, progress: Progress) -> str:
+def _resume(lang: Lang, progress: LessonProgress) -> str:
     """Where to go on: the lesson read last, or the next one if that is done."""
     say = _speaker(lang)
     target, words = _target(progress)
     return f'<a class="button" href="/lesson/{target.name}/?lang={lang}">{say(words, title=target.title.of(lang))}</a>'
 
 
-def _target(progress: Progress) -> tuple[Lesson, Text]:
+def _target(progress: LessonProgress) -> tuple[Lesson, Text]:
     todo = [lesson for lesson in LESSONS if progress.state(lesson.name) != "done"]
     if not todo:
         return LESSONS[0], FINISHED
@@ -101,7 +101,7 @@ def _target(progress: Progress) -> tuple[Lesson, Text]:
     return following or todo[0], RESUME
 
 
-def _item(lesson: Lesson, lang: Lang, progress: Progress) -> str:
+def _item(lesson: Lesson, lang: Lang, progress: LessonProgress) -> str:
     say = _speaker(lang)
     state = progress.state(lesson.name)
     return f"""

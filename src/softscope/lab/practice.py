@@ -16,9 +16,9 @@ import marimo as mo
 from softscope.experiments.ledger.wording import t
 from softscope.lab import progress
 from softscope.lab.homework import IDS, LIMITS, Exercise, Quiz, UnsupportedError, find, grade
-from softscope.lab.homework.inside.messages import printable
-from softscope.lab.homework.progress import Progress
+from softscope.lab.homework.progress import ExerciseProgress
 from softscope.lab.homework.quiz import LETTERS
+from softscope.lab.homework.sandbox.messages import printable
 
 if TYPE_CHECKING:
     import pathlib
@@ -125,20 +125,20 @@ def _plain(text: str) -> Any:
     return mo.Html(_paragraphs(text))
 
 
-def homework() -> Progress:
+def homework() -> ExerciseProgress:
     """The same progress as that of `softscope homework`, as it is by now, where the lab keeps any."""
     folder = _folder()
     if folder is None:
-        return Progress()
+        return ExerciseProgress()
     kept = _progress(folder / "homework.json")
     kept.refresh()
     return kept
 
 
 @functools.cache
-def _progress(path: pathlib.Path) -> Progress:
+def _progress(path: pathlib.Path) -> ExerciseProgress:
     """One for all pages: it remembers what could not be written, and writes it when that is possible again."""
-    return Progress(path)
+    return ExerciseProgress(path)
 
 
 def passed() -> int:

@@ -9,7 +9,7 @@ import os
 import pathlib
 from typing import Any
 
-from softscope.lab.homework.keeping import Kept
+from softscope.lab.homework.json_store import JsonStore
 from softscope.lab.theme import SYSTEM, THEMES
 
 
@@ -21,10 +21,10 @@ def folder() -> pathlib.Path:
     return pathlib.Path(state) / "softscope"
 
 
-class Progress(Kept):
+class LessonProgress(JsonStore):
     """What is known of the learner; without a path it is forgotten at the end.
 
-    >>> kept = Progress()
+    >>> kept = LessonProgress()
     >>> kept.open("overflow"); kept.finish("overflow")
     >>> kept.state("overflow"), kept.state("rivals"), kept.last
     ('done', 'new', 'overflow')
@@ -80,15 +80,15 @@ class Progress(Kept):
         self._change(change)
 
 
-_current = Progress()
+_current = LessonProgress()
 
 
-def use(progress: Progress) -> None:
+def use(progress: LessonProgress) -> None:
     """Let the lessons of this process keep their progress there."""
     global _current
     _current = progress
 
 
-def current() -> Progress:
+def current() -> LessonProgress:
     """The progress that lessons of this process keep: of the server, or one that is forgotten."""
     return _current

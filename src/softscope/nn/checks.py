@@ -2,7 +2,7 @@
 
 from torch import Tensor
 
-from softscope._arguments import whole_number
+from softscope._arguments.checks import whole_number
 from softscope.nn import masks
 
 

@@ -3,7 +3,7 @@
 from torch import Tensor
 
 import softscope
-from softscope._arguments import between, flag
+from softscope._arguments.checks import between, flag
 from softscope.nn import composite
 
 

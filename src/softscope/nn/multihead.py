@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 import softscope
-from softscope._arguments import flag
+from softscope._arguments.checks import flag
 from softscope.nn import checks, composite, lengths, masks, projections
 from softscope.nn.options import Options
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from softscope._arguments import alpha_number, flag, positive
+from softscope._arguments.checks import alpha_number, flag, positive
 
 
 def check_qk_norm(value: object) -> None:

@@ -1,9 +1,9 @@
-"""What this room asks of its arguments beyond `softscope._arguments`."""
+"""What this room asks of its arguments beyond `softscope._arguments.checks`."""
 
 import torch
 from torch import Tensor
 
-from softscope._arrays import tracing
+from softscope._arguments.arrays import tracing
 
 
 def a_generator(value: object) -> torch.Generator:

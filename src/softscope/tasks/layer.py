@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 import softscope
-from softscope._arguments import whole_number
+from softscope._arguments.checks import whole_number
 from softscope.nn import lengths
 from softscope.tasks.options import AttentionOptions
 

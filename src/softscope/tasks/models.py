@@ -4,7 +4,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from softscope._arguments import whole_number
+from softscope._arguments.checks import whole_number
 from softscope.tasks._checks import tokens_below
 from softscope.tasks.layer import Attention, seeded_embedding, seeded_linear
 from softscope.tasks.options import AttentionOptions

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from softscope._arguments import alpha_number, number, positive
+from softscope._arguments.checks import alpha_number, number, positive
 from softscope.nn.options import check_qk_norm, check_scalable
 
 

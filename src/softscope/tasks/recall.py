@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from softscope._arguments import between, whole_number
+from softscope._arguments.checks import between, whole_number
 from softscope.tasks._checks import a_generator
 
 

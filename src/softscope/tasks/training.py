@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from softscope._arguments import positive, whole_number
+from softscope._arguments.checks import positive, whole_number
 from softscope.tasks.batch import IGNORED, Batch
 
 OptimizerMaker = Callable[[Iterable[nn.Parameter], float], torch.optim.Optimizer]

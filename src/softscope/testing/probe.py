@@ -28,7 +28,7 @@ class BrokenError(Exception):
 
 
 @dataclass(frozen=True)
-class Outcome:
+class CallResult:
     """What one call gave: the raw result, the weights if there are any, else what is wrong with it."""
 
     raw: Any
@@ -89,7 +89,7 @@ class Probe:
         """Whether weights that ought to be equal are, up to rounding."""
         return got.shape == want.shape and bool((np.abs(got - want) <= self.tolerance).all())
 
-    def call(self, x: Array, *, given: Array | None = None, **options: Any) -> Outcome:
+    def call(self, x: Array, *, given: Array | None = None, **options: Any) -> CallResult:
         """What f gives for x: for a copy of it, so that f can spoil only that, or for the array `given`."""
         given = np.copy(x) if given is None else given
         # The report speaks, so NumPy need not. catch_warnings also undoes what f itself may set.
@@ -98,7 +98,7 @@ class Probe:
             try:
                 raw = self.f(given, **options)
             except (Exception, SystemExit) as error:  # a learner's exit() must not end the report
-                return Outcome(error, None, "raised", {"error": foreign(error)})
+                return CallResult(error, None, "raised", {"error": foreign(error)})
             return _outcome(raw, x.shape)
 
     def weights(self, x: Array, *, given: Array | None = None, **options: Any) -> Weights:
@@ -134,26 +134,26 @@ class Probe:
             raise failure
 
 
-def _unusable(x: Array, outcome: Outcome) -> BrokenError:
+def _unusable(x: Array, outcome: CallResult) -> BrokenError:
     """Why an outcome cannot be judged further: no weights at all, or weights that are not finite."""
     if outcome.weights is None:
         return BrokenError(outcome.problem, x, outcome.raw, **outcome.values)
     return BrokenError("not_finite", x, outcome.raw, got=outcome.weights)
 
 
-def _outcome(raw: Any, shape: tuple[int, ...]) -> Outcome:
+def _outcome(raw: Any, shape: tuple[int, ...]) -> CallResult:
     """The result of f, understood as weights if it can be: lists and integers too, `returns` judges those."""
     try:
         array = np.array(raw)
         numbers = array.astype(np.float64) if array.dtype.kind in "fiub" else None
     except Exception:  # whatever a foreign object does when it is asked to be an array
-        return Outcome(raw, None, "not_numbers", {"came": foreign(raw)})
+        return CallResult(raw, None, "not_numbers", {"came": foreign(raw)})
     kept = array if isinstance(raw, np.ndarray) else raw
     if numbers is None:
-        return Outcome(kept, None, "not_numbers", {"came": foreign(raw)})
+        return CallResult(kept, None, "not_numbers", {"came": foreign(raw)})
     if numbers.shape != shape:
-        return Outcome(kept, None, "wrong_shape", {"want": str(shape), "got": str(numbers.shape)})
-    return Outcome(kept, numbers)
+        return CallResult(kept, None, "wrong_shape", {"want": str(shape), "got": str(numbers.shape)})
+    return CallResult(kept, numbers)
 
 
 def _shown(x: Array, options: dict[str, Any]) -> object:

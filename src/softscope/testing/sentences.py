@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from softscope._bilingual import LANGS, Lang
+from softscope._text import LANGS, Lang
 
 __all__ = ["CLAIMS", "FRAME", "LANGS", "PROPERTIES", "SENTENCES", "STATUS", "Lang"]
 

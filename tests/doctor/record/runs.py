@@ -10,8 +10,8 @@ import warnings
 
 import numpy as np
 
+from softscope.doctor.read.snapshot import FORWARD, GRADIENT, History, Site, Snapshot
 from softscope.doctor.record import RecordWarning
-from softscope.doctor.snapshot import MOVING, STILL, History, Site, Snapshot
 
 SITES = (
     Site("blocks.0.attention", "sdpa", heads=4, kv_heads=2, scale=0.125, head_size=64, causal=True),
@@ -19,7 +19,7 @@ SITES = (
 )
 
 
-def snapshot(step, *, sites=SITES, loss=2.5, names=(*STILL, *MOVING)):
+def snapshot(step, *, sites=SITES, loss=2.5, names=(*FORWARD, *GRADIENT)):
     """Readings that differ in every cell; NaN where a site has no such head."""
     rng = np.random.default_rng(step)
     heads = max(site.heads for site in sites)

@@ -1,7 +1,7 @@
 """A stand-in for the probe: it reads nothing, and makes up a snapshot for every step."""
 
 from doctor.record.runs import SITES, snapshot
-from softscope.doctor.snapshot import History
+from softscope.doctor.read.snapshot import History
 
 
 class FakeScope:

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from doctor.record.runs import SITES, history, same, snapshot
-from softscope.doctor.record import Record, export, read
+from softscope.doctor.read.snapshot import History, Snapshot
+from softscope.doctor.record import Record, export, read_record
 from softscope.doctor.record.export import COLUMNS, suffixes
-from softscope.doctor.snapshot import History, Snapshot
 
 
 def rebuilt(rows, sites=SITES):
@@ -88,7 +88,7 @@ def test_from_the_file_to_the_file(tmp_path):
         record.sites(SITES)
         for step in range(4):
             record.add(snapshot(step))
-    export(read(tmp_path / "run.db"), str(tmp_path / "out.CSV"))
+    export(read_record(tmp_path / "run.db"), str(tmp_path / "out.CSV"))
     assert all(same(s, snapshot(s.step)) for s in rebuilt(csv_rows(tmp_path / "out.CSV")))
 
 

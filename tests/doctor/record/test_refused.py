@@ -9,7 +9,7 @@ import sqlite3
 import pytest
 
 from doctor.record.runs import SITES, snapshot
-from softscope.doctor.record import Record, RecordError, RecordNotFoundError, news, read
+from softscope.doctor.record import Record, RecordError, RecordNotFoundError, news, read_record
 from softscope.doctor.record.problems import reasons
 from softscope.doctor.record.schema import VERSION
 
@@ -24,7 +24,7 @@ def path(tmp_path):
 
 
 def refused(path, reason, words):
-    for reader in (read, news):
+    for reader in (read_record, news):
         with pytest.raises(RecordError, match=re.escape(words)) as caught:
             reader(path)
         assert caught.value.reason == reason
@@ -44,7 +44,7 @@ def alter(path, *statements):
 def test_missing(tmp_path):
     refused(tmp_path / "run.db", "missing", "start the run first")
     with pytest.raises(FileNotFoundError):
-        read(tmp_path / "run.db")
+        read_record(tmp_path / "run.db")
     assert issubclass(RecordNotFoundError, ValueError)
     assert os.listdir(tmp_path) == []
 
@@ -58,7 +58,9 @@ def test_nothing_in_it(tmp_path):
     refused(tmp_path / "run.db", "empty", "has not begun to record; try again in a moment")
 
 
-@pytest.mark.parametrize("content", [b"hello", b"step,loss\n" * 1000, bytes(range(256)) * 64])
+@pytest.mark.parametrize(
+    "content", [b"hello", b"step,loss\n" * 1000, bytes(range(256)) * 64], ids=["text", "csv", "bytes"]
+)
 def test_another_kind_of_file(tmp_path, content):
     (tmp_path / "run.db").write_bytes(content)
     refused(tmp_path / "run.db", "foreign", "is no softscope record; name the file that was given to")
@@ -115,7 +117,7 @@ def test_the_record_of_a_killed_run_on_a_read_only_place(path, tmp_path):
     shutil.copy(path, folder / "run.db")
     folder.chmod(0o500)
     try:
-        assert len(read(folder / "run.db").snapshots) == 30
+        assert len(read_record(folder / "run.db").snapshots) == 30
     finally:
         folder.chmod(0o700)
 

@@ -8,9 +8,9 @@ import pytest
 
 from doctor.record.runs import SITES, one_warning, same, snapshot
 from doctor.record.scopes import FakeScope
-from softscope.doctor.record import Record, read
+from softscope.doctor.read.snapshot import FORWARD
+from softscope.doctor.record import Record, read_record
 from softscope.doctor.sinks import Log, TensorBoard, follow, scalars
-from softscope.doctor.snapshot import STILL
 
 
 class Writer:
@@ -33,7 +33,7 @@ def test_mean_and_worst_head_of_each_site():
 
 
 @pytest.mark.parametrize("heads", [1, 144])
-@pytest.mark.parametrize(("names", "each"), [(None, 8), (STILL, 4)])
+@pytest.mark.parametrize(("names", "each"), [(None, 8), (FORWARD, 4)])
 def test_as_few_as_documented(heads, names, each):
     sites = [dataclasses.replace(SITES[0], name=f"layer.{i}", heads=heads) for i in range(12)]
     made = snapshot(0, sites=sites) if names is None else snapshot(0, sites=sites, names=names)
@@ -85,7 +85,7 @@ def test_a_record_follows_like_any_sink(tmp_path):
         follow(scope, record)
         scope.step(loss=1.0)
         scope.step()
-    found = read(tmp_path / "run.db")
+    found = read_record(tmp_path / "run.db")
     assert found.unseen == (("pooler", "no softmax seen"),)
     assert same(found.snapshots[0], snapshot(0, loss=1.0))
     assert found.snapshots[1].loss is None

@@ -9,7 +9,7 @@ import warnings
 import pytest
 
 from doctor.record.runs import SITES, finished, one_warning, process, same, snapshot
-from softscope.doctor.record import Record, file, news, read, write
+from softscope.doctor.record import Record, file, news, read_record, write
 
 
 def test_kill_9_loses_nothing_that_was_added(tmp_path):
@@ -27,13 +27,13 @@ def test_kill_9_loses_nothing_that_was_added(tmp_path):
         told += [int(line) for line in running.stdout.read().splitlines(keepends=True) if line.endswith("\n")]
         running.communicate(timeout=60)
         assert running.returncode == -signal.SIGKILL
-        found = read(path)
+        found = read_record(path)
         steps = [s.step for s in found.snapshots]
         assert steps == list(range(len(steps)))
         assert told[-1] <= steps[-1] <= told[-1] + 1  # one more may be in the file, and its print not yet out
         assert same(found.snapshots[-1], snapshot(steps[-1]))
         assert news(path).ended is None
-    assert read(path).facts["sessions"] == 3
+    assert read_record(path).facts["sessions"] == 3
     ok = sqlite3.connect(path)
     assert ok.execute("PRAGMA integrity_check").fetchone() == ("ok",)
     ok.close()
@@ -53,7 +53,7 @@ def test_a_killed_record_can_be_copied_with_its_log(tmp_path):
     (tmp_path / "copy").mkdir()
     for suffix in ("", "-wal"):
         (tmp_path / "copy" / f"run.db{suffix}").write_bytes((tmp_path / f"run.db{suffix}").read_bytes())
-    assert [s.step for s in read(tmp_path / "copy" / "run.db").snapshots] == [3]
+    assert [s.step for s in read_record(tmp_path / "copy" / "run.db").snapshots] == [3]
 
 
 def test_read_from_another_process_while_it_is_written(tmp_path):
@@ -64,14 +64,14 @@ def test_read_from_another_process_while_it_is_written(tmp_path):
         reader = process(
             """
             from doctor.record.runs import same
-            from softscope.doctor.record import read
+            from softscope.doctor.record import read_record
             seen, looks = [], 0
             while not seen or seen[-1] < 299:
-                seen = [s.step for s in read(sys.argv[1]).snapshots]
+                seen = [s.step for s in read_record(sys.argv[1]).snapshots]
                 assert seen == list(range(len(seen))), seen
                 looks += 1
                 print(seen[-1], flush=True)
-            assert all(same(s, snapshot(s.step)) for s in read(sys.argv[1]).snapshots)
+            assert all(same(s, snapshot(s.step)) for s in read_record(sys.argv[1]).snapshots)
             print("looks", looks)
             """,
             path,
@@ -83,7 +83,7 @@ def test_read_from_another_process_while_it_is_written(tmp_path):
         assert reader.returncode == 0, err
         assert int(out.split()[-1]) >= 2
         assert record.last_step == 299
-    assert len(read(path).snapshots) == 300
+    assert len(read_record(path).snapshots) == 300
 
 
 def test_a_reader_that_dawdles_does_not_hold_up_the_writer_or_its_end(tmp_path):
@@ -98,7 +98,7 @@ def test_a_reader_that_dawdles_does_not_hold_up_the_writer_or_its_end(tmp_path):
             assert database.execute("SELECT count(*) FROM steps").fetchone() == (1,)  # one moment
             record.close()
     assert caught == []
-    assert len(read(tmp_path / "run.db").snapshots) == 2
+    assert len(read_record(tmp_path / "run.db").snapshots) == 2
 
 
 def test_where_warnings_are_errors_the_training_goes_on_too(tmp_path):
@@ -135,7 +135,7 @@ def test_a_full_disk_is_nothing_recorded(tmp_path, then):
     assert err.count("RecordWarning") == 1, err
     assert "cannot be written (" in err
     assert "training goes on, and readings wait in memory for a while" in err
-    steps = [s.step for s in read(tmp_path / "run.db").snapshots]
+    steps = [s.step for s in read_record(tmp_path / "run.db").snapshots]
     assert steps == list(range(len(steps)))
     assert (len(steps) == 120) if then == "room again" else (2 <= len(steps) < 100)
 
@@ -155,7 +155,7 @@ def test_a_full_filesystem_is_nothing_recorded(tmp_path):
         )
         assert (out, err.count("RecordWarning")) == ("trained\n", 1)
         assert "is full" in err
-        assert len(read(small / "run.db").snapshots) > 10
+        assert len(read_record(small / "run.db").snapshots) > 10
     finally:
         subprocess.run(["umount", small], check=True)
 
@@ -215,9 +215,9 @@ def test_without_wal_a_rollback_journal_and_nothing_recorded(tmp_path, monkeypat
         for step in range(5):
             record.add(snapshot(step))
         assert not (tmp_path / "run.db-wal").exists()
-        assert len(read(tmp_path / "run.db").snapshots) == 5
+        assert len(read_record(tmp_path / "run.db").snapshots) == 5
         record.close()
-    assert all(same(s, snapshot(s.step)) for s in read(tmp_path / "run.db").snapshots)
+    assert all(same(s, snapshot(s.step)) for s in read_record(tmp_path / "run.db").snapshots)
 
 
 def test_wal_that_is_promised_and_fails(tmp_path, monkeypatch):
@@ -234,7 +234,7 @@ def test_wal_that_is_promised_and_fails(tmp_path, monkeypatch):
     record.sites(SITES)
     record.add(snapshot(0))
     record.close()
-    assert len(read(tmp_path / "run.db").snapshots) == 1
+    assert len(read_record(tmp_path / "run.db").snapshots) == 1
 
 
 def test_a_lock_that_passes_costs_one_warning_and_no_snapshot(tmp_path, monkeypatch):
@@ -249,7 +249,7 @@ def test_a_lock_that_passes_costs_one_warning_and_no_snapshot(tmp_path, monkeypa
     other.execute("ROLLBACK")
     other.close()
     record.close()
-    assert [s.step for s in read(tmp_path / "run.db").snapshots] == list(range(11))
+    assert [s.step for s in read_record(tmp_path / "run.db").snapshots] == list(range(11))
 
 
 def test_patience_ends(tmp_path, monkeypatch):
@@ -267,7 +267,7 @@ def test_patience_ends(tmp_path, monkeypatch):
     other.close()
     record.add(snapshot(20))
     record.close()
-    assert read(tmp_path / "run.db").snapshots == ()
+    assert read_record(tmp_path / "run.db").snapshots == ()
 
 
 def test_of_two_writers_the_newer_goes_on(tmp_path):
@@ -283,7 +283,7 @@ def test_of_two_writers_the_newer_goes_on(tmp_path):
     second.add(snapshot(2))
     second.close()
     first.close()
-    assert [s.step for s in read(tmp_path / "run.db").snapshots] == [0, 1, 2]
+    assert [s.step for s in read_record(tmp_path / "run.db").snapshots] == [0, 1, 2]
     assert news(tmp_path / "run.db").ended == ""
 
 

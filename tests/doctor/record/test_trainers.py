@@ -12,8 +12,8 @@ import pytest
 
 import softscope
 from doctor.record.scopes import FakeScope
-from softscope.doctor.record import Record, news, read
-from softscope.doctor.trainers import HuggingFaceCallback
+from softscope.doctor.callbacks import HuggingFaceCallback
+from softscope.doctor.record import Record, news, read_record
 
 EXAMPLES = pathlib.Path(__file__).parents[3] / "docs" / "examples"
 
@@ -36,9 +36,9 @@ def test_a_whole_training(tmp_path):
     callback.on_train_end(None, state(2), None)
     assert (scope.attached, callback.scope) == (False, None)
     callback.on_step_end(None, state(3), None)  # after the end: nothing
-    assert [(s.step, s.loss) for s in read(tmp_path / "run.db").snapshots] == [(0, None), (1, 1.5)]
+    assert [(s.step, s.loss) for s in read_record(tmp_path / "run.db").snapshots] == [(0, None), (1, 1.5)]
     assert news(tmp_path / "run.db").ended == ""
-    assert read(tmp_path / "run.db").facts["model"] == "str"
+    assert read_record(tmp_path / "run.db").facts["model"] == "str"
 
 
 def test_a_resumed_training_counts_on(tmp_path):
@@ -48,7 +48,7 @@ def test_a_resumed_training_counts_on(tmp_path):
         callback.on_step_end()
         callback.on_step_end()
         callback.on_train_end()
-    assert [s.step for s in read(tmp_path / "run.db").snapshots] == [0, 1, 2, 3]
+    assert [s.step for s in read_record(tmp_path / "run.db").snapshots] == [0, 1, 2, 3]
 
 
 @pytest.mark.parametrize(("own", "parts", "wanted"), [(0.5, 1, 0.5), (None, 1, 2.0), (0.5, 4, 2.0)])
@@ -63,7 +63,7 @@ def test_the_loss_is_the_models_own_unless_it_is_a_part_of_one(tmp_path, own, pa
     callback.on_log(arguments, state(), None, logs={"loss": 2.0})
     callback.on_step_end()
     callback.on_train_end()
-    assert [s.loss for s in read(tmp_path / "run.db").snapshots] == [wanted]
+    assert [s.loss for s in read_record(tmp_path / "run.db").snapshots] == [wanted]
 
 
 def test_only_the_first_rank_is_read(tmp_path):
@@ -123,7 +123,7 @@ def trains(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", [name, "run.db"])
     runpy.run_path(str(EXAMPLES / name), run_name="__main__")
-    return read(tmp_path / "run.db")
+    return read_record(tmp_path / "run.db")
 
 
 def test_the_plain_loop_with_a_stand_in(tmp_path, monkeypatch):
@@ -153,7 +153,7 @@ def test_the_examples_with_the_probe_itself(tmp_path, name):
         [sys.executable, EXAMPLES / name, tmp_path / "run.db"], capture_output=True, text=True, timeout=300, check=False
     )
     assert done.returncode == 0, done.stderr
-    found = read(tmp_path / "run.db")
+    found = read_record(tmp_path / "run.db")
     assert found.sites
     assert found.snapshots[-1].has_loss
     assert found.series("blocked").shape[1:] == (len(found.sites), max(site.heads for site in found.sites))

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from doctor.record.runs import SITES, finished, one_warning, same, snapshot
-from softscope.doctor.record import Record, RecordError, news, read
+from softscope.doctor.record import Record, RecordError, news, read_record
 
 
 def write(path, steps, sites=SITES):
@@ -31,7 +31,7 @@ def test_all_of_it_comes_back(tmp_path):
         record.unseen([("pooler", "no softmax seen"), ("encoder.3", "recomputed")])
         for step in (0, 10, 20):
             record.add(snapshot(step))
-    found = read(path)
+    found = read_record(path)
     assert repr(found.sites) == repr(SITES)  # NaN is not equal to itself, but looks the same
     assert found.unseen == (("pooler", "no softmax seen"), ("encoder.3", "recomputed"))
     assert all(same(a, snapshot(b)) for a, b in zip(found.snapshots, (0, 10, 20), strict=True))
@@ -44,13 +44,13 @@ def test_str_paths_odd_names_and_no_snapshots(tmp_path):
     with Record(path) as record:
         record.sites(SITES)
     assert os.listdir(tmp_path) == ["a run? 50% #1 中文.db"]
-    assert read(path).snapshots == ()
-    assert read(path).series("blocked").shape == (0, 2, 4)
+    assert read_record(path).snapshots == ()
+    assert read_record(path).series("blocked").shape == (0, 2, 4)
 
 
 def test_before_any_site_the_history_is_empty(tmp_path):
     with Record(tmp_path / "run.db"):
-        assert read(tmp_path / "run.db").sites == ()
+        assert read_record(tmp_path / "run.db").sites == ()
         assert news(tmp_path / "run.db").snapshots == ()
 
 
@@ -59,7 +59,7 @@ def test_every_loss_comes_back(tmp_path, loss):
     with Record(tmp_path / "run.db") as record:
         record.sites(SITES)
         record.add(snapshot(1, loss=loss, names=("sharpness",)))
-    (found,) = read(tmp_path / "run.db").snapshots
+    (found,) = read_record(tmp_path / "run.db").snapshots
     assert found.loss == loss or math.isnan(found.loss)
     assert (found.loss is None) == (loss is None)
 
@@ -71,7 +71,7 @@ def test_extremes_of_float32_and_layouts(tmp_path):
         record.add(
             dataclasses.replace(snapshot(0), readings={"peak": odd, "cosine": np.asfortranarray(odd.astype(">f8"))})
         )
-    (found,) = read(tmp_path / "run.db").snapshots
+    (found,) = read_record(tmp_path / "run.db").snapshots
     for reading in found.readings.values():
         assert reading.tobytes() == odd.tobytes()
 
@@ -85,7 +85,7 @@ def test_metadata_without_argv_and_environment(tmp_path, monkeypatch):
     assert b"hunter2" not in data
     assert os.uname().nodename.encode() not in data
     assert str(tmp_path).encode() not in data
-    facts = read(tmp_path / "run.db").facts
+    facts = read_record(tmp_path / "run.db").facts
     assert {"softscope", "python", "numpy", "machine", "sessions", "parts"} <= facts.keys()
     json.dumps(facts)
 
@@ -96,7 +96,7 @@ def test_metadata_that_is_noted(tmp_path):
     with Record(tmp_path / "run.db") as record:
         record.note({"model": "Linear", "every": None})
         record.note({"parameters": 16})
-    facts = read(tmp_path / "run.db").facts
+    facts = read_record(tmp_path / "run.db").facts
     assert (facts["model"], facts["parameters"], facts["every"]) == ("Linear", 16, None)
     assert (facts["torch_seed"], facts["torch"]) == (77, torch.__version__)
 
@@ -120,7 +120,7 @@ def test_a_closed_record_is_one_file_in_no_special_mode(tmp_path):
         assert (tmp_path / "run.db").read_bytes()[18:20] == b"\2\2"  # SQLite's header: WAL
     assert os.listdir(tmp_path) == ["run.db"]
     assert (tmp_path / "run.db").read_bytes()[18:20] == b"\1\1"
-    read(tmp_path / "run.db")
+    read_record(tmp_path / "run.db")
     assert os.listdir(tmp_path) == ["run.db"]
 
 
@@ -144,7 +144,7 @@ def test_closing_twice_and_adding_after_it_do_nothing(tmp_path):
     record.close()
     record.add(snapshot(0))
     assert record.last_step is None
-    assert read(tmp_path / "run.db").snapshots == ()
+    assert read_record(tmp_path / "run.db").snapshots == ()
 
 
 def test_a_resumed_run_goes_on(tmp_path):
@@ -154,7 +154,7 @@ def test_a_resumed_run_goes_on(tmp_path):
     record.sites(SITES)
     record.add(snapshot(3))
     record.close()
-    found = read(tmp_path / "run.db")
+    found = read_record(tmp_path / "run.db")
     assert [s.step for s in found.snapshots] == [0, 1, 2, 3]
     assert (found.facts["sessions"], found.facts["parts"]) == (2, 1)
 
@@ -173,7 +173,7 @@ def test_steps_that_repeat_count_once_and_the_newer_ones(tmp_path, first, second
         record.sites(SITES)
         for step in second:
             record.add(snapshot(step, loss=100.0 + step))
-    found = read(tmp_path / "run.db").snapshots
+    found = read_record(tmp_path / "run.db").snapshots
     assert [s.step for s in found] == wanted
     assert [s.loss for s in found if s.step in second] == [100.0 + step for step in second]
 
@@ -190,24 +190,24 @@ def test_steps_that_repeat_count_once_and_the_newer_ones(tmp_path, first, second
 def test_another_model_begins_a_part_and_says_so(tmp_path, change, words):
     write(tmp_path / "run.db", (0, 1))
     other = SITES[:1] if change is None else (dataclasses.replace(SITES[0], **change), SITES[1])
-    begins = "a new part begins; read(path, part=-2) gives the one before"
+    begins = "a new part begins; read_record(path, part=-2) gives the one before"
     with one_warning(re.escape(f"holds the run of a model that differs ({words}): {begins}")):
         write(tmp_path / "run.db", (0,), other)
-    assert repr(read(tmp_path / "run.db").sites) == repr(other)
-    assert len(read(tmp_path / "run.db").snapshots) == 1
+    assert repr(read_record(tmp_path / "run.db").sites) == repr(other)
+    assert len(read_record(tmp_path / "run.db").snapshots) == 1
     for part in (0, -2):
-        assert repr(read(tmp_path / "run.db", part=part).sites) == repr(SITES)
-        assert len(read(tmp_path / "run.db", part=part).snapshots) == 2
+        assert repr(read_record(tmp_path / "run.db", part=part).sites) == repr(SITES)
+        assert len(read_record(tmp_path / "run.db", part=part).snapshots) == 2
     for part in (2, -3):
         with pytest.raises(RecordError, match=rf"has 2 part\(s\), and part {part} was asked for"):
-            read(tmp_path / "run.db", part=part)
+            read_record(tmp_path / "run.db", part=part)
 
 
 def test_how_it_runs_may_change_without_a_new_part(tmp_path):
     write(tmp_path / "run.db", (0,))
     later = (dataclasses.replace(SITES[0], dtype="bfloat16", dropout=0.5, kind="huggingface"), SITES[1])
     write(tmp_path / "run.db", (1,), later)
-    found = read(tmp_path / "run.db")
+    found = read_record(tmp_path / "run.db")
     assert (found.facts["parts"], len(found.snapshots)) == (1, 2)
     assert found.sites[0].dtype == "bfloat16"
 
@@ -219,7 +219,7 @@ def test_sites_that_are_seen_later_are_nan_before(tmp_path):
         record.add(snapshot(0))
         record.sites(more)
         record.add(snapshot(1, sites=more))
-    found = read(tmp_path / "run.db")
+    found = read_record(tmp_path / "run.db")
     assert found.facts["parts"] == 1
     series = found.series("peak")
     assert series.shape == (2, 3, 6)
@@ -271,7 +271,7 @@ def test_a_fork_leaves_the_record_to_its_parent(tmp_path):
         tmp_path / "run.db",
     )
     assert err == ""
-    assert [s.step for s in read(tmp_path / "run.db").snapshots] == [0, 2]
+    assert [s.step for s in read_record(tmp_path / "run.db").snapshots] == [0, 2]
 
 
 def test_an_ordinary_run_warns_of_nothing(tmp_path):

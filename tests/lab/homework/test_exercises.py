@@ -8,9 +8,9 @@ import pytest
 from lab.homework.answers import NUMPY, RIGHT, WRONG
 from softscope.lab import homework
 from softscope.lab.homework import EXERCISES, IDS, Exercise, Quiz
+from softscope.lab.homework.answer_process import Answer
 from softscope.lab.homework.exercise import Text
 from softscope.lab.homework.rule import Rule
-from softscope.lab.homework.running import Answer
 from softscope.lab.homework.trial import Trial
 
 CHINESE = re.compile(r"[\u4e00-\u9fff]")

@@ -17,8 +17,8 @@ import pytest
 from lab.homework.answers import NUMPY, RIGHT
 from softscope.lab import homework
 from softscope.lab.homework import LIMITS
-from softscope.lab.homework.inside import seccomp
-from softscope.lab.homework.running import Answer, RaisedError, StoppedError
+from softscope.lab.homework.answer_process import Answer, RaisedError, StoppedError
+from softscope.lab.homework.sandbox import seccomp
 
 CHINESE = re.compile(r"[\u4e00-\u9fff]")
 SHORT = dataclasses.replace(LIMITS, call_seconds=1.5)
@@ -88,7 +88,7 @@ HOSTILE = {
     "scipy": ("from scipy.special import softmax", None, "scipy is not available in this exercise"),
     "torch": ("import torch", None, "torch is not available in this exercise"),
     "softscope": ("import softscope as ss", None, "softscope is not available in this exercise"),
-    "softscope by its parts": ("from softscope._reference import rows", None, "softscope is not available"),
+    "softscope by its parts": ("from softscope._backends.reference import rows", None, "softscope is not available"),
     "softscope by name": ("__import__('softscope')", None, "softscope is not available"),
     "the grader": ("import softscope.lab.homework.catalogue", None, "softscope is not available"),
 }
@@ -239,7 +239,7 @@ def test_root_becomes_nobody_and_the_filter_stands():
 
 def test_without_the_filter_root_still_starts_no_process(monkeypatch, tmp_path):
     """The second line of defence alone: limits and no rights, as on a machine without the filter."""
-    folder = tmp_path / "inside"
+    folder = tmp_path / "sandbox"
     folder.mkdir()
     ours = pathlib.Path(seccomp.__file__).parent
     for path in ours.glob("*.py"):
@@ -247,7 +247,7 @@ def test_without_the_filter_root_still_starts_no_process(monkeypatch, tmp_path):
         (folder / path.name).write_text(
             text.replace("def install() -> bool:", "def install() -> bool:\n    return False")
         )
-    monkeypatch.setattr("softscope.lab.homework.running._PROGRAM", folder)
+    monkeypatch.setattr("softscope.lab.homework.answer_process._PROGRAM", folder)
     tmp_path.chmod(0o755)
     with Answer("import os\ndef fork():\n    return os.fork()\ndef kill():\n    os.kill(os.getppid(), 9)") as answer:
         assert answer.guards["filtered"] is False
@@ -260,7 +260,7 @@ def test_without_the_filter_root_still_starts_no_process(monkeypatch, tmp_path):
 
 def test_the_child_dies_with_the_grader():
     code = (
-        "import os\nfrom softscope.lab.homework.running import Answer\n"
+        "import os\nfrom softscope.lab.homework.answer_process import Answer\n"
         "with Answer('import time\\ndef f(): time.sleep(60)') as a:\n"
         "    print(a._process.pid, flush=True)\n    os._exit(0)\n"
     )

@@ -7,8 +7,8 @@ import string
 import numpy as np
 import pytest
 
-from softscope.lab.homework.inside.messages import Foreign, ForeignError, decode, encode
-from softscope.lab.homework.words import STOPPED
+from softscope.lab.homework.sandbox.messages import Foreign, ForeignError, decode, encode
+from softscope.lab.homework.sentences import STOPPED
 
 
 def there_and_back(value):

@@ -7,7 +7,7 @@ import pathlib
 import pytest
 
 from softscope.lab.homework import IDS
-from softscope.lab.homework.progress import Progress, file
+from softscope.lab.homework.progress import ExerciseProgress, file
 
 
 @pytest.fixture
@@ -24,29 +24,29 @@ def test_where_it_is_kept(monkeypatch):
 
 
 def test_it_is_there_again(path):
-    kept = Progress(path)
+    kept = ExerciseProgress(path)
     assert (kept.passed, kept.next().id) == (0, IDS[0])
     kept.graded("softmax", False)
-    assert Progress(path).state("softmax") == "tried"
+    assert ExerciseProgress(path).state("softmax") == "tried"
     kept.graded("softmax", True)
     kept.skip("temperature")
     assert kept.hint("dimension", 3) == 1
-    again = Progress(path)
+    again = ExerciseProgress(path)
     assert [again.state(name) for name in IDS[:4]] == ["passed", "skipped", "new", "new"]
     assert (again.passed, again.next().id, again.hints("dimension")) == (1, "dimension", 1)
     assert [again.hint("dimension", 3) for _ in range(4)] == [2, 3, 3, 3]
 
 
 def test_what_is_passed_stays_passed(path):
-    kept = Progress(path)
+    kept = ExerciseProgress(path)
     kept.graded("softmax", True)
     kept.graded("softmax", False)
     kept.skip("softmax")
-    assert Progress(path).state("softmax") == "passed"
+    assert ExerciseProgress(path).state("softmax") == "passed"
 
 
 def test_skipped_ones_come_back_at_the_end():
-    kept = Progress()
+    kept = ExerciseProgress()
     kept.skip(IDS[2])
     for name in IDS:
         if name != IDS[2]:
@@ -74,22 +74,22 @@ SPOILT = [
 def test_a_spoilt_file_is_put_aside(path, text):
     path.parent.mkdir()
     path.write_bytes(text)
-    kept = Progress(path)
+    kept = ExerciseProgress(path)
     assert kept.passed == 0
     assert kept.spoilt.read_bytes() == text
     kept.graded("softmax", True)
-    assert Progress(path).passed == 1
-    assert Progress(path).spoilt is None
+    assert ExerciseProgress(path).passed == 1
+    assert ExerciseProgress(path).spoilt is None
 
 
 def test_two_programs_lose_nothing_of_each_other(path):
-    one, other = Progress(path), Progress(path)
+    one, other = ExerciseProgress(path), ExerciseProgress(path)
     other.graded("sparsemax", True)
     other.hint("softmax", 3)
     one.skip("temperature")
     one.graded("sparsemax", False)
     one.read("softmax", 2)
-    again = Progress(path)
+    again = ExerciseProgress(path)
     assert [again.state(name) for name in ("sparsemax", "temperature")] == ["passed", "skipped"]
     assert again.hints("softmax") == 2
 
@@ -97,7 +97,7 @@ def test_two_programs_lose_nothing_of_each_other(path):
 def test_strange_values_in_a_good_file_are_left_out(path):
     path.parent.mkdir()
     path.write_text(json.dumps({"states": {"softmax": "glorious", "sparsemax": "passed"}, "hints": {"softmax": -3}}))
-    kept = Progress(path)
+    kept = ExerciseProgress(path)
     assert (kept.spoilt, kept.state("softmax"), kept.state("sparsemax"), kept.hints("softmax")) == (
         None,
         "new",
@@ -108,14 +108,14 @@ def test_strange_values_in_a_good_file_are_left_out(path):
 
 def test_a_home_that_cannot_be_written_is_told_and_stops_nothing(tmp_path):
     (tmp_path / "file").write_text("")
-    kept = Progress(tmp_path / "file" / "homework.json")
+    kept = ExerciseProgress(tmp_path / "file" / "homework.json")
     kept.graded("softmax", True)
     assert kept.state("softmax") == "passed"
     assert kept.trouble
 
 
 def test_a_write_that_fails_leaves_the_old_file(path, monkeypatch):
-    kept = Progress(path)
+    kept = ExerciseProgress(path)
     kept.graded("softmax", True)
 
     def full(*_, **__):
@@ -125,5 +125,5 @@ def test_a_write_that_fails_leaves_the_old_file(path, monkeypatch):
     kept.graded("sparsemax", True)
     monkeypatch.undo()
     assert kept.trouble == "No space left on device"
-    assert (Progress(path).state("softmax"), Progress(path).state("sparsemax")) == ("passed", "new")
+    assert (ExerciseProgress(path).state("softmax"), ExerciseProgress(path).state("sparsemax")) == ("passed", "new")
     assert os.listdir(path.parent) == ["homework.json"]

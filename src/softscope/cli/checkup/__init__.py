@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Sequence
 
-    from softscope._bilingual import Text
+    from softscope._text import Text
     from softscope.cli.checkup.settings import Settings
     from softscope.cli.console import Console
-    from softscope.doctor.diagnosis import Diagnosis
-    from softscope.doctor.snapshot import History
+    from softscope.doctor.judge.diagnosis import Diagnosis
+    from softscope.doctor.read.snapshot import History
 
 FOUND = 1  # the exit code for a finding
 _FORMATS = ("text", "json", "html")
@@ -58,7 +58,7 @@ COMMAND = Command(
 def run(arguments: Arguments, console: Console) -> int:
     """Judge, write it as asked, and end with the code that the findings ask for."""
     from softscope.cli.checkup import demo, models, settings, writing
-    from softscope.doctor.diagnosis import diagnose
+    from softscope.doctor.judge.diagnosis import diagnose
 
     options = arguments.options
     if len(arguments.rest) > 1:
@@ -89,7 +89,7 @@ def _code(diagnoses: Sequence[Diagnosis], wanted: Settings, exit_zero: bool, sho
 def _history(word: str, options: Namespace, console: Console) -> tuple[History, Text | str]:
     """A folder holds a model, a file is a record, and what is neither and has a colon is module:function."""
     from softscope.cli.checkup import models
-    from softscope.doctor.record import read
+    from softscope.doctor.record import read_record
 
     path = pathlib.Path(word)
     if path.is_dir():
@@ -97,7 +97,7 @@ def _history(word: str, options: Namespace, console: Console) -> tuple[History, 
     models.only_for_folders(options, word)
     if path.exists():
         with spoken():
-            return read(path), ""
+            return read_record(path), ""
     if ":" in word:
         return models.titled(models.of_function(word, console), word)
     raise UsageError("checkup.missing", path=shown(word))

@@ -15,18 +15,18 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from softscope.cli.console import Console
-    from softscope.doctor.diagnosis import Diagnosis
+    from softscope.doctor.judge.diagnosis import Diagnosis
     from softscope.doctor.patients import Trained
 
 
 def run(console: Console, mute: Sequence[str], aloud: bool, report: pathlib.Path | None) -> list[Diagnosis]:
     """Train both, and if `aloud` say everything; else only train, and write the report where one is asked for."""
+    from softscope._installed import missing
+    from softscope._progress_bar import ProgressBar
     from softscope.cli.checkup import writing
     from softscope.cli.checkup.live import Table
     from softscope.doctor import patients
-    from softscope.doctor.diagnosis import diagnose
-    from softscope.experiments.packages import missing
-    from softscope.experiments.progress import Progress
+    from softscope.doctor.judge.diagnosis import diagnose
 
     if missing(("torch",)):
         raise UsageError("checkup.torch")
@@ -34,7 +34,7 @@ def run(console: Console, mute: Sequence[str], aloud: bool, report: pathlib.Path
     stage.paragraph(stage.say("checkup.opening", d=patients.WIDTH, steps=patients.STEPS), "")
     stage.write()
     table = Table(stage, patients.PATIENTS, patients.STEPS)
-    waiting = Progress(console.say("checkup.progress.patients"))  # where the table is not seen
+    waiting = ProgressBar(console.say("checkup.progress.patients"))  # where the table is not seen
     trained: list[Trained] = []
 
     def step(name: str, at: int, of: int) -> None:
@@ -64,7 +64,7 @@ def _difference(trained: Sequence[Trained], diagnoses: Sequence[Diagnosis], cons
     from softscope.doctor.patients import PAIRS
 
     first = [f"{float(one.history.snapshots[0].readings['blocked'][0, 0]):.0%}" for one in trained]
-    last = [next(iter(diagnosis.case.states.values())) for diagnosis in diagnoses]
+    last = [next(iter(diagnosis.view.states.values())) for diagnosis in diagnoses]
     good, bad = (f"{state.advantage:.2f} ± {state.error:.2f}".replace("-", "−") for state in last)
     answers = {
         "right": f"{trained[0].accuracy:.0%}",

@@ -25,8 +25,8 @@ _CLOSED = {"local_files_only": True, "trust_remote_code": False}
 
 def given(folder: pathlib.Path, text: str | None, batch: pathlib.Path | None) -> Given:
     """The model with what it is called with; a loss where the model was made for predicting the next token."""
+    from softscope._installed import missing
     from softscope.doctor.examine import Given, passes
-    from softscope.experiments.packages import missing
 
     if missing(("transformers",)):
         raise UsageError("checkup.transformers")

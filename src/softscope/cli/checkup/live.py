@@ -6,13 +6,13 @@ import sys
 from typing import TYPE_CHECKING
 
 from softscope.cli.layout import bar, pad, width
-from softscope.doctor.case import Case
-from softscope.doctor.states import NAMES, STATES
+from softscope.doctor.judge.history_view import HistoryView
+from softscope.doctor.judge.states import NAMES, STATES
 
 if TYPE_CHECKING:
     from softscope.cli.console import Console
     from softscope.doctor.patients import Patient
-    from softscope.doctor.snapshot import History
+    from softscope.doctor.read.snapshot import History
 
 # Name and width of each column; the bar has no title, the state comes last and has none to its right.
 COLUMNS = {
@@ -51,7 +51,7 @@ class Table:
 
     def read(self, name: str, history: History) -> None:
         """There is a new reading."""
-        (found,) = Case(history).states.values()
+        (found,) = HistoryView(history).states.values()
         loss = history.snapshots[-1].loss
         self.rows[name] |= {
             "loss": "–" if loss is None else f"{loss:.2f}",

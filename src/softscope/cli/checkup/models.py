@@ -5,18 +5,18 @@ from __future__ import annotations
 import pathlib
 from typing import TYPE_CHECKING
 
-from softscope._bilingual import Text
+from softscope._installed import missing
+from softscope._progress_bar import ProgressBar
+from softscope._text import Text
 from softscope.cli.language import say
 from softscope.cli.problems import REASON, UsageError, shown
-from softscope.experiments.packages import missing
-from softscope.experiments.progress import Progress
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
     from softscope.cli.console import Console
     from softscope.doctor.examine import Given
-    from softscope.doctor.snapshot import History
+    from softscope.doctor.read.snapshot import History
 
 _READ = {"--text": "text", "--text-file": "text_file", "--batch": "batch"}
 
@@ -61,7 +61,7 @@ def titled(history: History, word: str) -> tuple[History, Text]:
 def _read(given: Given, path: str, console: Console) -> History:
     from softscope.doctor.examine import BrokenLossError, ModelFailedError, WrongLossError, examine
 
-    progress = Progress(console.say("checkup.progress.model"))
+    progress = ProgressBar(console.say("checkup.progress.model"))
     try:
         history = examine(given, progress)
     except ModelFailedError as error:

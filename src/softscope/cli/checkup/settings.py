@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from softscope.cli.problems import UsageError, shown
 
 if TYPE_CHECKING:
-    from softscope.doctor.checks import Severity
+    from softscope.doctor.judge.checks import Severity
 
 KNOWN = ("fail-on", "mute")
 TABLE = "[tool.softscope]"
@@ -52,7 +52,7 @@ def _table(folder: pathlib.Path) -> dict[str, Any]:
 
 
 def _severity(value: Any, where: str) -> Severity:
-    from softscope.doctor.checks import SEVERITIES
+    from softscope.doctor.judge.checks import SEVERITIES
 
     for severity in SEVERITIES:
         if value == severity:
@@ -61,7 +61,7 @@ def _severity(value: Any, where: str) -> Severity:
 
 
 def _rules(rules: list[str], where: str) -> tuple[str, ...]:
-    from softscope.doctor.checks import CHECKS
+    from softscope.doctor.judge.checks import CHECKS
 
     for rule in rules:
         if rule.partition(":")[0] not in CHECKS:

@@ -102,8 +102,8 @@ def _sizes(name: str, large: bool) -> dict[str, Any]:
 
 def _check(name: str, plot: pathlib.Path | None) -> None:
     """What can be known before the work: packages that are missing, a folder that is not there."""
+    from softscope._installed import DRAWING, missing
     from softscope.experiments.catalogue import entry
-    from softscope.experiments.packages import DRAWING, missing
 
     for package in missing((*entry(name).needs, *(DRAWING if plot is not None else ()))):
         raise UsageError("experiment.missing", package=package.replace("_", "-"))

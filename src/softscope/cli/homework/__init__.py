@@ -42,7 +42,7 @@ def run(arguments: Arguments, console: Console) -> int:
 
     action, name = _divided(arguments.rest)
     _refuse_options(action, arguments.options)
-    kept = progress.Progress(progress.file())
+    kept = progress.ExerciseProgress(progress.file())
     if kept.spoilt is not None:
         console.paragraph(console.say("homework.spoilt", path=shown(kept.spoilt)), "")
     code: int = getattr(actions, action)(name, arguments.options, kept, console)

@@ -13,19 +13,19 @@ from softscope.lab.homework import Exercise, Quiz
 
 if TYPE_CHECKING:
     from softscope.cli.console import Console
-    from softscope.lab.homework.progress import Progress
+    from softscope.lab.homework.progress import ExerciseProgress
 
 PASSED, NOT_YET = 0, 1
 
 
-def list(_: str | None, __: Any, kept: Progress, console: Console) -> int:  # noqa: A001 - named as it is typed
+def list(_: str | None, __: Any, kept: ExerciseProgress, console: Console) -> int:  # noqa: A001 - named as it is typed
     """All exercises with their state, and what comes next."""
     text.catalogue(kept, console)
     text.onwards(kept, console)
     return PASSED
 
 
-def start(name: str | None, _: Any, kept: Progress, console: Console) -> int:
+def start(name: str | None, _: Any, kept: ExerciseProgress, console: Console) -> int:
     """Write the file of an exercise and say what it asks for."""
     exercise = _chosen(name, kept)
     if isinstance(exercise, Exercise):
@@ -34,7 +34,7 @@ def start(name: str | None, _: Any, kept: Progress, console: Console) -> int:
     return PASSED
 
 
-def check(name: str | None, options: Any, kept: Progress, console: Console) -> int:
+def check(name: str | None, options: Any, kept: ExerciseProgress, console: Console) -> int:
     """Grade a file, or the letters of a quiz."""
     path = pathlib.Path(name) if name is not None and name.endswith(".py") else None
     exercise = files.exercise_of(path) if path is not None else _chosen(name, kept)
@@ -55,14 +55,14 @@ def check(name: str | None, options: Any, kept: Progress, console: Console) -> i
     return PASSED if grade.passed else NOT_YET
 
 
-def hint(name: str | None, _: Any, kept: Progress, console: Console) -> int:
+def hint(name: str | None, _: Any, kept: ExerciseProgress, console: Console) -> int:
     """One more hint, below those that were given before."""
     exercise = _chosen(name, kept)
     text.hints(exercise, kept.hint(exercise.id, len(exercise.hints)), console)
     return PASSED
 
 
-def next(name: str | None, options: Any, kept: Progress, console: Console) -> int:  # noqa: A001 - named as it is typed
+def next(name: str | None, options: Any, kept: ExerciseProgress, console: Console) -> int:  # noqa: A001 - named as it is typed
     """What comes next; with --skip, after leaving one for later."""
     if options.skip:
         exercise = _chosen(name, kept)
@@ -74,7 +74,7 @@ def next(name: str | None, options: Any, kept: Progress, console: Console) -> in
     return PASSED
 
 
-def _chosen(name: str | None, kept: Progress) -> Exercise | Quiz:
+def _chosen(name: str | None, kept: ExerciseProgress) -> Exercise | Quiz:
     """The exercise that is named, or the next."""
     if name is None:
         exercise = kept.next()

@@ -8,20 +8,20 @@ from softscope.cli.layout import pad, width
 from softscope.cli.problems import shown
 from softscope.lab import homework
 from softscope.lab.homework import Exercise
-from softscope.lab.homework.inside.messages import printable
 from softscope.lab.homework.quiz import LETTERS
+from softscope.lab.homework.sandbox.messages import printable
 
 if TYPE_CHECKING:
     from softscope.cli.console import Console
     from softscope.lab.homework import Grade, Quiz
-    from softscope.lab.homework.progress import Progress
+    from softscope.lab.homework.progress import ExerciseProgress
     from softscope.lab.homework.quiz import Question
 
 _STYLES = {"new": "dim", "tried": "caution", "skipped": "dim", "passed": "code"}
 _PRINTED = 8  # lines of what an answer printed
 
 
-def catalogue(kept: Progress, console: Console) -> None:
+def catalogue(kept: ExerciseProgress, console: Console) -> None:
     """One line an exercise: number, title, minutes, state; below it the name to type."""
     titles = [exercise.title.of(console.lang) for exercise in homework.EXERCISES]
     columns = max(map(width, titles)) + 2
@@ -36,7 +36,7 @@ def catalogue(kept: Progress, console: Console) -> None:
     console.write(console.say("homework.count", passed=kept.passed, all=len(homework.IDS)))
 
 
-def onwards(kept: Progress, console: Console) -> None:
+def onwards(kept: ExerciseProgress, console: Console) -> None:
     """The next exercise and how to begin it, or the end."""
     exercise = kept.next()
     if exercise is None:

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from softscope.cli.console import Console
+    from softscope.doctor.read.snapshot import Site, Snapshot
     from softscope.doctor.record import News
-    from softscope.doctor.snapshot import Site, Snapshot
 
 MANY = 0.1  # DESIGN: many rows are over 10% of them
 MOST = 0.5  # and here is a head that hardly learns at all

@@ -16,7 +16,7 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from softscope.doctor.snapshot import Array, History, Snapshot
+    from softscope.doctor.read.snapshot import Array, History, Snapshot
 
 COLUMNS = ("step", "site", "head", "reading", "value")
 SCHEMA_VERSION = 1

@@ -8,16 +8,16 @@ import os
 import pathlib
 from typing import TYPE_CHECKING, Any
 
+from softscope.doctor.read.snapshot import History, Site, Snapshot
 from softscope.doctor.record import file, schema
 from softscope.doctor.record.problems import RecordError
-from softscope.doctor.snapshot import History, Site, Snapshot
 
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Sequence
 
 
-def read(path: str | os.PathLike[str], *, part: int = -1) -> History:
+def read_record(path: str | os.PathLike[str], *, part: int = -1) -> History:
     """The history in a record, also while it is being written; what is no record raises RecordError.
 
     Args:

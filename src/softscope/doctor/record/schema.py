@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from softscope.doctor.snapshot import Array, Site
+from softscope.doctor.read.snapshot import Array, Site
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

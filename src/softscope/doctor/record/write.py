@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from softscope.doctor.facts import of_run
+from softscope.doctor.environment import of_run
 from softscope.doctor.record import file, schema
 from softscope.doctor.record.problems import warn
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from types import TracebackType
 
-    from softscope.doctor.snapshot import Site, Snapshot
+    from softscope.doctor.read.snapshot import Site, Snapshot
 
 # Snapshots that wait in memory while the file cannot be written; beyond it recording stops.
 _PATIENCE = 256
@@ -44,13 +44,13 @@ class Record:
 
     Examples:
         >>> import tempfile, numpy as np
-        >>> from softscope.doctor.record import Record, read
-        >>> from softscope.doctor.snapshot import Site, Snapshot
+        >>> from softscope.doctor.record import Record, read_record
+        >>> from softscope.doctor.read.snapshot import Site, Snapshot
         >>> folder = tempfile.TemporaryDirectory()
         >>> with Record(folder.name + "/run.db") as record:
         ...     record.sites([Site("encoder.0", "sdpa", heads=2, kv_heads=2, scale=0.125, head_size=64)])
         ...     record.add(Snapshot(0, 0.1, 2.5, {"sharpness": np.array([[0.25, 0.5]], np.float32)}))
-        >>> read(folder.name + "/run.db").series("sharpness")
+        >>> read_record(folder.name + "/run.db").series("sharpness")
         array([[[0.25, 0.5 ]]], dtype=float32)
         >>> folder.cleanup()
     """
@@ -87,7 +87,7 @@ class Record:
         if what:
             warn(
                 f"{self.path} holds the run of a model that differs ({what}): a new part begins; "
-                f"read(path, part=-2) gives the one before"
+                f"read_record(path, part=-2) gives the one before"
             )
 
     def add(self, snapshot: Snapshot) -> None:

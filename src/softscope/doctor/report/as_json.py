@@ -6,17 +6,17 @@ import math
 from typing import TYPE_CHECKING, Any
 
 import softscope
-from softscope._bilingual import LANGS, Text, said
-from softscope.doctor.checks import CHECKS
+from softscope._text import LANGS, Text, said
+from softscope.doctor.judge.checks import CHECKS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from softscope.doctor.case import Case, Head
-    from softscope.doctor.checks import Outcome
-    from softscope.doctor.diagnosis import Diagnosis
-    from softscope.doctor.prescribe import Prescription
-    from softscope.doctor.states import HeadState
+    from softscope.doctor.judge.checks import CheckResult
+    from softscope.doctor.judge.diagnosis import Diagnosis
+    from softscope.doctor.judge.history_view import Head, HistoryView
+    from softscope.doctor.judge.states import HeadState
+    from softscope.doctor.treat.prescriptions import Prescription
 
 VERSION = 1  # raised when a name goes or changes its meaning; new names may come without
 
@@ -32,14 +32,14 @@ def document(diagnoses: Sequence[Diagnosis]) -> dict[str, Any]:
 
 
 def _case(diagnosis: Diagnosis) -> dict[str, Any]:
-    case = diagnosis.case
-    history = case.history
+    view = diagnosis.view
+    history = view.history
     return {
         "title": _both(diagnosis.title),
         "verdict": _both(diagnosis.verdict),
-        "has_loss": case.has_loss,
+        "has_loss": view.has_loss,
         "readings": len(history.snapshots),
-        "steps": [int(step) for step in (case.steps[0], case.steps[-1])] if len(case.steps) else None,
+        "steps": [int(step) for step in (view.steps[0], view.steps[-1])] if len(view.steps) else None,
         "counts": diagnosis.counts,
         "states": diagnosis.states,
         "sites": [
@@ -47,17 +47,17 @@ def _case(diagnosis: Diagnosis) -> dict[str, Any]:
              "head_size": s.head_size, "causal": s.causal, "fused": s.fused, "dropout": s.dropout, "dtype": s.dtype}
             for s in history.sites
         ],
-        "heads": [_head(case, head, found) for head, found in case.states.items()],
-        "outcomes": [_outcome(case, outcome) for outcome in diagnosis.outcomes],
-        "prescriptions": [_prescription(case, given) for given in diagnosis.prescriptions],
+        "heads": [_head(view, head, found) for head, found in view.states.items()],
+        "outcomes": [_outcome(view, outcome) for outcome in diagnosis.outcomes],
+        "prescriptions": [_prescription(view, given) for given in diagnosis.prescriptions],
         "unseen": [{"name": name, "why": why} for name, why in history.unseen],
     }  # fmt: skip
 
 
-def _head(case: Case, head: Head, found: HeadState) -> dict[str, Any]:
-    latest = {name: case.value(name, head) for name in _names(case)}
+def _head(view: HistoryView, head: Head, found: HeadState) -> dict[str, Any]:
+    latest = {name: view.value(name, head) for name in _names(view)}
     return {
-        **_place(case, head),
+        **_place(view, head),
         "state": found.state,
         "since": found.since,
         "advantage": _number(found.advantage),
@@ -67,26 +67,26 @@ def _head(case: Case, head: Head, found: HeadState) -> dict[str, Any]:
     }
 
 
-def _names(case: Case) -> list[str]:
-    return sorted({name for snapshot in case.history.snapshots for name in snapshot.readings})
+def _names(view: HistoryView) -> list[str]:
+    return sorted({name for snapshot in view.history.snapshots for name in snapshot.readings})
 
 
-def _outcome(case: Case, outcome: Outcome) -> dict[str, Any]:
+def _outcome(view: HistoryView, outcome: CheckResult) -> dict[str, Any]:
     return {
         "code": outcome.code or None,
         "title": _both(CHECKS[outcome.code].title) if outcome.code else None,
         "kind": outcome.kind,
         "count": outcome.count,
-        "heads": [_place(case, head) for head in outcome.heads],
+        "heads": [_place(view, head) for head in outcome.heads],
         "says": _both(outcome.says),
         "values": {name: _number(x) for name, x in outcome.values.items()},
     }
 
 
-def _prescription(case: Case, given: Prescription) -> dict[str, Any]:
+def _prescription(view: HistoryView, given: Prescription) -> dict[str, Any]:
     return {
         "remedy": given.remedy,
-        "heads": [_place(case, head) for head in given.heads],
+        "heads": [_place(view, head) for head in given.heads],
         "what": _both(given.what),
         "why": _both(given.why),
         "expect": _both(given.expect),
@@ -96,8 +96,8 @@ def _prescription(case: Case, given: Prescription) -> dict[str, Any]:
     }
 
 
-def _place(case: Case, head: Head) -> dict[str, Any]:
-    return {"site": case.site(head).name, "head": head.head}
+def _place(view: HistoryView, head: Head) -> dict[str, Any]:
+    return {"site": view.site(head).name, "head": head.head}
 
 
 def _number(x: float) -> float | None:

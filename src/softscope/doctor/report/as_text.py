@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from softscope._bilingual import Lang, Text, said, t
-from softscope.doctor.checks import CHECKS, KIND_NAMES, SEVERITIES
-from softscope.doctor.diagnosis import named
-from softscope.doctor.reasons import in_both
+from softscope._text import Lang, Text, said, t
+from softscope.doctor.judge.checks import CHECKS, KIND_NAMES, SEVERITIES
+from softscope.doctor.judge.diagnosis import named
+from softscope.doctor.listen.reasons import in_both
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from softscope.doctor.diagnosis import Diagnosis
+    from softscope.doctor.judge.diagnosis import Diagnosis
 
 MOST = 4  # heads named under one check
 
@@ -46,10 +46,10 @@ def lines(diagnosis: Diagnosis, lang: Lang) -> Iterator[Line]:
     yield Line(diagnosis.verdict.of(lang), 0, style)
     yield from _found(diagnosis, lang)
     yield from _prescribed(diagnosis, lang)
-    if diagnosis.case.history.unseen:
+    if diagnosis.view.history.unseen:
         yield Line("")
         yield Line(LABELS["unseen"].of(lang), 0, "title")
-        for name, why in diagnosis.case.history.unseen:
+        for name, why in diagnosis.view.history.unseen:
             yield Line(f"{name}: {in_both(why).of(lang)}", 2)
     counted = (f"{KIND_NAMES[name].of(lang)} {n}" for name, n in diagnosis.counts.items() if n)
     yield Line("")
@@ -65,10 +65,10 @@ def _found(diagnosis: Diagnosis, lang: Lang) -> Iterator[Line]:
         yield Line(f"{code} {CHECKS[code].title.of(lang)}", 2, kind)
         for outcome in outcomes[:MOST]:
             colon = "：" if lang == "zh" else ": "
-            yield Line(diagnosis.case.name(outcome.heads[0]).of(lang) + colon + outcome.says.of(lang), 4)
+            yield Line(diagnosis.view.name(outcome.heads[0]).of(lang) + colon + outcome.says.of(lang), 4)
         if len(outcomes) > MOST:
             rest = [head for outcome in outcomes[MOST:] for head in outcome.heads]
-            more = named(diagnosis.case, rest)
+            more = named(diagnosis.view, rest)
             yield Line(Text(f"还有 {more.zh}", f"also {more.en}").of(lang), 4, "dim")
 
 

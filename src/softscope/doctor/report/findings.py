@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from softscope.doctor.checks import CHECKS, KIND_NAMES, KINDS, SEVERITIES
-from softscope.doctor.diagnosis import named
-from softscope.doctor.reasons import in_both
+from softscope.doctor.judge.checks import CHECKS, KIND_NAMES, KINDS, SEVERITIES
+from softscope.doctor.judge.diagnosis import named
+from softscope.doctor.listen.reasons import in_both
 from softscope.doctor.report.markup import both, figure, words
 
 if TYPE_CHECKING:
-    from softscope._bilingual import Text
-    from softscope.doctor.checks import Kind, Outcome
-    from softscope.doctor.diagnosis import Diagnosis
+    from softscope._text import Text
+    from softscope.doctor.judge.checks import CheckResult, Kind
+    from softscope.doctor.judge.diagnosis import Diagnosis
 
 
 def findings(diagnosis: Diagnosis) -> str:
@@ -23,9 +23,9 @@ def findings(diagnosis: Diagnosis) -> str:
     return "".join(cards) or f'<p class="none">{words("没有。", "None.")}</p>'
 
 
-def _card(diagnosis: Diagnosis, kind: Kind, code: str, outcomes: list[Outcome]) -> str:
-    check, case = CHECKS[code], diagnosis.case
-    listed = [f"<li><b>{both(case.name(o.heads[0]))}</b> {both(o.says)}</li>" for o in outcomes]
+def _card(diagnosis: Diagnosis, kind: Kind, code: str, outcomes: list[CheckResult]) -> str:
+    check, view = CHECKS[code], diagnosis.view
+    listed = [f"<li><b>{both(view.name(o.heads[0]))}</b> {both(o.says)}</li>" for o in outcomes]
     shown, more = "".join(listed[:6]), listed[6:]
     rest = ""
     if more:
@@ -47,7 +47,7 @@ def prescriptions(diagnosis: Diagnosis) -> str:
     cards = []
     for given in diagnosis.prescriptions:
         rows: list[tuple[str, Text | str]] = [
-            (words("给", "for"), named(diagnosis.case, given.heads)),
+            (words("给", "for"), named(diagnosis.view, given.heads)),
             (words("为什么", "why"), given.why),
             (words("预期读数", "expect"), given.expect),
             (words("依据", "evidence"), given.evidence),
@@ -85,7 +85,7 @@ def answers(diagnosis: Diagnosis) -> str:
 
 def unseen(diagnosis: Diagnosis) -> str:
     """Modules that the probe could not look into."""
-    missed = diagnosis.case.history.unseen
+    missed = diagnosis.view.history.unseen
     listed = "".join(f"<li><code>{both(name)}</code> {both(in_both(why))}</li>" for name, why in missed)
     return (
         f"<ul>{listed}</ul>"

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from softscope.doctor.judge.states import STATES
 from softscope.doctor.report.markup import curve, figure, share, short, state_cell, words
-from softscope.doctor.states import STATES
 
 if TYPE_CHECKING:
-    from softscope.doctor.case import Case, Head
-    from softscope.doctor.diagnosis import Diagnosis
+    from softscope.doctor.judge.diagnosis import Diagnosis
+    from softscope.doctor.judge.history_view import Head, HistoryView
 
 CURVES = ("blocked", "transmission:median", "advantage", "sharpness", "max_logit")
 _ORDER = ("starving", "unjudged", "right", "resting", "positional", "learning")  # those who need looking at first
@@ -21,8 +21,8 @@ _WIDTH, _HEIGHT = 72, 20
 
 def heads(diagnosis: Diagnosis) -> str:
     """The table; readings that no head has are left out."""
-    case = diagnosis.case
-    taken = [name for name in CURVES if any(case.value(name, head) is not None for head in case.heads)]
+    view = diagnosis.view
+    taken = [name for name in CURVES if any(view.value(name, head) is not None for head in view.heads)]
     titles = {
         "blocked": words("被阻断", "blocked"),
         "transmission:median": words("传导率", "transmission"),
@@ -31,9 +31,9 @@ def heads(diagnosis: Diagnosis) -> str:
         "max_logit": words("最大分数", "largest logit"),
     }
     top = "".join(f'<th scope="col">{titles[name]}</th>' for name in taken)
-    ordered = sorted(case.heads, key=lambda head: _ORDER.index(case.states[head].state))
-    spans = {name: _span(case, name) for name in taken}
-    rows = "".join(_row(case, head, spans) for head in ordered)
+    ordered = sorted(view.heads, key=lambda head: _ORDER.index(view.states[head].state))
+    spans = {name: _span(view, name) for name in taken}
+    rows = "".join(_row(view, head, spans) for head in ordered)
     title = words(
         "各头，及其读数随步数的变化（一列之内同一尺度）",
         "Every head, and its readings over the steps (one scale to a column)",
@@ -46,28 +46,28 @@ def heads(diagnosis: Diagnosis) -> str:
     )
 
 
-def _row(case: Case, head: Head, spans: dict[str, tuple[float, float]]) -> str:
+def _row(view: HistoryView, head: Head, spans: dict[str, tuple[float, float]]) -> str:
     cells = []
     for name, span in spans.items():
-        x = case.value(name, head)
+        x = view.value(name, head)
         text = share(x) if name == "blocked" and x is not None else figure(x)
-        steps, values = _curve(case, name, head)
+        steps, values = _curve(view, name, head)
         cells.append(f"<td>{_spark(curve(steps, values, _WIDTH, _HEIGHT, span))}<span>{text}</span></td>")
-    state = state_cell(case.states[head].state)
-    return f'<tr><th scope="row">{short(case, head)}</th>{state}{"".join(cells)}</tr>'
+    state = state_cell(view.states[head].state)
+    return f'<tr><th scope="row">{short(view, head)}</th>{state}{"".join(cells)}</tr>'
 
 
-def _curve(case: Case, name: str, head: Head) -> tuple[list[float], list[float]]:
+def _curve(view: HistoryView, name: str, head: Head) -> tuple[list[float], list[float]]:
     """Steps and values as drawn: by their logarithm where they run over many powers of ten."""
-    steps, values = case.curve(name, head)
+    steps, values = view.curve(name, head)
     drawn = [float(value) for value in values]
     if name in _LOGARITHMIC:
         drawn = [math.log10(max(value, _LOGARITHMIC[name])) for value in drawn]
     return [float(step) for step in steps], drawn
 
 
-def _span(case: Case, name: str) -> tuple[float, float]:
-    found = [y for head in case.heads for y in _curve(case, name, head)[1] if math.isfinite(y)]
+def _span(view: HistoryView, name: str) -> tuple[float, float]:
+    found = [y for head in view.heads for y in _curve(view, name, head)[1] if math.isfinite(y)]
     return (min(found), max(found)) if found else (0.0, 0.0)
 
 
@@ -78,7 +78,7 @@ def _spark(path: str) -> str:
 
 def losses(diagnosis: Diagnosis) -> str:
     """The loss over the steps, where there is one."""
-    found = [(s.step, s.loss) for s in diagnosis.case.history.snapshots if s.loss is not None and math.isfinite(s.loss)]
+    found = [(s.step, s.loss) for s in diagnosis.view.history.snapshots if s.loss is not None and math.isfinite(s.loss)]
     path = curve([step for step, _ in found], [loss for _, loss in found], 560, 80)
     if not path:
         return ""

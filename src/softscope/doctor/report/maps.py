@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from softscope._bilingual import Text, t
-from softscope.doctor.case import Head
+from softscope._text import Text, t
+from softscope.doctor.judge.history_view import Head
 from softscope.doctor.report.markup import both, figure, share, state_cell, words
 
 if TYPE_CHECKING:
-    from softscope.doctor.diagnosis import Diagnosis
+    from softscope.doctor.judge.diagnosis import Diagnosis
 
 # Reading, its title, what it says, and whether its colours follow the logarithm.
 READINGS: tuple[tuple[str, Text, Text, bool], ...] = (
@@ -49,7 +49,7 @@ def shortened(names: list[str]) -> list[str]:
 
 
 def _table(diagnosis: Diagnosis, title: Text, about: str, cells: dict[Head, str]) -> str:
-    sites = diagnosis.case.history.sites
+    sites = diagnosis.view.history.sites
     heads = max((site.heads for site in sites), default=0)
     corner = words("层 / 头", "layer / head")
     top = "".join(f'<th scope="col">{j}</th>' for j in range(heads))
@@ -66,13 +66,13 @@ def _table(diagnosis: Diagnosis, title: Text, about: str, cells: dict[Head, str]
 
 
 def _states(diagnosis: Diagnosis) -> str:
-    cells = {head: state_cell(found.state) for head, found in diagnosis.case.states.items()}
+    cells = {head: state_cell(found.state) for head, found in diagnosis.view.states.items()}
     return _table(diagnosis, t("状态", "state"), words("每个头怎么样", "how each head is"), cells)
 
 
 def _map(diagnosis: Diagnosis, name: str, title: Text, about: Text, logarithmic: bool) -> str:
-    case = diagnosis.case
-    values = {head: case.value(name, head) for head in case.heads}
+    view = diagnosis.view
+    values = {head: view.value(name, head) for head in view.heads}
     known = [x for x in values.values() if x is not None and math.isfinite(x)]
     if not known:
         return ""

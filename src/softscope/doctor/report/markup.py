@@ -7,14 +7,14 @@ import itertools
 import math
 from typing import TYPE_CHECKING
 
-from softscope._bilingual import LANGS, Text, t
-from softscope.doctor.states import NAMES
+from softscope._text import LANGS, Text, t
+from softscope.doctor.judge.states import NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from softscope.doctor.case import Case, Head
-    from softscope.doctor.states import State
+    from softscope.doctor.judge.history_view import Head, HistoryView
+    from softscope.doctor.judge.states import StateName
 
 
 def both(text: Text | str) -> str:
@@ -26,7 +26,7 @@ def both(text: Text | str) -> str:
     return "".join(f'<span class="{lang}" lang="{lang}">{html.escape(text.of(lang))}</span>' for lang in LANGS)
 
 
-def state_cell(state: State) -> str:
+def state_cell(state: StateName) -> str:
     """The state of a head in a table; lean, because there are hundreds."""
     name = NAMES[state]
     return f'<td class="state {state}"><span class="zh">{name.zh}</span><span class="en">{name.en}</span></td>'
@@ -46,9 +46,9 @@ def drawn(text: Text | str, attributes: str) -> str:
     )
 
 
-def short(case: Case, head: Head) -> str:
+def short(view: HistoryView, head: Head) -> str:
     """A head's name where there are many: the same in both languages."""
-    return html.escape(f"{case.site(head).name} · {head.head}")
+    return html.escape(f"{view.site(head).name} · {head.head}")
 
 
 def figure(x: float | None, digits: int = 3) -> str:

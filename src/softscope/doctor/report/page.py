@@ -6,8 +6,8 @@ import importlib.resources
 from typing import TYPE_CHECKING
 
 import softscope
-from softscope._bilingual import Lang, t
-from softscope.doctor.checks import KIND_NAMES
+from softscope._text import Lang, t
+from softscope.doctor.judge.checks import KIND_NAMES
 from softscope.doctor.report.findings import answers, findings, prescriptions, unseen
 from softscope.doctor.report.heads import heads, losses
 from softscope.doctor.report.maps import maps
@@ -17,8 +17,8 @@ from softscope.doctor.report.plane import plane
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from softscope.doctor.checks import Kind
-    from softscope.doctor.diagnosis import Diagnosis
+    from softscope.doctor.judge.checks import Kind
+    from softscope.doctor.judge.diagnosis import Diagnosis
 
 TITLE = t("softscope 体检报告", "softscope checkup")
 # Nothing may be fetched, whatever a module is called.

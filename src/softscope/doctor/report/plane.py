@@ -6,20 +6,20 @@ import math
 import statistics
 from typing import TYPE_CHECKING
 
-from softscope._bilingual import t
-from softscope._reference.gradients import BLOCKED
+from softscope._backends.reference.gradient_readings import BLOCKED
+from softscope._text import t
+from softscope.doctor.judge.states import MEANINGS, NAMES, STATES, StateName
+from softscope.doctor.judge.thresholds import RIGHT
 from softscope.doctor.report.markup import both, drawn, figure, share, short, words
-from softscope.doctor.states import MEANINGS, NAMES, STATES, State
-from softscope.doctor.thresholds import RIGHT
 
 if TYPE_CHECKING:
-    from softscope.doctor.diagnosis import Diagnosis
+    from softscope.doctor.judge.diagnosis import Diagnosis
 
 WIDTH, HEIGHT, LEFT, BOTTOM, TOP = 640, 340, 54, 44, 14
 DECADES = (-6, 1)  # of transmission; what lies below is drawn at the edge, and its tooltip has the number
 ADVANTAGES = (-1.5, 3.5)
 # A shape for each state: colour alone would say nothing in print, nor to many eyes.
-SHAPES: dict[State, str] = {
+SHAPES: dict[StateName, str] = {
     "learning": '<circle r="5"/>',
     "right": '<path d="M0-6.5 6.5 0 0 6.5-6.5 0z"/>',
     "resting": '<path d="M-5-5H5V5H-5z"/>',
@@ -38,8 +38,8 @@ ZONES = t(
 
 def plane(diagnosis: Diagnosis) -> str:
     """The picture with its legend; where there is no loss, a sentence instead."""
-    case = diagnosis.case
-    judged = {head: found for head, found in case.states.items() if not math.isnan(found.transmission)}
+    view = diagnosis.view
+    judged = {head: found for head, found in view.states.items() if not math.isnan(found.transmission)}
     if not judged:
         return f'<p class="none">{both(MEANINGS["unjudged"])}</p>'
     marks = []
@@ -47,7 +47,7 @@ def plane(diagnosis: Diagnosis) -> str:
         told = f"{figure(found.transmission)}|{figure(found.advantage)} ± {figure(found.error)}|{share(found.blocked)}"
         at = f"{_x(found.transmission):.0f} {_y(found.advantage):.0f}"
         marks.append(
-            f'<g class="mark {found.state}" transform="translate({at})" data-name="{short(case, head)}" '
+            f'<g class="mark {found.state}" transform="translate({at})" data-name="{short(view, head)}" '
             f'data-told="{told}">{SHAPES[found.state]}</g>'
         )
     counted = t(
@@ -65,7 +65,7 @@ def plane(diagnosis: Diagnosis) -> str:
 
 def _edge(diagnosis: Diagnosis) -> float:
     """The transmission below which a row is blocked: 0.0025·√n, with the keys that the median head sees."""
-    found = (diagnosis.case.value("count", head) for head in diagnosis.case.heads)
+    found = (diagnosis.view.value("count", head) for head in diagnosis.view.heads)
     keys = [n for n in found if n is not None and 1.0 <= n < math.inf]
     return BLOCKED * math.sqrt(statistics.median(keys) if keys else 16.0)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from softscope._bilingual import LANGS, Lang, Text, said, t
+from softscope._text import LANGS, Lang, Text, said, t
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -5,12 +5,12 @@
 'A stable softmax by hand'
 """
 
+from softscope.lab.homework.answer_process import UnsupportedError
 from softscope.lab.homework.catalogue import EXERCISES, IDS, find, number
 from softscope.lab.homework.exercise import Exercise
 from softscope.lab.homework.grader import Grade, grade
 from softscope.lab.homework.limits import LIMITS, Limits
 from softscope.lab.homework.quiz import Quiz
-from softscope.lab.homework.running import UnsupportedError
 
 __all__ = [
     "EXERCISES",

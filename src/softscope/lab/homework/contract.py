@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from softscope.lab.homework.answer_process import Foreign
 from softscope.lab.homework.exercise import Problem
-from softscope.lab.homework.running import Foreign
-from softscope.lab.homework.words import given
+from softscope.lab.homework.sentences import given
 from softscope.testing.battery import breaks
 from softscope.testing.wording import show
 

@@ -7,13 +7,13 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from softscope.lab.homework.answer_process import Answer, RaisedError, StoppedError
 from softscope.lab.homework.catalogue import find
 from softscope.lab.homework.exercise import Lang, Problem
 from softscope.lab.homework.limits import LIMITS, Limits
 from softscope.lab.homework.quiz import Quiz, mark
-from softscope.lab.homework.running import Answer, RaisedError, StoppedError
+from softscope.lab.homework.sentences import MISSING, stopped, unread
 from softscope.lab.homework.trial import Trial
-from softscope.lab.homework.words import MISSING, stopped, unread
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,7 +7,7 @@ import pathlib
 from typing import TYPE_CHECKING, Any, Literal
 
 from softscope.lab.homework.catalogue import EXERCISES, IDS
-from softscope.lab.homework.keeping import Kept
+from softscope.lab.homework.json_store import JsonStore
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,7 +31,7 @@ def file(environ: Mapping[str, str] = os.environ) -> pathlib.Path:
     return pathlib.Path(state) / "softscope" / "homework.json"
 
 
-class Progress(Kept):
+class ExerciseProgress(JsonStore):
     """State and hints of each exercise; without a path it is forgotten at the end."""
 
     def __init__(self, path: pathlib.Path | None = None) -> None:

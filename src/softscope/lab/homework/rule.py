@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from softscope.lab.homework.answer_process import RaisedError
 from softscope.lab.homework.exercise import Lang, Problem, Text, t
-from softscope.lab.homework.running import RaisedError
+from softscope.lab.homework.sentences import came_with, raised
 from softscope.lab.homework.trial import Trial, UnfitError
-from softscope.lab.homework.words import came_with, raised
 from softscope.testing.wording import show
 
 Arguments = tuple[Any, ...]

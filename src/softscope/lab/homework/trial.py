@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from softscope.lab.homework.answer_process import Answer
 from softscope.lab.homework.exercise import Lang, Text, t
-from softscope.lab.homework.inside.messages import described
-from softscope.lab.homework.running import Answer
+from softscope.lab.homework.sandbox.messages import described
 from softscope.testing.wording import show
 
 Numbers = npt.NDArray[np.float64]

@@ -9,7 +9,7 @@ app = marimo.App(width="medium", app_title="softscope 9")
 def _():
     import marimo as mo
 
-    from softscope.doctor.states import NAMES
+    from softscope.doctor.judge.states import NAMES
     from softscope.experiments import chart
     from softscope.lab import patient
     from softscope.lab.page import Page, figure
@@ -163,7 +163,7 @@ def _(NAMES, cases, chart, figure, mo, page, runs, t):
         return text.of(page.lang)
 
     def _state(run):
-        return next(iter(run.diagnosis.case.states.values()))
+        return next(iter(run.diagnosis.view.states.values()))
 
     _result = mo.md(t("按下按钮开始。几秒钟就好。", "Press the button. It takes a few seconds."))
     if runs:

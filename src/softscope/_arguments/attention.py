@@ -1,0 +1,308 @@
+"""The arguments of attention, checked and brought into one form that both rooms compute from."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any
+
+import numpy as np
+
+from softscope._arguments.arrays import Array, beside, dtype_name, floating, is_tensor, namespace
+from softscope._arguments.checks import alpha_number, flag, is_number, number, real_beside, whole_number
+from softscope._backends.reference.attention import offsets_allow
+
+# An additive mask at or below half the lowest finite number of its dtype means "hidden", as −inf does.
+_LOWEST = {"float16": -65504.0, "bfloat16": -3.3895313892515355e38, "float32": -3.4028234663852886e38,
+           "float64": -1.7976931348623157e308}  # fmt: skip
+
+
+_TILE = 1 << 22  # logits that are written down at a time, where that is done
+
+
+@dataclasses.dataclass(frozen=True)
+class Call:
+    """One call of attention: arguments checked, rows chosen, nothing copied yet.
+
+    q (…, heads, rows, d), k (…, kv_heads, m, d), v (…, kv_heads, m, dv) or None; scale a number or (heads, 1, 1);
+    positions (rows,): a query sees keys from position − left to position + right, None unlimited; mask boolean or
+    additive, with the chosen rows, or None; sink a number, (heads, 1) or None.
+    """
+
+    q: Array
+    k: Array
+    v: Array | None
+    scale: Any
+    positions: Array
+    left: int | None
+    right: int | None
+    mask: Array | None
+    softcap: float | None
+    sink: Any
+    alpha: float
+    single: bool  # one head was given without its axis
+    rows: Array | None
+
+    @property
+    def batch(self) -> tuple[int, ...]:
+        """The axes before the heads."""
+        return joint_batch(self.q, self.k, self.v)
+
+    def spread(self) -> Call:
+        """The same with a key head for each query head, for operations that know no groups."""
+        heads = self.q.shape[-3]
+        v = None if self.v is None else _spread_heads(self.v, heads)
+        return dataclasses.replace(self, k=_spread_heads(self.k, heads), v=v)
+
+    def some(self, rows: slice) -> Call:
+        """The same for some of its rows."""
+        mask = self.mask
+        if mask is not None and mask.ndim >= 2 and mask.shape[-2] != 1:
+            mask = mask[..., rows, :]
+        return dataclasses.replace(self, q=self.q[..., rows, :], positions=self.positions[rows], mask=mask)
+
+    def tiles(self) -> list[slice]:
+        """Its rows in slices that are small enough to write their logits down."""
+        rows, m = self.q.shape[-2], self.k.shape[-2]
+        others = math.prod(self.batch) * self.q.shape[-3] * m
+        many = max(1, _TILE // max(1, others))
+        return [slice(first, first + many) for first in range(0, rows, many)] or [slice(0, 0)]
+
+    def in_window(self) -> Array | None:
+        """Which keys (rows, m) the window shows, or None for all."""
+        if self.left is None and self.right is None:
+            return None
+        return offsets_allow(_arange(self.k.shape[-2], self.q) - self.positions[:, None], self.left, self.right)
+
+    def visible_and_bias(self) -> tuple[Array | None, Array | None]:
+        """Which keys window and mask show, None for all, and what the mask adds, None for nothing."""
+        window = self.in_window()
+        if self.mask is None:
+            return window, None
+        shown, bias = self.mask, None
+        kind = dtype_name(self.mask)
+        if kind != "bool":
+            hidden = self.mask <= _LOWEST[kind] / 2
+            xp = namespace(self.mask)
+            shown, bias = ~hidden, xp.where(hidden, xp.zeros_like(self.mask), self.mask)
+        return (shown if window is None else window & shown), bias
+
+
+def joint_batch(*arrays: Array | None) -> tuple[int, ...]:
+    """The axes before the heads, to which those of all arrays broadcast."""
+    first, *others = [tuple(x.shape[:-3]) for x in arrays if x is not None]
+    if all(shape == first for shape in others):  # nearly always, and NumPy takes its time
+        return first
+    return np.broadcast_shapes(first, *others)
+
+
+def prepare(
+    q: Any,
+    k: Any,
+    v: Any,
+    *,
+    scale: Any = None,
+    causal: bool = False,
+    query_start: int = 0,
+    window: Any = None,
+    mask: Any = None,
+    softcap: Any = None,
+    sink: Any = None,
+    alpha: Any = 1.0,
+    rows: Any = None,
+    same_width: bool = True,
+) -> Call:
+    """Check every argument of an attention function and bring it into the form of `Call`."""
+    given = {"q": q, "k": k} if v is None else {"q": q, "k": k, "v": v}
+    arrays = _alike(_autocast({name: floating(value, name) for name, value in given.items()}))
+    q = arrays["q"]
+    single = q.ndim == 2
+    arrays = {name: array[None] if single else array for name, array in arrays.items()}
+    q, k, v = arrays["q"], arrays["k"], arrays.get("v")
+    batch = _checked_batch(q, k, v, same_width)
+    heads, n, m = q.shape[-3], q.shape[-2], k.shape[-2]
+    a = alpha_number(alpha)
+    if sink is not None and a != 1.0:
+        raise ValueError(
+            f"sink goes with softmax only, but alpha = {a} came with a sink; set one of them to its default"
+        )
+    chosen = None if rows is None else _rows(rows, q, n)
+    start = whole_number(query_start, "query_start")
+    positions = _arange(n, q, start) if chosen is None else chosen + start
+    left, right = _window(window)
+    if flag(causal, "causal"):
+        right = 0 if right is None else min(right, 0)
+    return Call(
+        q=q if chosen is None else q[..., chosen, :],
+        k=k,
+        v=v,
+        scale=_scale(scale, q, heads),
+        positions=positions,
+        left=left,
+        right=right,
+        mask=_mask(mask, q, (*batch, heads, n, m), chosen),
+        softcap=_softcap(softcap),
+        sink=_sink(sink, q, heads),
+        alpha=a,
+        single=single,
+        rows=chosen,
+    )
+
+
+def _autocast(arrays: dict[str, Array]) -> dict[str, Array]:
+    """Tensors in the dtype that torch.autocast asks for, as it does for PyTorch's own attention; float64 stays."""
+    q = arrays["q"]
+    if not is_tensor(q):
+        return arrays
+    torch = namespace(q)
+    device = q.device.type
+    if not (torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device)):
+        return arrays
+    dtype = torch.get_autocast_dtype(device)
+    return {name: x.to(dtype) if is_tensor(x) and dtype_name(x) != "float64" else x for name, x in arrays.items()}
+
+
+def _alike(arrays: dict[str, Array]) -> dict[str, Array]:
+    """Refuse a mixture of kinds, dtypes, devices or dimensions."""
+    (first, q), *others = arrays.items()
+    for name, array in others:
+        if is_tensor(array) != is_tensor(q):
+            raise TypeError(f"{name} must be of the same kind as {first}, but only one is a torch tensor; convert one")
+        if array.dtype != q.dtype:
+            raise TypeError(
+                f"{name} must have the dtype of {first}, {dtype_name(q)}, but has {dtype_name(array)}; convert one"
+            )
+        if is_tensor(q) and array.device != q.device:
+            raise ValueError(f"{name} must be on the device of {first}, {q.device}, but is on {array.device}; move one")
+        if (array.ndim == 2) != (q.ndim == 2):
+            raise ValueError(
+                f"{name} must have as many heads axes as {first}, but their shapes are {tuple(array.shape)} and "
+                f"{tuple(q.shape)}; use (…, heads, n, d) for all, or (n, d) for all"
+            )
+    for name, array in arrays.items():
+        if array.ndim < 2:
+            raise ValueError(
+                f"{name} must be (…, heads, n, d), or (n, d), but has shape {tuple(array.shape)}; reshape it"
+            )
+    return arrays
+
+
+def _checked_batch(q: Array, k: Array, v: Array | None, same_width: bool) -> tuple[int, ...]:
+    """The axes before the heads, once the shapes go together."""
+
+    def shapes() -> str:  # made when it is needed: a compiler that knows only symbols cannot write them down
+        return f"q {tuple(q.shape)}, k {tuple(k.shape)}" + ("" if v is None else f", v {tuple(v.shape)}")
+
+    if same_width and q.shape[-1] != k.shape[-1]:
+        raise ValueError(f"q and k must have the same last axis d, but {shapes()} came; project one of them")
+    if v is not None and v.shape[-2] != k.shape[-2]:
+        raise ValueError(f"k and v must have the same number of keys, but {shapes()} came; cut or pad one of them")
+    if v is not None and v.shape[-3] != k.shape[-3]:
+        raise ValueError(f"k and v must have the same number of heads, but {shapes()} came; match them")
+    if k.shape[-3] == 0 or q.shape[-3] % k.shape[-3]:
+        raise ValueError(f"q's heads must be a multiple of k's, but {shapes()} came; group the queries evenly")
+    try:
+        return joint_batch(q, k, v)
+    except ValueError:
+        raise ValueError(f"the axes before the heads must broadcast, but {shapes()} came; match the batch") from None
+
+
+def _spread_heads(x: Array, heads: int) -> Array:
+    """Grouped queries: each key head serves heads/kv_heads query heads in a row."""
+    kv_heads, m, d = x.shape[-3:]
+    if kv_heads == heads:
+        return x
+    lead = tuple(x.shape[:-3])
+    group = namespace(x).broadcast_to(x[..., :, None, :, :], (*lead, kv_heads, heads // kv_heads, m, d))
+    return group.reshape((*lead, heads, m, d))
+
+
+def _arange(n: int, like: Array, start: int = 0) -> Array:
+    xp = namespace(like)
+    return xp.arange(start, start + n, device=like.device) if is_tensor(like) else xp.arange(start, start + n)
+
+
+def _rows(rows: Any, q: Array, n: int) -> Array:
+    index = beside(rows, q, "rows")
+    if index.ndim == 1 and index.shape[0] == 0:
+        return _arange(0, q)
+    if index.ndim != 1 or not dtype_name(index).startswith(("int", "uint")):
+        raise TypeError(
+            f"rows must be a list of query indices, but an array of shape {tuple(index.shape)} and dtype "
+            f"{dtype_name(index)} came; pass for example rows=[0, 7]"
+        )
+    outside = (index < -n) | (index >= n)
+    if bool(outside.any()):
+        wrong = int(index[outside][0])
+        raise ValueError(f"rows must lie in [{-n}, {n}), the queries of q, but holds {wrong}; pass indices of queries")
+    return namespace(q).where(index < 0, index + n, index)
+
+
+def _window(window: Any) -> tuple[int | None, int | None]:
+    if window is None:
+        return (None, None)
+    if not isinstance(window, tuple | list) or len(window) != 2:
+        raise TypeError(f"window must be (left, right), but {window!r} came; None on a side means unlimited")
+    for side in window:
+        if side is not None and whole_number(side, "window's sides") < 0:
+            raise ValueError(f"window's sides must be ≥ 0, but {side} came; use None for an unlimited side")
+    left, right = window
+    return (None if left is None else int(left), None if right is None else int(right))
+
+
+def _mask(mask: Any, q: Array, shape: tuple[int, ...], chosen: Array | None) -> Array | None:
+    """The mask, checked, with the chosen rows of it."""
+    if mask is None:
+        return None
+    array = beside(mask, q, "mask")
+    kind = dtype_name(array)
+    if kind != "bool" and kind not in _LOWEST:
+        raise TypeError(f"mask must be boolean (True = attend) or additive floats, but its dtype is {kind}; convert it")
+    try:
+        np.broadcast_shapes(tuple(array.shape), shape)
+        fits = len(array.shape) <= len(shape) and np.broadcast_shapes(tuple(array.shape), shape) == shape
+    except ValueError:
+        fits = False
+    if not fits:
+        raise ValueError(
+            f"mask must broadcast to (…, heads, n, m) = {shape}, but has shape {tuple(array.shape)}; "
+            f"insert axes of size 1 where it is shared"
+        )
+    if chosen is not None and array.ndim >= 2 and array.shape[-2] != 1:
+        array = array[..., chosen, :]
+    return array
+
+
+def _scale(scale: Any, q: Array, heads: int) -> Any:
+    if scale is None:
+        return 1.0 / math.sqrt(q.shape[-1]) if q.shape[-1] else 1.0
+    if is_number(scale):
+        value = number(scale, "scale", "a finite number, or one per head")
+        if math.isinf(value):
+            raise ValueError("scale must be finite, but inf came; pass for example 1/sqrt(d), or None for it")
+        return value
+    return _per_head(scale, q, heads, "scale")[:, None, None]
+
+
+def _softcap(softcap: Any) -> float | None:
+    if softcap is None:
+        return None
+    value = number(softcap, "softcap", "a finite number > 0")
+    if not 0.0 < value < math.inf:
+        raise ValueError(f"softcap must be a finite number > 0, but {softcap} came; pass for example 50.0, or None")
+    return value
+
+
+def _sink(sink: Any, q: Array, heads: int) -> Any:
+    if sink is None or is_number(sink):
+        return None if sink is None else number(sink, "sink", "a number, or one per head")
+    return _per_head(sink, q, heads, "sink")[:, None]
+
+
+def _per_head(value: Any, q: Array, heads: int, name: str) -> Array:
+    array = real_beside(value, q, name)
+    if tuple(array.shape) not in ((), (1,), (heads,)):
+        raise ValueError(
+            f"{name} must be a number or one per head, shape ({heads},), but has shape {tuple(array.shape)}; reshape it"
+        )
+    return namespace(q).broadcast_to(array, (heads,))

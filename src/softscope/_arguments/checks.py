@@ -1,0 +1,133 @@
+"""Checks of the arguments that many functions share; each error names argument, rule, what came, what to do."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from softscope._arguments.arrays import Array, beside, dtype_name, is_tensor, namespace, tracing
+
+if TYPE_CHECKING:
+    from softscope._arguments.axes import Rows
+
+
+def is_number(value: object) -> bool:
+    """A Python or NumPy real number, not a boolean, not an array."""
+    return isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_)
+
+
+def number(value: object, name: str, rule: str = "a real number") -> float:
+    """A finite or infinite number as a float; anything else, NaN too, is refused."""
+    if not is_number(value):
+        raise TypeError(f"{name} must be {rule}, but {_short(value)} came; pass a number")
+    result = float(value)  # type: ignore[arg-type]
+    if result != result:  # NaN; math.isnan would break a graph once a number changes between calls
+        raise ValueError(f"{name} must be {rule}, but nan came; pass a number")
+    return result
+
+
+def positive(value: object, name: str, fix: str, *, rule: str = "a positive number") -> float:
+    """The value as a float, if it is finite and above 0."""
+    result = number(value, name, rule)
+    if not 0 < result < math.inf:
+        raise ValueError(f"{name} must be {rule}, but {value} came; {fix}")
+    return result
+
+
+def between(value: object, name: str, low: float, high: float, fix: str) -> float:
+    """The value as a float, if it lies in [low, high]."""
+    result = number(value, name, f"a number in [{low}, {high}]")
+    if not low <= result <= high:
+        raise ValueError(f"{name} must lie in [{low}, {high}], but {value} came; {fix}")
+    return result
+
+
+def temperature_for_rows(value: object, x: Array, rows: Rows) -> Any:
+    """The temperature as a positive float, or as an array (…, 1) of float64 beside x."""
+    if is_number(value):
+        result = number(value, "temperature", "a number > 0")
+        if result <= 0.0:
+            raise ValueError(f"temperature must be > 0, but {value} came; pass a positive number")
+        return result
+    array = real_beside(value, x, "temperature")
+    if not tracing() and bool((array <= 0.0).any()):
+        low = _first(array, array <= 0.0)
+        raise ValueError(f"temperature must be > 0 everywhere, but holds {low}; pass positive numbers")
+    if array.ndim == 0 and not is_tensor(array):
+        return temperature_for_rows(float(array), x, rows)
+    return rows.bring_kept(array, "temperature")
+
+
+def alpha_for_rows(value: object, x: Array, rows: Rows) -> Any:
+    """Alpha as a float in [1, 2], or as an array (…, 1) beside x."""
+    if is_number(value):
+        return alpha_number(value)
+    array = real_beside(value, x, "alpha")
+    if not tracing() and bool((~((array >= 1.0) & (array <= 2.0))).any()):
+        wrong = _first(array, ~((array >= 1.0) & (array <= 2.0)))
+        raise ValueError(
+            f"alpha must lie in [1, 2] everywhere, but holds {wrong}; 1 is softmax, 1.5 entmax, 2 sparsemax"
+        )
+    return rows.bring_kept(array, "alpha")
+
+
+def alpha_number(value: object) -> float:
+    """Alpha as a float in [1, 2]."""
+    result = number(value, "alpha", "a number in [1, 2]")
+    if not 1.0 <= result <= 2.0:
+        raise ValueError(f"alpha must lie in [1, 2], but {value} came; 1 is softmax, 1.5 entmax, 2 sparsemax")
+    return result
+
+
+def real_beside(value: object, x: Array, name: str) -> Array:
+    """Real numbers of any floating or integer dtype beside x."""
+    array = beside(value, x, name)
+    kind = dtype_name(array)
+    if not kind.startswith(("float16", "float32", "float64", "bfloat16", "int", "uint")):
+        raise TypeError(f"{name} must be real numbers, but its dtype is {kind}; convert it")
+    if is_tensor(array):
+        return array if array.is_floating_point() else array.to(namespace(x).get_default_dtype())
+    return array.astype(np.float64)
+
+
+def visible_for_rows(where: object, x: Array, rows: Rows) -> Array | None:
+    """`where` as a boolean array (…, n), or None."""
+    if where is None:
+        return None
+    array = beside(where, x, "where")
+    if dtype_name(array) != "bool":
+        raise TypeError(
+            f"where must be boolean (True = take part), but its dtype is {dtype_name(array)}; compare or convert it"
+        )
+    return rows.bring_broadcast(array, "where")
+
+
+def flag(value: object, name: str) -> bool:
+    """True or False, and nothing that merely counts as one of them."""
+    if not isinstance(value, bool | np.bool_):
+        raise TypeError(f"{name} must be True or False, but {_short(value)} came; pass one of these")
+    return bool(value)
+
+
+def whole_number(value: object, name: str, low: int | None = None) -> int:
+    """An integer, at least `low` if given."""
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise TypeError(f"{name} must be an integer, but {_short(value)} came; pass an int")
+    result = int(value.__index__())
+    if low is not None and result < low:
+        raise ValueError(f"{name} must be at least {low}, but {result} came; pass a larger one")
+    return result
+
+
+def _first(array: Array, where: Array) -> float:
+    """The first entry that is at fault, for the message."""
+    found = array[where].reshape(-1)[0]
+    return float(found.detach() if is_tensor(found) else found)
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 and "\n" not in text else type(value).__name__

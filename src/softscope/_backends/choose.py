@@ -1,0 +1,41 @@
+"""Which backend computes: NumPy's (engine or definition) or torch's (engine or differentiable tensor operations)."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from softscope._arguments.arrays import Array, is_tensor, tracing
+from softscope._backends.engine import kernels
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+
+def backend_of(x: Array) -> ModuleType | Any:
+    """The package with the functions for x; both offer the same names, for rows on the last axis."""
+    if is_tensor(x):
+        from softscope._backends import torch as backend
+    else:
+        from softscope._backends import numpy as backend  # type: ignore[no-redef]
+    return backend
+
+
+def attention_backend_of(x: Array) -> ModuleType | Any:
+    """The same for attention."""
+    if is_tensor(x):
+        from softscope._backends.torch import attention as backend
+    else:
+        from softscope._backends.numpy import attention as backend  # type: ignore[no-redef]
+    return backend
+
+
+def plain(name: str, x: Array, temperature: Any, out: Array | None = None, *extra: Any) -> Array | None:
+    """The common case without ceremony: one temperature, the last axis; None where more has to be asked."""
+    if type(x) is np.ndarray:
+        return kernels.plain(name, x, temperature, out, *extra)
+    # The first tensor imports the backend. An import in each call would be slow, and a compiler must not see it change.
+    backend = None if extra or tracing() else sys.modules.get("softscope._backends.torch")
+    return None if backend is None else backend.plain(name, x, temperature, out)

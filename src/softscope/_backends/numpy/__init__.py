@@ -1,0 +1,25 @@
+"""NumPy arrays: the engine where it has a kernel, else the definition in a wider float, rounded at the end."""
+
+from softscope._backends.numpy.maps import (
+    cross_entropy,
+    distillation,
+    entmax,
+    jacobian,
+    jacobian_product,
+    log_softmax,
+    logsumexp,
+    softmax,
+    state,
+)
+
+__all__ = [
+    "cross_entropy",
+    "distillation",
+    "entmax",
+    "jacobian",
+    "jacobian_product",
+    "log_softmax",
+    "logsumexp",
+    "softmax",
+    "state",
+]

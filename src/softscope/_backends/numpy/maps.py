@@ -1,0 +1,143 @@
+"""The NumPy room: the engine where it has a kernel, else the definition in a wider float, rounded at the end."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from softscope._backends.engine import kernels
+from softscope._backends.reference import entmax as _entmax
+from softscope._backends.reference import jacobian as _jacobian
+from softscope._backends.reference import losses as _losses
+from softscope._backends.reference import partition as _partition
+from softscope._backends.reference import softmax as _softmax
+
+if TYPE_CHECKING:
+    from softscope._backends.reference.partition import State
+    from softscope._backends.reference.softmax import Array
+
+
+def exact(x: Any) -> Array:
+    """x in float64, in which what needs no more is computed."""
+    return np.asarray(x).astype(np.float64, copy=False)
+
+
+def wider(x: Array) -> Array:
+    """x in a float wider than its own: float64, and long double for float64.
+
+    Where the maximum cancels log z, or x/T rounds at a distance, float64 alone misses its own bounds by a few ulp.
+    """
+    return x.astype(np.longdouble if x.dtype == np.float64 else np.float64)
+
+
+def rounded(result: Array, dtype: Any) -> Array:
+    """The result in a narrower dtype; past its range it becomes inf, as a rounding does."""
+    with np.errstate(over="ignore"):
+        return np.asarray(result).astype(dtype, copy=False)
+
+
+def softmax(x: Array, temperature: Any, visible: Array | None) -> Array:
+    """Weights of the rows of x, in x's dtype."""
+    return _mapped("softmax", x, temperature, visible, 0.0)
+
+
+def log_softmax(x: Array, temperature: Any, visible: Array | None) -> Array:
+    """Logarithms of the weights, in x's dtype."""
+    return _mapped("log_softmax", x, temperature, visible, -np.inf)
+
+
+def _mapped(name: str, x: Array, temperature: Any, visible: Array | None, hidden: float) -> Array:
+    shown = kernels.native(_softmax.hidden_to_minus_inf(x, visible).astype(x.dtype, copy=False))
+    out = np.empty_like(shown)
+    if not kernels.run(name, shown, temperature, out):
+        out = rounded(getattr(_softmax, name)(wider(shown), temperature), shown.dtype)
+    if visible is not None:
+        out[~visible] = hidden
+    return out.astype(x.dtype, copy=False)
+
+
+def logsumexp(x: Array, temperature: Any, visible: Array | None) -> Array:
+    """log Σ exp(x/T) of the rows, in x's dtype."""
+    shown = kernels.native(_softmax.hidden_to_minus_inf(x, visible).astype(x.dtype, copy=False))
+    out = np.empty(x.shape[:-1], shown.dtype)
+    if not kernels.run("logsumexp", shown, temperature, out):
+        out = rounded(_softmax.logsumexp(wider(shown), temperature), shown.dtype)
+    return out.astype(x.dtype, copy=False)
+
+
+def entmax(x: Array, alpha: Any, temperature: Any, visible: Array | None) -> Array:
+    """Sparse weights of the rows, in x's dtype."""
+    if isinstance(alpha, float) and alpha == 1.0:
+        return softmax(x, temperature, visible)
+    shown = kernels.native(_softmax.hidden_to_minus_inf(x, visible).astype(x.dtype, copy=False))
+    out = np.empty_like(shown)
+    if not kernels.run("entmax", shown, temperature, out, alpha=alpha):
+        out = rounded(_entmax.entmax(exact(shown), alpha, temperature), shown.dtype)
+    if visible is not None:
+        out[~visible] = 0.0
+    return out.astype(x.dtype, copy=False)
+
+
+def state(x: Array, temperature: Any, visible: Array | None) -> tuple[State, Array]:
+    """The partition's state and the largest logit, float64 whatever came in."""
+    shown = kernels.native(_softmax.hidden_to_minus_inf(x, visible).astype(x.dtype, copy=False))
+    out = np.empty((*x.shape[:-1], 7))
+    if kernels.run("state", shown, temperature, out):
+        result = _partition.State(out[..., 0].astype(np.int64), *(out[..., i] for i in range(1, 7)))
+    else:
+        n, *sums = _partition.state(wider(shown), temperature)
+        result = _partition.State(n, *(rounded(part, np.float64) for part in sums))
+    return result, result.m
+
+
+def jacobian(p: Array, alpha: float, temperature: Any) -> Array:
+    """J/T, dense."""
+    return rounded(_jacobian.jacobian(exact(p), alpha) / _inner(temperature), p.dtype)
+
+
+def jacobian_product(p: Array, v: Array, alpha: float, temperature: Any) -> Array:
+    """J·v/T."""
+    weights, direction = kernels.native(p), kernels.native(v.astype(p.dtype, copy=False))
+    out = np.empty_like(weights)
+    if direction.dtype == v.dtype and kernels.jacobian_product(weights, direction, alpha, temperature, out):
+        return out.astype(p.dtype, copy=False)
+    return rounded(_jacobian.jacobian_product(exact(p), exact(v), alpha) / temperature, p.dtype)
+
+
+def cross_entropy(x: Array, targets: Array, temperature: Any, label_smoothing: float) -> Array:
+    """The loss of each row, float64: the public function reduces before it rounds."""
+    if x.dtype.itemsize < 8:
+        return _cross_entropy_of_state(x, targets, temperature, label_smoothing)
+    return _losses.cross_entropy(wider(x), targets, temperature, label_smoothing)
+
+
+def _cross_entropy_of_state(x: Array, targets: Array, temperature: Any, label_smoothing: float) -> Array:
+    """(max − x[target])/T + log z, with z from the engine; smoothed, the mean over the classes for ε of x[target]."""
+    t = np.broadcast_to(temperature if isinstance(temperature, float) else temperature[..., 0], x.shape[:-1])
+    part = state(x, temperature, None)[0]
+    wanted = exact(np.take_along_axis(x, targets[..., None], axis=-1)[..., 0])
+    with np.errstate(invalid="ignore", divide="ignore"):
+        log_z = np.log(part.c) + np.log1p(part.r / part.c)
+        loss = np.asarray((part.m - wanted) / t + log_z)
+        if label_smoothing:
+            spread = (part.m - np.mean(x, axis=-1, dtype=np.float64)) / t + log_z
+            loss = (1.0 - label_smoothing) * loss + label_smoothing * spread
+        # float32 exponentials leave log z an error of u·(mean distance + 2), the distance at most log n − log z and
+        # counted thrice at a temperature: too much for 2 ulp where the maximum is near 0 and so is log z.
+        larger = np.maximum(np.abs(part.m / t), log_z)
+        error = (np.log(x.shape[-1]) - log_z) * np.where(t == 1.0, 1.0, 3.0) + 2.0
+        coarse = error >= 3.0 * np.exp2(np.floor(np.log2(larger)))
+    if x.dtype.itemsize == 4 and coarse.any():
+        loss[coarse] = _losses.cross_entropy(wider(x[coarse]), targets[coarse], t[coarse][..., None], label_smoothing)
+    return loss
+
+
+def distillation(student: Array, teacher: Array, temperature: Any) -> Array:
+    """T²·KL of each row, float64."""
+    return _losses.distillation(wider(student), wider(teacher), temperature)
+
+
+def _inner(temperature: Any) -> Any:
+    """A temperature (…, 1) for rows as (…, 1, 1) for matrices."""
+    return temperature if isinstance(temperature, float) else temperature[..., None]

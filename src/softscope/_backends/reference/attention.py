@@ -1,0 +1,98 @@
+"""Attention with every logit written down: what the fused kernels must agree with.
+
+Shapes: q (…, heads, rows, d), k (…, heads, m, d), v (…, heads, m, dv); heads are already matched.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from softscope._backends.reference.entmax import entmax, threshold
+from softscope._backends.reference.softmax import Array, softmax
+
+
+def offsets_allow(offset: Any, left: int | None, right: int | None) -> Any:
+    """Which keys a query may see, from offset = j − position: −left ≤ offset ≤ right, None unlimited.
+
+    Causal attention is right = 0. Works on arrays and tensors alike; None if all keys are seen.
+    """
+    if left is not None and right is not None:
+        return (offset >= -left) & (offset <= right)
+    if left is not None:
+        return offset >= -left
+    return None if right is None else offset <= right
+
+
+def dot_scores(q: Array, k: Array, scale: Any) -> Array:
+    """scale·q·k for every query and key."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        return np.asarray(scale * (q @ np.swapaxes(k, -1, -2)))
+
+
+def additive_scores(q: Array, k: Array, w_q: Array, w_k: Array, v_a: Array) -> Array:
+    """v_a·tanh(q·w_q + k·w_k), one hidden unit at a time: never an (n, m, hidden) array."""
+    left, right = q @ w_q, k @ w_k
+    lead = np.broadcast_shapes(left.shape[:-2], right.shape[:-2])
+    total = np.zeros((*lead, q.shape[-2], k.shape[-2]))
+    for h in range(v_a.shape[0]):
+        total += v_a[h] * np.tanh(left[..., :, None, h] + right[..., None, :, h])
+    return total
+
+
+def capped(scores: Array, softcap: float | None) -> Array:
+    """c·tanh(s/c)."""
+    return scores if softcap is None else softcap * np.tanh(scores / softcap)
+
+
+def cap_slope(scores: Array, softcap: float | None) -> Array:
+    """The derivative of the soft cap: 1 − tanh²(s/c), as 1/cosh² so that it does not cancel."""
+    if softcap is None:
+        return np.ones_like(scores)
+    with np.errstate(over="ignore"):
+        return np.asarray(np.cosh(scores / softcap) ** -2.0)
+
+
+def with_sink(x: Array, sink: Any) -> Array:
+    """One more column, the sink's; `sink` is a number or (heads, 1)."""
+    column = np.broadcast_to(np.asarray(sink)[..., None], (*x.shape[:-1], 1))
+    return np.concatenate([x, column.astype(x.dtype)], axis=-1)
+
+
+def weights(logits: Array, visible: Array, sink: Any, alpha: float) -> Array:
+    """The weights over the keys; with a sink they sum to less than 1. Rows that see nothing get zeros."""
+    if alpha != 1.0:
+        return entmax(logits, alpha, 1.0, visible)
+    if sink is None:
+        return softmax(logits, 1.0, visible)
+    return softmax(with_sink(logits, sink), 1.0, with_sink(visible, True))[..., :-1]
+
+
+def weighted_sum(p: Array, visible: Array, v: Array) -> Array:
+    """p·v, where what a query does not see cannot reach it, not even a NaN in v (0·NaN is NaN)."""
+    broken = ~np.isfinite(v)
+    output = p @ np.where(broken, 0.0, v)
+    if broken.any():
+        seen = visible.astype(np.float64) @ broken.astype(np.float64) > 0.0
+        output = np.where(seen, np.nan, output)
+    return np.asarray(output)
+
+
+def support_readings(logits: Array, visible: Array, alpha: float) -> dict[str, Array]:
+    """τ, size, entropy, collision, peak and trace of sparse weights; NaN (size 0) where a row sees nothing."""
+    p = entmax(logits, alpha, 1.0, visible)
+    some = visible.any(axis=-1)
+    positive = np.where(p > 0.0, p, 1.0)
+    s = np.where(p > 0.0, positive ** (2.0 - alpha), p)  # p: 0 stays 0, NaN stays NaN
+    total = np.sum(s, axis=-1)
+    readings = {
+        "tau": threshold(np.where(visible, logits, -np.inf), alpha),
+        "entropy": -np.sum(np.where(p > 0.0, positive * np.log(positive), p), axis=-1),
+        "collision": np.sum(p * p, axis=-1),
+        "peak": np.max(p, axis=-1, initial=0.0),
+        "jacobian_trace": total - np.sum(s * s, axis=-1) / np.where(total == 0.0, 1.0, total),
+    }
+    readings = {name: np.where(some, value, np.nan) for name, value in readings.items()}
+    readings["size"] = np.sum(p > 0.0, axis=-1)
+    return readings

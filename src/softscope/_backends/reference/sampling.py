@@ -1,0 +1,35 @@
+"""Drawing an index from each row of logits."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from softscope._backends.reference.softmax import Array
+
+
+def keep(p: Array, top_k: int | None, top_p: float | None, min_p: float | None) -> Array:
+    """The weights with what the three filters drop set to 0, each renormalised before the next.
+
+    top_k: the k largest (of equal ones the first). top_p: the smallest set of largest weights whose sum
+    reaches top_p. min_p: all that have at least min_p times the largest weight.
+    """
+    order = np.argsort(-p, axis=-1, kind="stable")
+    sorted_p = np.take_along_axis(p, order, axis=-1)
+    if top_k is not None:
+        sorted_p = np.where(np.arange(p.shape[-1]) < top_k, sorted_p, 0.0)
+    if top_p is not None:
+        sorted_p = sorted_p / np.sum(sorted_p, axis=-1, keepdims=True)
+        before = np.cumsum(sorted_p, axis=-1) - sorted_p
+        sorted_p = np.where(before < top_p, sorted_p, 0.0)
+    if min_p is not None:
+        sorted_p = np.where(sorted_p >= min_p * sorted_p[..., :1], sorted_p, 0.0)
+    kept = np.empty_like(p)
+    np.put_along_axis(kept, order, sorted_p, axis=-1)
+    return kept
+
+
+def draw(p: Array, uniform: Array) -> Array:
+    """The index at which the running sum of p first exceeds uniform·Σp; entries of weight 0 are never drawn."""
+    running = np.cumsum(p, axis=-1)
+    index = np.sum(running <= uniform[..., None] * running[..., -1:], axis=-1)
+    return np.asarray(index, dtype=np.int64)

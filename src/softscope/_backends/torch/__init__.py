@@ -1,0 +1,23 @@
+"""The torch room: the same functions as differentiable tensor operations, on whatever device the tensors are.
+
+They take rows on the last axis, as the NumPy room's do. CPU tensors in eager mode go to the engine; everything else
+stays plain tensor operations, so that torch.compile, transforms and other devices need nothing from us.
+"""
+
+from softscope._backends.torch.cross_entropy import cross_entropy
+from softscope._backends.torch.losses import distillation
+from softscope._backends.torch.maps import entmax, jacobian_product, log_softmax, logsumexp, plain, softmax, state
+from softscope._backends.torch.tensor_jacobian import jacobian
+
+__all__ = [
+    "cross_entropy",
+    "distillation",
+    "entmax",
+    "jacobian",
+    "jacobian_product",
+    "log_softmax",
+    "logsumexp",
+    "plain",
+    "softmax",
+    "state",
+]

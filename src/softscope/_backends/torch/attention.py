@@ -1,0 +1,51 @@
+"""Attention of tensors: fused where the engine reaches them, else with tensor operations, a tile of rows at a time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from softscope._backends.reference.gradient_readings import GradientReadings
+from softscope._backends.reference.partition import State
+from softscope._backends.torch import dense_attention, engine_attention, tiled_attention
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from softscope._arguments.attention import Call
+
+
+def attend(call: Call, additive: Any, statistics: bool) -> tuple[Tensor, Any]:
+    """The weighted sum of the values, in q's dtype, and the statistics of every row if they are asked for."""
+    if engine_attention.offers(call, additive):
+        return engine_attention.attend(call, statistics)
+    output = tiled_attention.output(call.spread(), additive)
+    return output, of_rows(call, additive) if statistics else None
+
+
+@torch.no_grad()
+def of_rows(call: Call, additive: Any) -> Any:
+    """State and largest score of every row, or for alpha ≠ 1 a dictionary of readings."""
+    if engine_attention.offers(call, additive):
+        return engine_attention.of_rows(call)
+    if call.alpha != 1.0:
+        supports = [dense_attention.support(tile, additive) for tile in _tiles(call)]
+        return {name: torch.cat([part[name] for part in supports], dim=-1) for name in supports[0]}
+    parts = [dense_attention.partition(tile, additive) for tile in _tiles(call)]
+    found = State(*(torch.cat(part, dim=-1) for part in zip(*(part[0] for part in parts), strict=True)))
+    return found, torch.cat([part[1] for part in parts], dim=-1)
+
+
+@torch.no_grad()
+def gradients(call: Call, grad_output: Tensor) -> GradientReadings:
+    """What the loss wants of each row and what reaches it; only the rows of the call are written down."""
+    rows = zip(_tiles(call), call.tiles(), strict=True)
+    parts = [dense_attention.gradients(tile, grad_output[..., part, :]) for tile, part in rows]
+    return GradientReadings(*(torch.cat(reading, dim=-1) for reading in zip(*parts, strict=True)))
+
+
+def _tiles(call: Call) -> Iterator[Call]:
+    whole = call.spread()
+    return (whole.some(rows) for rows in whole.tiles())

@@ -1,0 +1,93 @@
+"""The maps as autograd sees them: the engine forward, and back by the closed form of the derivative.
+
+    softmax, entmax  J(p)·g/T          log_softmax  (g − exp(y)·Σg)/T          logsumexp  g·p/T
+
+A backward pass that is itself differentiated (create_graph), or that something else than eager mode runs, takes tensor
+operations instead; these are also what the kernels have to agree with.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from softscope._backends.torch import backward
+from softscope._backends.torch.engine_memory import engine
+
+
+def keep(ctx: Any, temperature: Any, *tensors: Tensor) -> None:
+    """Save what the way back needs; a temperature may be a number, which autograd cannot save."""
+    number = not isinstance(temperature, Tensor)
+    ctx.number = temperature if number else None
+    ctx.save_for_backward(None if number else temperature, *tensors)
+
+
+def kept(ctx: Any) -> tuple[Any, ...]:
+    """The temperature and the tensors."""
+    temperature, *tensors = ctx.saved_tensors
+    return ctx.number if temperature is None else temperature, *tensors
+
+
+class Softmax(torch.autograd.Function):
+    """x, T → p."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, temperature: Any) -> Tensor:
+        p = engine("softmax", x, temperature)
+        keep(ctx, temperature, p)
+        return p
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
+        temperature, p = kept(ctx)
+        return backward.weights(p, gradient, 1.0, temperature), None
+
+
+class LogSoftmax(torch.autograd.Function):
+    """x, T → log p."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, temperature: Any) -> Tensor:
+        y = engine("log_softmax", x, temperature)
+        keep(ctx, temperature, y)
+        return y
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
+        temperature, y = kept(ctx)
+        return backward.log_softmax(y, gradient, temperature), None
+
+
+class LogSumExp(torch.autograd.Function):
+    """x, T → log Σ exp(x/T)."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, temperature: Any) -> Tensor:
+        keep(ctx, temperature, x)
+        return engine("logsumexp", x, temperature)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
+        temperature, x = kept(ctx)
+        return backward.logsumexp(x, gradient, temperature), None
+
+
+class Entmax(torch.autograd.Function):
+    """x, α, T → p; α and T as constants."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, alpha: Any, temperature: Any) -> Tensor:
+        p = engine("entmax", x, temperature, alpha=alpha)
+        ctx.alpha = alpha
+        keep(ctx, temperature, p)
+        return p
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
+        temperature, p = kept(ctx)
+        return backward.weights(p, gradient, ctx.alpha, temperature), None, None
+
+
+DIFFERENTIABLE = {"softmax": Softmax, "log_softmax": LogSoftmax, "logsumexp": LogSumExp}

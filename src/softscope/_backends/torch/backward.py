@@ -1,0 +1,70 @@
+"""The way back through the maps: by the engine, or by tensor operations where these have to be seen."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from softscope._backends.engine import kernels
+from softscope._backends.torch import tensor_softmax
+from softscope._backends.torch.dtypes import inner, like
+from softscope._backends.torch.engine_memory import engine, memory, per_row, reachable, threads
+from softscope._backends.torch.tensor_jacobian import jacobian_product
+
+
+def weights(p: Tensor, g: Tensor, alpha: Any, temperature: Any) -> Tensor:
+    """J·g/T of the weights of softmax (alpha 1) and entmax."""
+    if unseen(p, g):
+        out = torch.empty_like(p)
+        if run("jacobian_product", (p, g), (alpha, temperature), out):
+            return out
+    return jacobian_product(p, g, alpha, temperature)
+
+
+def log_softmax(y: Tensor, g: Tensor, temperature: Any) -> Tensor:
+    """(g − exp(y)·Σg)/T."""
+    if unseen(y, g):
+        out = torch.empty_like(y)
+        if run("log_softmax_backward", (y, g), (temperature,), out):
+            return out
+    wide = inner(y)
+    y_, g_ = y.to(wide), g.to(wide)
+    # As (1 − exp(y))·g less the others' share: where one weight is nearly 1, g − exp(y)·g would cancel.
+    others = g_.sum(dim=-1, keepdim=True) - g_
+    return ((-torch.expm1(y_) * g_ - torch.exp(y_) * others) / like(temperature, wide)).to(y.dtype)
+
+
+def logsumexp(x: Tensor, g: Tensor, temperature: Any) -> Tensor:
+    """g·p/T."""
+    if unseen(x, g):
+        return engine("softmax", x, temperature).mul_((g / _of_rows(temperature)).unsqueeze(-1))
+    wide = inner(x)
+    p = tensor_softmax.softmax(x.to(wide), temperature, None)
+    return (p * g.to(wide).unsqueeze(-1) / like(temperature, wide)).to(x.dtype)
+
+
+def scaled_weights(x: Tensor, numbers: Tensor) -> Tensor:
+    """a·exp((x − m)/T)/z + b of memory that is at hand, with the numbers T, m, z, a, b of each row (…, 5)."""
+    out = torch.empty_like(x)
+    if run("scaled_weights", (x,), (numbers,), out):
+        return out
+    a, b = (numbers[..., i : i + 1].to(x.dtype) for i in (3, 4))
+    return engine("softmax", x, numbers[..., :1], out).mul_(a).add_(b)
+
+
+def unseen(*tensors: Tensor) -> bool:
+    """Whether nobody has to see the operations: no second derivative is wanted, and all memory is at hand."""
+    return not torch.is_grad_enabled() and all(reachable(t) for t in tensors)
+
+
+def run(name: str, rows_of: tuple[Tensor, ...], numbers: tuple[Any, ...], out: Tensor) -> bool:
+    """Let a kernel of the way back fill `out`; False if the engine refuses."""
+    kernel = getattr(kernels, name)
+    return bool(kernel(*map(memory, rows_of), *map(per_row, numbers), memory(out), threads()))
+
+
+def _of_rows(temperature: Any) -> Any:
+    """A temperature (…, 1) as (…,)."""
+    return temperature.squeeze(-1) if isinstance(temperature, Tensor) else temperature

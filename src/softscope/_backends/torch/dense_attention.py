@@ -1,0 +1,213 @@
+"""Attention of tensors with every logit written down, differentiable: of as many rows as there is room for."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from softscope._backends.reference.gradient_readings import BLOCKED, ROUNDING, GradientReadings
+from softscope._backends.torch.dtypes import inner, like, widest
+from softscope._backends.torch.engine_memory import transformed
+from softscope._backends.torch.maps import softmax, state
+from softscope._backends.torch.tensor_entmax import entmax, solve_top
+from softscope._backends.torch.tensor_jacobian import product, sensitivity
+from softscope._backends.torch.tensor_softmax import distances
+
+if TYPE_CHECKING:
+    from softscope._arguments.attention import Call
+    from softscope._backends.reference.partition import State
+
+
+def logits(call: Call, additive: Any, dtype: torch.dtype) -> tuple[Tensor, Tensor, Tensor]:
+    """The scores before the cap, the logits, and which keys are visible, all (…, heads, rows, m)."""
+    q, k = call.q.to(dtype), call.k.to(dtype)
+    if additive is None:
+        scores = _products(q, k) * like(call.scale, dtype)
+    else:
+        scores = _additive_scores(q, k, *(like(w, dtype) for w in additive))
+    x = scores if call.softcap is None else call.softcap * torch.tanh(scores / call.softcap)
+    shown, bias = call.visible_and_bias()
+    if bias is not None:
+        x = x + bias.to(dtype)
+    visible = x.detach() != -math.inf
+    if shown is not None:
+        visible = visible & shown
+    return scores.expand(visible.shape), x.expand(visible.shape), visible
+
+
+def _broken(x: Tensor) -> Tensor | None:
+    """Where x is NaN or infinite, if anywhere.
+
+    Looked at on the CPU in eager mode only: elsewhere a look would cost a synchronisation or a graph break, or is
+    not possible, and 0·NaN stays NaN as it does in PyTorch's own attention.
+    """
+    if x.device.type != "cpu" or torch.compiler.is_compiling() or transformed() or bool(torch.isfinite(x).all()):
+        return None
+    return ~torch.isfinite(x)
+
+
+def _products(q: Tensor, k: Tensor) -> Tensor:
+    """q·k for every query and key; a NaN among keys that a query does not see stays out of its gradient, too."""
+    broken_q, broken_k = _broken(q.detach()), _broken(k.detach())
+    if broken_q is None and broken_k is None:
+        return q @ k.transpose(-1, -2)
+    clean_q = q if broken_q is None else q.masked_fill(broken_q, 0.0)
+    clean_k = k if broken_k is None else k.masked_fill(broken_k, 0.0)
+    raw = q.detach() @ k.detach().transpose(-1, -2)
+    lost = torch.zeros((), dtype=torch.bool)
+    for broken, axis in ((broken_q, -1), (broken_k, -2)):
+        if broken is not None:
+            lost = lost | broken.any(dim=-1).unsqueeze(axis)
+    return torch.where(lost, raw, clean_q @ clean_k.transpose(-1, -2))
+
+
+def _additive_scores(q: Tensor, k: Tensor, w_q: Tensor, w_k: Tensor, v_a: Tensor) -> Tensor:
+    """v_a·tanh(q·w_q + k·w_k), one hidden unit at a time: never an (n, m, hidden) array."""
+    left, right = q @ w_q, k @ w_k
+    total = left.new_zeros(())
+    for h in range(v_a.shape[0]):
+        total = total + v_a[h] * torch.tanh(left[..., :, None, h] + right[..., None, :, h])
+    return total
+
+
+def weights(x: Tensor, visible: Tensor, sink: Any, alpha: float) -> Tensor:
+    """The weights over the keys; rows that see nothing get zeros, and pass nothing back."""
+    if alpha != 1.0:
+        return entmax(x, alpha, 1.0, visible)
+    if sink is None:
+        return softmax(x, 1.0, visible)
+    return softmax(_with_column(x, sink), 1.0, _with_column(visible, True))[..., :-1]
+
+
+def _with_column(x: Tensor, value: Any) -> Tensor:
+    """One more key: the sink's column."""
+    column = value.to(x.dtype) if isinstance(value, Tensor) else x.new_tensor(value)
+    return torch.cat([x, column[..., None].expand(*x.shape[:-1], 1)], dim=-1)
+
+
+def output(call: Call, additive: Any) -> Tensor:
+    """The weighted sum of the values, in q's dtype."""
+    dtype = inner(call.q)
+    _, x, visible = logits(call, additive, dtype)
+    assert call.v is not None
+    return _weighted_sum(weights(x, visible, call.sink, call.alpha), visible, call.v.to(dtype)).to(call.q.dtype)
+
+
+def _weighted_sum(p: Tensor, visible: Tensor, v: Tensor) -> Tensor:
+    """p·v, where what a query does not see cannot reach it, not even a NaN in v (0·NaN is NaN)."""
+    broken = _broken(v.detach())
+    if broken is None:
+        return p @ v
+    seen = visible.to(v.dtype) @ broken.to(v.dtype) > 0.0
+    return (p @ v.masked_fill(broken, 0.0)).masked_fill(seen, math.nan)
+
+
+@torch.no_grad()
+def partition(call: Call, additive: Any) -> tuple[State, Tensor]:
+    """The state of every row in float64, and the largest visible score before cap and mask."""
+    scores, x, visible = logits(call, additive, inner(call.q))
+    found, _ = state(x, 1.0, visible)
+    if scores.shape[-1] == 0:
+        return found, found.m
+    return found, scores.masked_fill(~visible, -math.inf).amax(dim=-1).to(widest(x))
+
+
+@torch.no_grad()
+def support(call: Call, additive: Any) -> dict[str, Tensor]:
+    """The statistics of sparse rows; see `reference.attention.support_readings`."""
+    _, x, visible = logits(call, additive, widest(call.q))
+    alpha = call.alpha
+    p = entmax(x, alpha, 1.0, visible)
+    s = sensitivity(p, alpha)
+    total = s.sum(dim=-1)
+    hidden = x.masked_fill(~visible, -math.inf)
+    beta = torch.full((*x.shape[:-1], 1), alpha - 1.0, dtype=x.dtype, device=x.device)
+    if x.shape[-1]:
+        highest = hidden.amax(dim=-1)
+        tau = (alpha - 1.0) * highest - torch.exp(beta * solve_top(distances(hidden, 1.0), beta)).squeeze(-1)
+        peak = p.amax(dim=-1)
+    else:
+        tau = peak = x.new_zeros(x.shape[:-1])
+    positive = p.masked_fill(p == 0.0, 1.0)
+    readings = {
+        "tau": tau,
+        "entropy": -(positive * torch.log(positive)).sum(dim=-1),
+        "collision": (p * p).sum(dim=-1),
+        "peak": peak,
+        "jacobian_trace": total - (s * s).sum(dim=-1) / total.masked_fill(total == 0.0, 1.0),
+    }
+    some = visible.any(dim=-1)
+    return {name: value.masked_fill(~some, math.nan) for name, value in readings.items()} | {
+        "size": (p > 0.0).sum(dim=-1)
+    }
+
+
+@torch.no_grad()
+def gradients(call: Call, grad_output: Tensor) -> GradientReadings:
+    """What the loss wants of each row and what reaches it; see `reference.gradient_readings` for the definitions."""
+    dtype = widest(call.q)
+    scores, x, visible = logits(call, None, dtype)
+    assert call.v is not None
+    dP = (grad_output.to(dtype) @ call.v.to(dtype).transpose(-1, -2)).expand(visible.shape)
+    slope = None if call.softcap is None else torch.cosh(scores / call.softcap) ** -2.0
+    if call.sink is not None:
+        x, visible, dP = _with_column(x, call.sink), _with_column(visible, True), _with_column(dP, 0.0)
+        slope = None if slope is None else _with_column(slope, 1.0)
+    n = visible.sum(dim=-1).to(dtype)  # sqrt of integers would be float32
+    return from_weights(weights(x, visible, None, call.alpha), dP, slope, ~visible, n, call.alpha)
+
+
+@torch.no_grad()
+def from_weights(
+    p: Tensor, dP: Tensor, slope: Tensor | None, hidden: Tensor | None, n: Tensor, alpha: float
+) -> GradientReadings:
+    """The readings from weights, the gradient that reaches them and the cap's slope, all (…, rows, keys).
+
+    hidden: which keys are not seen, None for none; n: (…, rows), how many are, in p's dtype.
+    """
+    dP = dP if hidden is None else dP.masked_fill(hidden, 0.0)
+    mean = dP.sum(dim=-1) / n
+    centred = dP - mean.unsqueeze(-1)
+    if hidden is not None:
+        centred.masked_fill_(hidden, 0.0)
+    demand = torch.linalg.vector_norm(centred, dim=-1)
+    # The mean over visible keys is 0, so the lowest of them is below the 0 of hidden ones.
+    lowest = centred.amin(dim=-1) if dP.shape[-1] else torch.zeros_like(demand)
+    reaching, expected = _reaching(p, centred, alpha)
+    supply = torch.linalg.vector_norm(reaching if slope is None else slope * reaching, dim=-1)
+    return from_sums(n, mean, demand, lowest, expected, supply)
+
+
+@torch.no_grad()
+def from_sums(
+    n: Tensor, mean: Tensor, demand: Tensor, lowest: Tensor, expected: Tensor, supply: Tensor
+) -> GradientReadings:
+    """The readings from what was summed over a row: lowest and expected counted from the gradient's mean."""
+    rounding = ROUNDING * torch.finfo(demand.dtype).eps / torch.finfo(torch.float64).eps
+    demand = torch.where(demand > rounding * (mean.abs() + demand), demand, 0.0 * demand)
+    left_out = ~((n > 1) & (demand > 0.0))
+    transmission = (n * supply / demand).masked_fill(left_out, math.nan)
+    advantage = (-expected / (demand / torch.sqrt(n))).masked_fill(left_out, math.nan)
+    regret = ((expected - lowest) / -lowest).masked_fill(left_out, math.nan)
+    nothing = n == 0
+    return GradientReadings(
+        demand=demand.masked_fill(nothing, math.nan),
+        supply=supply.masked_fill(nothing, math.nan),
+        transmission=transmission,
+        advantage=advantage,
+        regret_ratio=regret,
+        blocked=transmission < BLOCKED * torch.sqrt(n),
+    )
+
+
+def _reaching(p: Tensor, v: Tensor, alpha: float) -> tuple[Tensor, Tensor]:
+    """J·v, and Σ p·v. For softmax in one pass less than `product` takes, since its weights sum to 1; writes into v."""
+    if alpha != 1.0 or p.shape[-1] == 0:
+        return product(p, v, alpha), (p * v).sum(dim=-1)
+    top = v.gather(-1, p.argmax(dim=-1, keepdim=True))
+    moved = v.sub_(top).mul_(p)  # counted from the largest weight, as `product` does: near one-hot nothing cancels
+    away = moved.sum(dim=-1, keepdim=True)
+    return moved.addcmul_(p, away, value=-1.0), (away + top).squeeze(-1)

@@ -1,0 +1,228 @@
+"""Attention of CPU tensors by the engine's kernels, as custom operators: autograd and torch.compile see one operation.
+
+The way back computes the weights again from what is kept of each row, its maximum and its sum. Where the way back is
+itself differentiated, tensor operations write the logits down.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from softscope._arguments.attention import Call, joint_batch
+from softscope._backends.engine import attention as _kernel
+from softscope._backends.torch import dense_attention
+from softscope._backends.torch.engine_memory import DTYPES, flows, memory, reachable, threads
+
+if TYPE_CHECKING:
+    from softscope._backends.reference.partition import State
+
+
+def offers(call: Call, additive: Any) -> bool:
+    """Whether the engine computes this: CPU tensors, eager or compiled, and no gradient for the mask."""
+    if not _kernel.offers(call, additive) or call.q.dtype not in DTYPES or flows(call.mask):
+        return False
+    tensors = [x for x in (call.q, call.k, call.v, call.mask, call.scale, call.sink) if isinstance(x, Tensor)]
+    if torch.compiler.is_compiling():
+        return all(x.is_cpu for x in tensors)
+    return all(reachable(x) for x in tensors)
+
+
+def attend(call: Call, statistics: bool) -> tuple[Tensor, Any]:
+    """Output and, if asked for, state and largest score of every row."""
+    assert call.v is not None
+    given = (call.q, call.k, call.v, *_sight(call))
+    recorded = torch.compiler.is_compiling() or any(flows(x) for x in given)
+    out, state = (_attention if recorded else _attended)(*given, statistics)
+    return out, _read(state) if statistics else None
+
+
+def of_rows(call: Call) -> tuple[State, Tensor]:
+    """State and largest score of every row, without the output."""
+    found = _statistics if torch.compiler.is_compiling() else _found_statistics
+    return _read(found(call.q, call.k, *_sight(call)))
+
+
+def _read(state: Tensor) -> tuple[State, Tensor]:
+    return _kernel.read(state.detach().unbind(-1), lambda n: n.to(torch.int64))
+
+
+def _sight(call: Call) -> tuple[Tensor | None, Tensor, Tensor | None, Tensor, int, int, float]:
+    """mask, scale (heads,), sink (heads,) or None, positions, left, right, softcap: what an operator takes."""
+    sink = None if call.sink is None else _per_head(call.sink, call)
+    left, right = (_kernel.FAR if side is None else side for side in (call.left, call.right))
+    return call.mask, _per_head(call.scale, call), sink, call.positions, left, right, call.softcap or 0.0
+
+
+def _per_head(value: Any, call: Call) -> Tensor:
+    heads = call.q.shape[-3]
+    if isinstance(value, Tensor):
+        return value.to(torch.float64).reshape(-1).expand(heads)
+    return torch.full((heads,), value, dtype=torch.float64, device=call.q.device)
+
+
+def _numbers(
+    mask: Tensor | None, scale: Tensor, sink: Tensor | None, positions: Tensor, left: int, right: int, softcap: float
+) -> _kernel.Sight:
+    return _kernel.Sight(
+        memory(scale.contiguous()),
+        None if sink is None else memory(sink.contiguous()),
+        memory(positions.clamp(-_kernel.FAR, _kernel.FAR).contiguous()),
+        min(left, _kernel.FAR),
+        min(right, _kernel.FAR),
+        softcap,
+        None if mask is None else memory(mask),
+    )
+
+
+def _rows(q: Tensor, *others: Tensor) -> tuple[int, ...]:
+    """(…, heads, rows) with the batch axes of all."""
+    return (*joint_batch(q, *others), *q.shape[-3:-1])
+
+
+def _attended(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    mask: Tensor | None,
+    scale: Tensor,
+    sink: Tensor | None,
+    positions: Tensor,
+    left: int,
+    right: int,
+    softcap: float,
+    statistics: bool,
+) -> tuple[Tensor, Tensor]:
+    rows = _rows(q, k, v)
+    out, state = q.new_empty((*rows, v.shape[-1])), q.new_empty((*rows, _kernel.NUMBERS), dtype=torch.float64)
+    _kernel.run(
+        memory(q), memory(k), memory(v), _numbers(mask, scale, sink, positions, left, right, softcap),
+        memory(out), memory(state), statistics=statistics, threads=threads(),
+    )  # fmt: skip
+    return out, state
+
+
+# What autograd and the compiler see; where nobody looks, the function itself, as ten times its work goes into asking.
+_attention = torch.library.custom_op("softscope::attention", _attended, mutates_args=(), device_types="cpu")
+
+
+@_attention.register_fake
+def _(q: Tensor, k: Tensor, v: Tensor, *_: Any) -> tuple[Tensor, Tensor]:
+    rows = _rows(q, k, v)
+    return q.new_empty((*rows, v.shape[-1])), q.new_empty((*rows, _kernel.NUMBERS), dtype=torch.float64)
+
+
+def _found_statistics(
+    q: Tensor,
+    k: Tensor,
+    mask: Tensor | None,
+    scale: Tensor,
+    sink: Tensor | None,
+    positions: Tensor,
+    left: int,
+    right: int,
+    softcap: float,
+) -> Tensor:
+    state = q.new_empty((*_rows(q, k), _kernel.NUMBERS), dtype=torch.float64)
+    how = _numbers(mask, scale, sink, positions, left, right, softcap)
+    _kernel.run(memory(q), memory(k), None, how, None, memory(state), threads=threads())
+    return state
+
+
+_statistics = torch.library.custom_op(
+    "softscope::attention_statistics", _found_statistics, mutates_args=(), device_types="cpu"
+)
+
+
+@_statistics.register_fake
+def _(q: Tensor, k: Tensor, *_: Any) -> Tensor:
+    return q.new_empty((*_rows(q, k), _kernel.NUMBERS), dtype=torch.float64)
+
+
+@torch.library.custom_op("softscope::attention_backward", mutates_args=(), device_types="cpu")
+def _backward(
+    gradient: Tensor,
+    out: Tensor,
+    state: Tensor,
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    mask: Tensor | None,
+    scale: Tensor,
+    sink: Tensor | None,
+    positions: Tensor,
+    left: int,
+    right: int,
+    softcap: float,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    found = _empty_gradients(out, state, q, k, v)
+    _kernel.run_back(
+        memory(q), memory(k), memory(v), _numbers(mask, scale, sink, positions, left, right, softcap),
+        memory(out), memory(state), memory(gradient), [memory(x) for x in found], threads(),
+    )  # fmt: skip
+    return found
+
+
+@_backward.register_fake
+def _(_: Tensor, out: Tensor, state: Tensor, q: Tensor, k: Tensor, v: Tensor, *__: Any) -> tuple[Tensor, ...]:
+    return _empty_gradients(out, state, q, k, v)
+
+
+def _empty_gradients(
+    out: Tensor, state: Tensor, q: Tensor, k: Tensor, v: Tensor
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Room for dq, dk and dv with all batch axes, and for what each row adds to the scale's gradient."""
+    batch = out.shape[:-3]
+    dq, dk, dv = (x.new_empty((*batch, *x.shape[-3:])) for x in (q, k, v))
+    return dq, dk, dv, state.new_empty(out.shape[:-1])
+
+
+def _keep(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
+    q, k, v, mask, scale, sink, positions, left, right, softcap, _ = inputs
+    ctx.set_materialize_grads(False)
+    ctx.save_for_backward(q, k, v, mask, scale, sink, positions, *output)
+    ctx.how = left, right, softcap
+
+
+def _back(ctx: Any, gradient: Tensor | None, _: Any) -> tuple[Any, ...]:
+    """Gradients of q, k, v, scale and sink."""
+    nothing = (None,) * 11
+    if gradient is None:
+        return nothing
+    q, k, v, mask, scale, sink, positions, out, state = ctx.saved_tensors
+    left, right, softcap = ctx.how
+    if torch.is_grad_enabled() and not torch.compiler.is_compiling():  # it is to be differentiated itself
+        return _through_dense(ctx, gradient)
+    dq, dk, dv, dscale = _backward(gradient, out, state, q, k, v, mask, scale, sink, positions, left, right, softcap)
+    heads_last = tuple(i for i in range(dscale.ndim) if i != dscale.ndim - 2)
+    found = [x.sum_to_size(like.shape) for x, like in ((dq, q), (dk, k), (dv, v))]
+    of_scale = dscale.sum(dim=heads_last) if ctx.needs_input_grad[4] else None
+    of_sink = None
+    if sink is not None and ctx.needs_input_grad[5]:
+        # A sink's share of the weight times what all keys together give, which it takes from.
+        c, m, r = (state[..., i] for i in (1, 2, 3))
+        top = sink[:, None]
+        share = 1.0 / (1.0 + (c + r) * torch.exp(m - top))
+        given = (gradient.double() * out.double()).sum(dim=-1)
+        of_sink = -torch.where(m == -torch.inf, 0.0, share * given).sum(dim=heads_last)
+    return (*found, None, of_scale, of_sink, *nothing[6:])
+
+
+def _through_dense(ctx: Any, gradient: Tensor) -> tuple[Any, ...]:
+    q, k, v, mask, scale, sink, positions, *_ = ctx.saved_tensors
+    left, right, softcap = ctx.how
+    call = Call(
+        q=q, k=k, v=v, scale=scale[:, None, None], positions=positions,
+        left=left if left < _kernel.FAR else None, right=right if right < _kernel.FAR else None, mask=mask,
+        softcap=softcap or None, sink=None if sink is None else sink[:, None], alpha=1.0, single=False, rows=None,
+    )  # fmt: skip
+    inputs = {i: x for i, x in enumerate((q, k, v, None, scale, sink)) if x is not None and ctx.needs_input_grad[i]}
+    out = dense_attention.output(call.spread(), None)
+    gradients = torch.autograd.grad(out, list(inputs.values()), gradient, create_graph=True)
+    found = dict(zip(inputs, gradients, strict=True))
+    return tuple(found.get(i) for i in range(11))
+
+
+_attention.register_autograd(_back, setup_context=_keep)

@@ -1,0 +1,124 @@
+"""softmax, log_softmax, entmax, logsumexp and the partition's state of CPU tensors at the engine's speed.
+
+What the engine may not look into (see `memory.reachable`) or refuses, the tensor operations of `rows` and `partition`
+compute.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from softscope._arguments.out import checked_out
+from softscope._backends.engine import kernels
+from softscope._backends.reference.partition import State
+from softscope._backends.torch import backward, tensor_entmax, tensor_jacobian, tensor_partition, tensor_softmax
+from softscope._backends.torch.autograd import DIFFERENTIABLE, Entmax
+from softscope._backends.torch.engine_memory import DTYPES, engine, flows, reachable
+
+
+def plain(name: str, x: Any, temperature: Any, out: Tensor | None = None) -> Tensor | None:
+    """The common case without ceremony: one temperature, the last axis; None where more has to be asked."""
+    if type(temperature) is not float or not reachable(x) or x.dtype not in DTYPES:
+        return None
+    if not (x.numel() and x.ndim and kernels.offers(x.itemsize, temperature)):
+        return None
+    if out is None:
+        return _computed(name, x, temperature) if x.requires_grad else engine(name, x, temperature)
+    if not _plainly_fits(out, x):
+        checked_out(out, x)
+        if not reachable(out):
+            return None
+    return engine(name, x, temperature, out)
+
+
+def _plainly_fits(out: Any, x: Tensor) -> bool:
+    """Whether `out` is beyond doubt: x itself, or as much memory elsewhere. The whole check takes ten times as long."""
+    if not (reachable(out) and out.dtype is x.dtype and out.shape == x.shape) or flows(out) or flows(x):
+        return False
+    if out is x:
+        return x.is_contiguous()
+    distance = abs(out.data_ptr() - x.data_ptr())
+    return out.is_contiguous() and x.is_contiguous() and distance >= x.numel() * x.itemsize
+
+
+def softmax(x: Tensor, temperature: Any, visible: Tensor | None) -> Tensor:
+    """Weights of the rows of x, in x's dtype."""
+    return _mapped("softmax", x, temperature, visible, 0.0)
+
+
+def log_softmax(x: Tensor, temperature: Any, visible: Tensor | None) -> Tensor:
+    """Logarithms of the weights, in x's dtype."""
+    return _mapped("log_softmax", x, temperature, visible, -math.inf)
+
+
+def logsumexp(x: Tensor, temperature: Any, visible: Tensor | None) -> Tensor:
+    """log Σ exp(x/T) of the rows, in x's dtype."""
+    if not offered(x, temperature, visible):
+        return tensor_softmax.logsumexp(x, temperature, visible)
+    return _computed("logsumexp", tensor_softmax.hidden_to_minus_inf(x, visible), temperature)
+
+
+def entmax(x: Tensor, alpha: Any, temperature: Any, visible: Tensor | None) -> Tensor:
+    """Sparse weights of the rows, in x's dtype; where alpha is differentiated, by tensor operations."""
+    if isinstance(alpha, float) and alpha == 1.0:
+        return softmax(x, temperature, visible)
+    known = not isinstance(alpha, Tensor) or (reachable(alpha) and not flows(alpha))
+    if not known or not offered(x, temperature, visible):
+        return tensor_entmax.entmax(x, alpha, temperature, visible)
+    shown = tensor_softmax.hidden_to_minus_inf(x, visible)
+    p = (
+        _differentiable(Entmax, shown, alpha, temperature)
+        if flows(x)
+        else engine("entmax", shown, temperature, None, alpha)
+    )
+    return p if visible is None else p.masked_fill(~visible, 0.0)
+
+
+def state(x: Tensor, temperature: Any, visible: Tensor | None) -> tuple[State, Tensor]:
+    """The partition's state and the largest logit; where they are differentiated, by tensor operations."""
+    if flows(x) or not offered(x, temperature, visible):
+        return tensor_partition.state(x, temperature, visible)
+    n, *sums = engine("state", tensor_softmax.hidden_to_minus_inf(x, visible), temperature).unbind(-1)
+    result = State(n.to(torch.int64), *sums)
+    return result, result.m
+
+
+def jacobian_product(p: Tensor, v: Tensor, alpha: Any, temperature: Any) -> Tensor:
+    """J·v/T in p's dtype; where it is differentiated once more, by tensor operations."""
+    tensors = [value for value in (p, v, alpha, temperature) if isinstance(value, Tensor)]
+    if not any(map(flows, tensors)) and all(map(reachable, tensors)) and p.dtype in DTYPES and p.dtype == v.dtype:
+        out = torch.empty_like(p)
+        if p.numel() and backward.run("jacobian_product", (p, v), (alpha, temperature), out):
+            return out
+    return tensor_jacobian.jacobian_product(p, v, alpha, temperature)
+
+
+def offered(x: Tensor, temperature: Any, visible: Tensor | None = None) -> bool:
+    """Whether the engine computes this of these rows."""
+    if not reachable(x) or x.dtype not in DTYPES or x.numel() == 0 or not (visible is None or reachable(visible)):
+        return False
+    if not isinstance(temperature, Tensor):
+        return kernels.offers(x.itemsize, temperature)
+    if flows(temperature) or not reachable(temperature):
+        return False
+    # aminmax gives NaN where there is one, and that is refused.
+    return all(kernels.offers(x.itemsize, float(t)) for t in torch.aminmax(temperature.detach().double()))
+
+
+def _mapped(name: str, x: Tensor, temperature: Any, visible: Tensor | None, hidden: float) -> Tensor:
+    if not offered(x, temperature, visible):
+        return getattr(tensor_softmax, name)(x, temperature, visible)
+    y = _computed(name, tensor_softmax.hidden_to_minus_inf(x, visible), temperature)
+    return y if visible is None else y.masked_fill(~visible, hidden)
+
+
+def _computed(name: str, x: Tensor, temperature: Any) -> Tensor:
+    return _differentiable(DIFFERENTIABLE[name], x, temperature) if flows(x) else engine(name, x, temperature)
+
+
+def _differentiable(function: type[torch.autograd.Function], *arguments: Any) -> Tensor:
+    return function.apply(*arguments)  # type: ignore[no-untyped-call]

@@ -1,0 +1,116 @@
+"""sparsemax and α-entmax of rows of tensors, differentiable in x, temperature and alpha.
+
+One custom operator finds the weights; its derivatives are closed forms of the weights themselves:
+
+    ∂p/∂d = J            ∂p/∂α = −J·g,    g = ∂/∂β [(p^β − 1)/β] = (log p)²·ψ(β·log p),    β = α − 1
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from softscope._backends.torch.dtypes import inner, widest
+from softscope._backends.torch.tensor_jacobian import product
+from softscope._backends.torch.tensor_softmax import distances, hidden_to_minus_inf, softmax
+
+_STEPS = 200
+
+
+def entmax(x: Tensor, alpha: Any, temperature: Any, visible: Tensor | None) -> Tensor:
+    """Sparse weights of the rows, in x's dtype."""
+    if isinstance(alpha, float):
+        if alpha == 1.0:
+            return softmax(x, temperature, visible)
+        alpha = torch.full((*x.shape[:-1], 1), alpha, dtype=widest(x), device=x.device)
+    if x.shape[-1] == 0:
+        return x.clone()
+    d = distances(hidden_to_minus_inf(x.to(inner(x)), visible), temperature)
+    p = _weights(d, alpha)
+    return (p if visible is None else p.masked_fill(~visible, 0.0)).to(x.dtype)
+
+
+def log_weights(d: Tensor, beta: Tensor, top: Tensor) -> Tensor:
+    """log p = top + log1p(β·d·e^(−β·top))/β, and top + d as β → 0; see `reference.entmax`."""
+    z = torch.where(d == -math.inf, d, d * torch.exp(-beta * top))
+    linear = beta == 0.0
+    inside = torch.where(z == -math.inf, -1.0, torch.clamp(beta * z, min=-1.0))
+    return top + torch.where(linear, z, torch.log1p(inside) / beta.masked_fill(linear, 1.0))
+
+
+def solve_top(d: Tensor, beta: Tensor) -> Tensor:
+    """The log of the largest weight, by Newton steps inside a bracket; see `reference.entmax`."""
+    low = -torch.log((d != -math.inf).sum(dim=-1, keepdim=True).clamp(min=1).to(d.dtype))
+    high = torch.zeros_like(low)
+    top = low
+    done = torch.zeros_like(low, dtype=torch.bool)
+    resolution = torch.finfo(d.dtype).eps / 2.0
+    for _ in range(_STEPS):
+        log_p = log_weights(d, beta, top)
+        p = torch.exp(log_p)
+        none = p == 0.0
+        s = torch.exp((1.0 - beta) * log_p.masked_fill(none, 0.0)).masked_fill(none, 0.0)
+        total = p.sum(dim=-1, keepdim=True)
+        excess = torch.log(total)
+        step = excess * total / (s.sum(dim=-1, keepdim=True) * torch.exp(beta * top))
+        low, high = torch.where(excess <= 0.0, top, low), torch.where(excess >= 0.0, top, high)
+        new = top - step
+        # Strictly inside: from one edge of the bracket to the other Newton could swing for ever.
+        small = step.abs() <= 8.0 * resolution
+        new = torch.where((new > low) & (new < high) | small, new, 0.5 * (low + high))
+        near = ~((new - top).abs() > 4.0 * resolution * top.abs().clamp(min=1.0))
+        # A row that is done stays as it is: its result must not depend on how long its neighbours take.
+        top = torch.where(done, top, new.masked_fill(torch.isnan(excess), math.nan))
+        done = done | near
+        if bool(done.all()):
+            break
+    return top
+
+
+@torch.library.custom_op("softscope::entmax", mutates_args=())
+def _weights(d: Tensor, alpha: Tensor) -> Tensor:
+    """The weights of distances d ≤ 0; alpha has the axis kept. One operator, so that compilers see no loop."""
+    wide = d.to(widest(d))
+    beta = (alpha.to(wide.dtype) - 1.0).expand(*d.shape[:-1], 1)
+    p = torch.exp(log_weights(wide, beta, solve_top(wide, beta)))
+    return (p / p.sum(dim=-1, keepdim=True)).to(d.dtype).contiguous()
+
+
+@_weights.register_fake
+def _(d: Tensor, alpha: Tensor) -> Tensor:  # noqa: ARG001
+    return torch.empty_like(d, memory_format=torch.contiguous_format)
+
+
+def _save(ctx: Any, inputs: tuple[Tensor, Tensor], output: Tensor) -> None:
+    ctx.save_for_backward(inputs[1], output)
+
+
+def _backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, Tensor | None]:
+    alpha, p = ctx.saved_tensors
+    flow = product(p, gradient, alpha)
+    if not ctx.needs_input_grad[1]:
+        return flow, None
+    return flow, -(flow * _alpha_pull(p, alpha.to(p.dtype) - 1.0)).sum(dim=-1, keepdim=True).to(alpha.dtype)
+
+
+_weights.register_autograd(_backward, setup_context=_save)
+
+
+def _alpha_pull(p: Tensor, beta: Tensor) -> Tensor:
+    """g = (log p)²·ψ(β·log p), ψ(y) = (y·e^y − e^y + 1)/y²; the series near 0, where that form cancels.
+
+    The form that divides by (α−1)² what it subtracted has no correct digit left at α = 1 + 1e-8.
+    """
+    log_p = torch.log(p.masked_fill(p == 0.0, 1.0))
+    y = beta * log_p
+    near = y.abs() < 1.0
+    far = y.masked_fill(near, -1.0)
+    direct = (far * torch.exp(far) - torch.expm1(far)) / (far * far)
+    small = y.masked_fill(~near, 0.0)
+    series = torch.zeros_like(y)
+    for k in reversed(range(18)):  # ψ(y) = Σ y^k·(k+1)/(k+2)!
+        series = series * small + (k + 1) / math.factorial(k + 2)
+    return log_p * log_p * torch.where(near, series, direct)

@@ -1,0 +1,96 @@
+"""softmax, log_softmax and logsumexp of rows of tensors."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from softscope._backends.torch.dtypes import inner, like
+
+
+def hidden_to_minus_inf(x: Tensor, visible: Tensor | None) -> Tensor:
+    """Give hidden entries the logit −inf; nothing flows back to them."""
+    return x if visible is None else x.masked_fill(~visible, -math.inf)
+
+
+def maximum(x: Tensor) -> Tensor:
+    """The largest entry of each row as a constant, kept as an axis.
+
+    A constant, because every result is a function of the distances for any fixed shift: its derivatives are
+    then right to all orders, also at ties, where those of max are not.
+    """
+    if x.shape[-1] == 0:
+        return x.new_full((*x.shape[:-1], 1), -math.inf)
+    return x.detach().amax(dim=-1, keepdim=True)
+
+
+def distances(x: Tensor, temperature: Any) -> Tensor:
+    """(x − max x) / temperature; −inf stays −inf, and takes no part in the temperature's gradient."""
+    m = maximum(x)
+    gap = x - m.masked_fill(m == -math.inf, 0.0)
+    if isinstance(temperature, float) and temperature == 1.0:
+        return gap
+    low = x == -math.inf
+    t = like(temperature, x.dtype)
+    # x − m may pass the dtype's range where (x − m)/T does not; by halves it stays inside.
+    half = 0.5 * x.masked_fill(low, 0.0) - 0.5 * m.masked_fill(m == -math.inf, 0.0)
+    wide = gap.masked_fill(low, 0.0)
+    wide = torch.where(
+        torch.isinf(wide) & ~torch.isinf(half), 2.0 * (half / t), wide.masked_fill(torch.isinf(wide), 0.0) / t
+    )
+    return wide.masked_fill(low, -math.inf)
+
+
+def sums(e: Tensor, d: Tensor) -> tuple[Tensor, Tensor]:
+    """c, the sum of e = exp(d) over the entries at the maximum, and r, that over the others; the axis kept.
+
+    Apart, because the rounding of a sum that holds the 1 is larger than that of r, and log1p wants r alone.
+    """
+    below = d < 0.0  # false for NaN, which so reaches c
+    return (
+        e.masked_fill(below, 0.0).sum(dim=-1, keepdim=True),
+        e.masked_fill(~below, 0.0).sum(dim=-1, keepdim=True),
+    )
+
+
+def log_z(d: Tensor) -> Tensor:
+    """log Σ exp(d) = log c + log1p(r/c), the axis kept."""
+    c, r = sums(torch.exp(d), d)
+    return torch.log(c) + torch.log1p(r / c)
+
+
+def softmax(x: Tensor, temperature: Any, visible: Tensor | None) -> Tensor:
+    """Weights of the rows of x, in x's dtype."""
+    if x.shape[-1] == 0:
+        return x.clone()
+    wide = hidden_to_minus_inf(x.to(inner(x)), visible)
+    # Not torch.softmax: on the CPU it sums long rows one by one, and loses ten times the bound at 100k entries.
+    d = distances(wide, temperature)
+    e = torch.exp(d)
+    c, r = sums(e, d)
+    p = e / (c + r)
+    return (p if visible is None else p.masked_fill(~visible, 0.0)).to(x.dtype)
+
+
+def log_softmax(x: Tensor, temperature: Any, visible: Tensor | None) -> Tensor:
+    """Logarithms of the weights, in x's dtype."""
+    if x.shape[-1] == 0:
+        return x.clone()
+    d = distances(hidden_to_minus_inf(x.to(inner(x)), visible), temperature)
+    y = d - log_z(d)
+    return (y if visible is None else y.masked_fill(~visible, -math.inf)).to(x.dtype)
+
+
+def logsumexp(x: Tensor, temperature: Any, visible: Tensor | None) -> Tensor:
+    """log Σ exp(x/T) of the rows, in x's dtype."""
+    wide = hidden_to_minus_inf(x.to(inner(x)), visible)
+    m = maximum(wide)
+    infinite = torch.isinf(m)
+    t = like(temperature, wide.dtype)
+    finite = m.masked_fill(infinite, 0.0) / t + log_z(distances(wide, temperature))
+    known = infinite & ~torch.isnan(t) if isinstance(t, Tensor) else infinite
+    lse = torch.where(known, m, finite)
+    return lse.squeeze(-1).to(x.dtype)

@@ -1,0 +1,61 @@
+"""Attention with tensor operations in O(n) memory: a tile of rows at a time, forward and back.
+
+The way back computes each tile again, so no logits are kept. Where it is itself differentiated it writes all of them
+down at once.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from softscope._backends.torch import dense_attention
+
+if TYPE_CHECKING:
+    from softscope._arguments.attention import Call
+
+_ALL_ROWS = ("k", "v", "scale", "sink")  # what every tile reads whole
+
+
+def output(call: Call, additive: Any) -> Tensor:
+    """The weighted sum of the values; `call` has a key head for each query head."""
+    if torch.compiler.is_compiling() or len(call.tiles()) == 1:
+        return dense_attention.output(call, additive)
+    tensors = {name: getattr(call, name) for name in ("q", "mask", *_ALL_ROWS)}
+    weights = () if additive is None else tuple(additive)
+    flat = (*tensors.values(), *weights)
+    return Tiled.apply(call, len(weights), *flat)  # type: ignore[no-untyped-call]
+
+
+class Tiled(torch.autograd.Function):
+    """The tensors of a call, and of additive attention its weights → the output."""
+
+    @staticmethod
+    def forward(ctx: Any, call: Call, weights: int, *flat: Any) -> Tensor:
+        ctx.call, ctx.weights = call, weights
+        ctx.others = [None if isinstance(x, Tensor) else x for x in flat]
+        ctx.save_for_backward(*(x if isinstance(x, Tensor) else None for x in flat))
+        additive = flat[-weights:] if weights else None
+        return torch.cat([dense_attention.output(call.some(rows), additive) for rows in call.tiles()], dim=-2)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Any, ...]:
+        flat = [other if x is None else x for x, other in zip(ctx.saved_tensors, ctx.others, strict=True)]
+        wanted = [i for i, needed in enumerate(ctx.needs_input_grad[2:]) if needed]
+        again = torch.is_grad_enabled()  # the derivative is to be differentiated
+        if not again:
+            flat = [x.detach().requires_grad_(i in wanted) if isinstance(x, Tensor) else x for i, x in enumerate(flat)]
+        q, mask, k, v, scale, sink, *weights = flat
+        call = dataclasses.replace(ctx.call, q=q, mask=mask, k=k, v=v, scale=scale, sink=sink)
+        found: list[Any] = [None] * len(flat)
+        for rows in [slice(None)] if again else call.tiles():
+            with torch.enable_grad():
+                part = dense_attention.output(call.some(rows), weights or None)
+                inputs = [flat[i] for i in wanted]
+                gradients = torch.autograd.grad(part, inputs, gradient[..., rows, :], create_graph=again)
+            for i, g in zip(wanted, gradients, strict=True):
+                found[i] = g if found[i] is None else found[i] + g
+        return None, None, *found

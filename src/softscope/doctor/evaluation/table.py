@@ -1,0 +1,103 @@
+"""Counting what was found, what was missed and what was named for nothing, and the table of it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+
+from torch.nn import functional
+
+from softscope._text import Lang, t
+from softscope.doctor.evaluation import truth
+from softscope.doctor.evaluation.spoiled_models import WAYS, SpoiledModel
+from softscope.doctor.judge.diagnosis import Diagnosis
+
+
+@dataclasses.dataclass
+class Count:
+    """Of one way: heads in all, how many were touched, how many are spoiled, and how many of which were named."""
+
+    heads: int = 0
+    touched: int = 0
+    spoiled: int = 0
+    found: int = 0
+    alarms: int = 0
+    losses: list[float] = dataclasses.field(default_factory=list)
+
+    def __add__(self, other: Count) -> Count:
+        return Count(*(getattr(self, x.name) + getattr(other, x.name) for x in dataclasses.fields(Count)))
+
+    @property
+    def missed(self) -> int:
+        """Spoiled, and not named."""
+        return self.spoiled - self.found
+
+    @property
+    def recall(self) -> str:
+        """The share of the spoiled that is named."""
+        return "–" if not self.spoiled else f"{self.found / self.spoiled:.0%}"
+
+    @property
+    def precision(self) -> str:
+        """The share of the named that is spoiled."""
+        named = self.found + self.alarms
+        return "–" if not named else f"{self.found / named:.0%}"
+
+
+def named(diagnosis: Diagnosis) -> set[tuple[int, int]]:
+    """The heads that a finding names; one of a layer as a whole names all of its heads."""
+    found = set()
+    for outcome in diagnosis.outcomes:
+        for head in outcome.heads if outcome.kind == "finding" else ():
+            many = range(diagnosis.view.site(head).heads) if head.head is None else (head.head,)
+            found |= {(head.site, j) for j in many}
+    return found
+
+
+def spoiled(patient: SpoiledModel) -> set[tuple[int, int]]:
+    """The heads that were touched and are frozen; one that was not touched and is frozen has learned to be."""
+    return truth.frozen(patient.model, patient.batch) & patient.touched
+
+
+def counted(patients: Iterable[SpoiledModel]) -> dict[tuple[str, bool], Count]:
+    """By way, and whether there was a loss."""
+    counts = {(way, loss): Count() for way in WAYS for loss in (True, False)}
+    for patient in patients:
+        sick = spoiled(patient)
+        logits = patient.model(*patient.batch.inputs).detach()
+        lost = float(functional.cross_entropy(logits.flatten(0, -2), patient.batch.clean_target.flatten()))
+        for loss, diagnosis in ((True, patient.with_loss), (False, patient.without_loss)):
+            said, heads = named(diagnosis), len(diagnosis.view.heads)
+            losses = [lost] if patient.task == "text" else []
+            counts[patient.way, loss] += Count(
+                heads, len(patient.touched), len(sick), len(said & sick), len(said - sick), losses
+            )
+    return counts
+
+
+def table(counts: dict[tuple[str, bool], Count], lang: Lang) -> str:
+    """As Markdown."""
+    titles = t(
+        "| 弄坏的方式 | 头 | 动过 | 真的坏了 | 文本的损失 | 找到 | 漏掉 | 误报 | 没有损失时：找到 | 漏掉 | 误报 |",
+        "| way | heads | touched | spoiled | loss on text | found | missed | false alarms | without a loss: found | "
+        "missed | false alarms |",
+    ).of(lang)
+    lines = [titles, "|---" + "|---:" * 10 + "|"]
+    sums = {loss: Count() for loss in (True, False)}
+    for way, title in WAYS.items():
+        one, other = counts[way, True], counts[way, False]
+        lines.append(_line(title.of(lang), one, other))
+        sums = {True: sums[True] + one, False: sums[False] + other}
+    lines.append(_line(t("合计", "all").of(lang), sums[True], sums[False], loss=False))
+    told = [t("精确率", "precision"), t("召回率", "recall"), t("没有损失时", "without a loss")]
+    precision, recall, without = (x.of(lang) for x in told)
+    lines += ["", f"{precision} {sums[True].precision}, {recall} {sums[True].recall}; "
+              f"{without}: {precision} {sums[False].precision}, {recall} {sums[False].recall}"]  # fmt: skip
+    return "\n".join(lines)
+
+
+def _line(title: str, one: Count, other: Count, *, loss: bool = True) -> str:
+    mean = f"{sum(one.losses) / len(one.losses):.2f}" if loss and one.losses else ""
+    cells = [one.heads, one.touched, one.spoiled, mean, one.found, one.missed, one.alarms,
+             other.found, other.missed, other.alarms]  # fmt: skip
+    return f"| {title} | " + " | ".join(map(str, cells)) + " |"

@@ -1,0 +1,77 @@
+"""The checks, one file each; `run` asks them all and counts every answer."""
+
+from __future__ import annotations
+
+import fnmatch
+from typing import TYPE_CHECKING
+
+from softscope._text import t
+from softscope.doctor.judge.checks import (
+    broken,
+    cause,
+    collapse,
+    cut_off,
+    growing,
+    half_precision,
+    outlier,
+    resting,
+    scale,
+    starving,
+    unfused,
+    uniform,
+)
+from softscope.doctor.judge.checks.base import KIND_NAMES, KINDS, SEVERITIES, Check, CheckResult, Kind, Severity
+from softscope.doctor.judge.history_view import HistoryView
+from softscope.doctor.listen.reasons import in_both
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from softscope.doctor.read.snapshot import History
+
+__all__ = ["CHECKS", "KINDS", "KIND_NAMES", "SEVERITIES", "Check", "CheckResult", "Kind", "Severity", "counts", "run"]
+
+_MODULES = (
+    starving,
+    resting,
+    growing,
+    outlier,
+    scale,
+    collapse,
+    uniform,
+    half_precision,
+    cut_off,
+    unfused,
+    cause,
+    broken,
+)
+CHECKS: dict[str, Check] = {module.CHECK.code: module.CHECK for module in _MODULES}
+
+
+def run(history: History | HistoryView, *, mute: Iterable[str] = ()) -> list[CheckResult]:
+    """Every outcome of every check, and one "unseen" for each module that could not be seen.
+
+    `mute` names codes, each alone or with a pattern of sites: "SS010", "SS004:encoder.*". What they would have said
+    is counted as muted.
+    """
+    view = history if isinstance(history, HistoryView) else HistoryView(history)
+    rules = [rule.partition(":") for rule in mute]
+    found = [_muted(view, outcome, rules) for check in CHECKS.values() for outcome in check.run(view)]
+    missed = ((name, in_both(why)) for name, why in view.history.unseen)
+    hidden = [CheckResult("", "unseen", (), t(f"{name}：{why.zh}", f"{name}: {why.en}")) for name, why in missed]
+    return found + hidden
+
+
+def counts(outcomes: Iterable[CheckResult]) -> dict[Kind, int]:
+    """How many judgements of each kind there are."""
+    outcomes = list(outcomes)
+    return {kind: sum(o.count for o in outcomes if o.kind == kind) for kind in KINDS}
+
+
+def _muted(view: HistoryView, outcome: CheckResult, rules: Sequence[tuple[str, str, str]]) -> CheckResult:
+    if outcome.kind not in SEVERITIES:
+        return outcome
+    site = view.site(outcome.heads[0]).name
+    if any(code == outcome.code and fnmatch.fnmatchcase(site, pattern or "*") for code, _, pattern in rules):
+        return CheckResult(outcome.code, "muted", outcome.heads, outcome.says, outcome.values)
+    return outcome

@@ -1,0 +1,101 @@
+"""What a check is, and what it can say of a head."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
+
+from softscope._text import Text, t
+from softscope.doctor.judge.history_view import Head, HistoryView
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from softscope.doctor.judge.thresholds import Threshold
+    from softscope.doctor.read.snapshot import History
+
+Severity = Literal["finding", "tip", "informative"]
+SEVERITIES: tuple[Severity, ...] = get_args(Severity)
+Kind = Literal["finding", "tip", "informative", "passed", "not-applicable", "unseen", "muted"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+KIND_NAMES: dict[Kind, Text] = {
+    "finding": t("问题", "findings"),
+    "tip": t("建议", "tips"),
+    "informative": t("说明", "notes"),
+    "passed": t("通过", "passed"),
+    "not-applicable": t("不适用", "not applicable"),
+    "unseen": t("未见", "unseen"),
+    "muted": t("静音", "muted"),
+}
+
+
+class Fired(NamedTuple):
+    """The check has something to say: what was seen, the figures, and where it is less than the check's severity."""
+
+    says: Text
+    values: dict[str, float]
+    severity: Severity | None = None
+
+
+class Absent(NamedTuple):
+    """The check has no say: the question does not arise here, or what it needs was not read."""
+
+    kind: Literal["not-applicable", "unseen"]
+    why: Text
+
+
+Judgement = Fired | Absent | None  # None: passed
+
+
+@dataclasses.dataclass(frozen=True)
+class CheckResult:
+    """What one check said, of one head where it fired, of all heads alike where it did not."""
+
+    code: str
+    kind: Kind
+    heads: tuple[Head, ...]
+    says: Text
+    values: dict[str, float] = dataclasses.field(default_factory=dict)
+
+    @property
+    def count(self) -> int:
+        """How many judgements this is."""
+        return max(1, len(self.heads))
+
+
+PASSED = t("通过", "passed")
+
+
+@dataclasses.dataclass(frozen=True)
+class Check:
+    """One question to a history; `judge` answers it for one head, or for a site as a whole."""
+
+    code: str
+    title: Text
+    severity: Severity
+    asks: Text  # in one sentence
+    thresholds: tuple[Threshold, ...]
+    remedy: Text
+    judge: Callable[[HistoryView, Head], Judgement]
+    of_sites: bool = False
+
+    def run(self, history: History | HistoryView) -> list[CheckResult]:
+        """The outcomes: one for each head that fired, one for all that passed, one for each reason not to judge."""
+        view = history if isinstance(history, HistoryView) else HistoryView(history)
+        heads = [Head(i, None) for i in range(len(view.history.sites))] if self.of_sites else view.heads
+        fired: list[CheckResult] = []
+        others: dict[tuple[Kind, Text], list[Head]] = {}
+        for head in heads:
+            said = self.judge(view, head)
+            if isinstance(said, Fired):
+                fired.append(CheckResult(self.code, said.severity or self.severity, (head,), said.says, said.values))
+            else:
+                key: tuple[Kind, Text] = ("passed", PASSED) if said is None else (said.kind, said.why)
+                others.setdefault(key, []).append(head)
+        return fired + [CheckResult(self.code, kind, tuple(of), says) for (kind, says), of in others.items()]
+
+
+def unseen(*readings: str) -> Absent:
+    """What a check says where a reading that it needs was not taken."""
+    names = ", ".join(readings)
+    return Absent("unseen", t(f"没有读到 {names}", f"{names} was not read"))

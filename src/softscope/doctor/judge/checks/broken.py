@@ -1,0 +1,43 @@
+"""SS012: the run went NaN, and what was read since then says nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from softscope._text import t
+from softscope.doctor.judge.checks.base import Check, Fired, Judgement, unseen
+from softscope.doctor.judge.thresholds import NOT_A_NUMBER
+
+if TYPE_CHECKING:
+    from softscope.doctor.judge.history_view import Head, HistoryView
+
+
+def _judge(view: HistoryView, site: Head) -> Judgement:
+    if not view.history.snapshots:
+        return unseen("sharpness")
+    since = view.broken(site.site)
+    if since is None:
+        return None
+    return Fired(
+        t(
+            f"从第 {since} 步起，损失或这里的读数是 NaN 或无穷：此后什么也判断不了",
+            f"from step {since} on the loss or what is read here is NaN or infinite: nothing can be judged since",
+        ),
+        {"since": float(since)},
+    )
+
+
+CHECK = Check(
+    code="SS012",
+    title=t("出现 NaN", "NaN"),
+    severity="finding",
+    asks=t("损失和读数还是数吗？", "Are the loss and the readings still numbers?"),
+    thresholds=(NOT_A_NUMBER,),
+    remedy=t(
+        "回到此前的检查点；在输入和权重里找 NaN，降低学习率或裁剪梯度，半精度下看 SS008",
+        "go back to a checkpoint before it; look for NaN in inputs and weights, lower the learning rate or clip "
+        "gradients, and in half precision see SS008",
+    ),
+    judge=_judge,
+    of_sites=True,
+)

@@ -1,0 +1,77 @@
+"""SS011: why the logits of a sick head are large: the scale, the norms of q and k, or their alignment."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from softscope._text import Text, t
+from softscope.doctor.judge.checks import growing, outlier, starving
+from softscope.doctor.judge.checks.base import Absent, Check, Fired, Judgement, unseen
+from softscope.doctor.judge.thresholds import ALIGNED, SCALE, freezing
+
+if TYPE_CHECKING:
+    from softscope.doctor.judge.history_view import Head, HistoryView
+
+SICK = (starving.CHECK, growing.CHECK, outlier.CHECK)
+CAUSES: dict[str, Text] = {
+    "scale": t("缩放", "the scale"),
+    "norms": t("q、k 的长度", "the norms of q and k"),
+    "alignment": t("q、k 的方向一致", "the alignment of q and k"),
+}
+
+
+def _judge(view: HistoryView, head: Head) -> Judgement:
+    if not any(isinstance(check.judge(view, head), Fired) for check in SICK):
+        return Absent("not-applicable", t("这个头没有需要解释的问题", "nothing is wrong with it that wants a cause"))
+    site = view.site(head)
+    q, k, cosine = (view.value(name, head) for name in ("q_norm", "k_norm", "cosine"))
+    if q is None or k is None or cosine is None or math.isnan(site.scale) or not site.head_size:
+        return unseen("q_norm, k_norm, cosine, scale")
+    found = causes(site.scale, site.head_size, q, k, cosine, view.value("count", head) or 2.0)
+    if not found:
+        return None
+    figures = (
+        f"|q| {q:.1f}, |k| {k:.1f}, √d {math.sqrt(site.head_size):.1f}, |cos| {cosine:.3f}, scale {site.scale:.3g}"
+    )
+    return Fired(
+        t(
+            f"分数大的原因：{'、'.join(CAUSES[name].zh for name in found)}（{figures}）",
+            f"its logits are large because of {' and '.join(CAUSES[name].en for name in found)} ({figures})",
+        ),
+        {"q_norm": q, "k_norm": k, "cosine": cosine, **dict.fromkeys(found, 1.0)},
+    )
+
+
+def causes(scale: float, d: int, q: float, k: float, cosine: float, n: float) -> list[str]:
+    """Which of the three factors of a logit, scale · |q||k| · cos, is out of its ordinary range.
+
+    Ordinary are 1/√d, √d each, and the |cos| of random directions; a factor that alone would freeze ordinary others
+    is a cause.
+
+    >>> causes(1.0, 256, 16.0, 16.0, 0.05, 16), causes(1 / 16, 256, 480.0, 16.0, 0.05, 16)
+    (['scale'], ['norms'])
+    """
+    found = []
+    if scale * math.sqrt(d) > SCALE.value:
+        found.append("scale")
+    if q * k / d > freezing(n):  # the spread of scaled logits of random directions
+        found.append("norms")
+    if cosine > ALIGNED.value * math.sqrt(2.0 / (math.pi * d)):
+        found.append("alignment")
+    return found
+
+
+CHECK = Check(
+    code="SS011",
+    title=t("分数为什么大", "Why the logits are large"),
+    severity="informative",
+    asks=t("是缩放、q 和 k 的长度，还是它们的方向？", "Is it the scale, the norms of q and k, or their alignment?"),
+    thresholds=(SCALE, ALIGNED),
+    remedy=t(
+        "缩放：乘 1/√d。长度：QK 归一化、QK-clip 或降低学习率。方向：给这个头一个温度",
+        "the scale: multiply by 1/√d. Norms: QK-norm, QK-clip or a lower learning rate. Alignment: a temperature for "
+        "this head",
+    ),
+    judge=_judge,
+)

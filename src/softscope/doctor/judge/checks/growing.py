@@ -1,0 +1,95 @@
+"""SS003: the largest logit is too large, or on its way there without a plateau."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from softscope._text import t
+from softscope.doctor.judge.checks.base import Check, Fired, Judgement, unseen
+from softscope.doctor.judge.thresholds import GROWTH_READINGS, LOGIT_HIGH, LOGIT_UNSTABLE, STEADY
+
+if TYPE_CHECKING:
+    from softscope.doctor.judge.history_view import Head, HistoryView
+    from softscope.doctor.read.snapshot import Array
+
+
+def _judge(view: HistoryView, head: Head) -> Judgement:
+    steps, logits = view.curve("max_logit", head)
+    if not len(logits):
+        return unseen("max_logit")
+    level = float(logits[-1])
+    rate = steady_rate(steps, logits)
+    values = {"max_logit": level} | ({} if rate is None else {"rate": rate})
+    if level > LOGIT_UNSTABLE.value:
+        return Fired(
+            t(
+                f"最大分数 {level:.0f}，超过 {LOGIT_UNSTABLE.value:.0f}：训练会不稳",
+                f"its largest logit is {level:.0f}, over {LOGIT_UNSTABLE.value:.0f}: training is unstable there",
+            ),
+            values,
+        )
+    if rate is not None:
+        left = LOGIT_HIGH.value - level
+        length = float(steps[-1] - steps[0])
+        if left <= 0.0:
+            return Fired(
+                t(
+                    f"最大分数 {level:.0f}，还在以每百步 {100 * rate:.2g} 的速度涨，没有平台",
+                    f"its largest logit is {level:.0f} and grows by {100 * rate:.2g} in 100 steps, with no plateau",
+                ),
+                values,
+            )
+        if left / rate <= length:
+            at = int(steps[-1] + left / rate)
+            return Fired(
+                t(
+                    f"最大分数 {level:.0f}，每百步涨 {100 * rate:.2g}，没有平台：约在第 {at} 步超过 "
+                    f"{LOGIT_HIGH.value:.0f}",
+                    f"its largest logit is {level:.0f} and grows by {100 * rate:.2g} in 100 steps with no plateau: "
+                    f"past "
+                    f"{LOGIT_HIGH.value:.0f} at about step {at}",
+                ),
+                values,
+            )
+    if level > LOGIT_HIGH.value:
+        return Fired(
+            t(
+                f"最大分数 {level:.0f}，超过 {LOGIT_HIGH.value:.0f}，但没有看到它在涨",
+                f"its largest logit is {level:.0f}, over {LOGIT_HIGH.value:.0f}, though it was not seen to grow",
+            ),
+            values,
+            "tip",
+        )
+    return None
+
+
+def steady_rate(steps: Array, logits: Array) -> float | None:
+    """The growth per step of the second half and its end, where it has not slowed; None where it has, or too few know.
+
+    >>> import numpy as np
+    >>> steady_rate(np.arange(8), 2.0 * np.arange(8)), steady_rate(np.arange(8), np.sqrt(np.arange(8.0)))
+    (2.0, None)
+    """
+    if len(logits) < GROWTH_READINGS.value or not np.isfinite(logits).all():
+        return None
+    half, third = len(logits) // 2, len(logits) * 2 // 3
+    parts = (slice(half), slice(half, None), slice(third, None))  # one jump in the second half is no steady growth
+    early, *late = (float(np.polyfit(steps[part], logits[part], 1)[0]) for part in parts)
+    rate = round(min(late), 9)  # the rounding of a straight line
+    return rate if rate > 0.0 and rate >= STEADY.value * early else None
+
+
+CHECK = Check(
+    code="SS003",
+    title=t("分数不停地涨", "Logits growing"),
+    severity="finding",
+    asks=t("最大的分数是不是太大，或者一直在涨？", "Is the largest logit too large, or growing without a plateau?"),
+    thresholds=(LOGIT_HIGH, LOGIT_UNSTABLE, STEADY, GROWTH_READINGS),
+    remedy=t(
+        "从头训练：QK 归一化；训练途中：QK-clip 或降低学习率",
+        "from the start: QK-norm; in the middle of a run: QK-clip, or a lower learning rate",
+    ),
+    judge=_judge,
+)

@@ -1,0 +1,70 @@
+"""SS004: one head far outside its siblings. Needs no loss: it compares, and does not judge."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from typing import TYPE_CHECKING
+
+from softscope._text import t
+from softscope.doctor.judge.checks.base import Absent, Check, Fired, Judgement, unseen
+from softscope.doctor.judge.history_view import Head
+from softscope.doctor.judge.thresholds import OUTLIER, REACH, SIBLINGS
+
+if TYPE_CHECKING:
+    from softscope.doctor.judge.history_view import HistoryView
+
+
+def _judge(view: HistoryView, head: Head) -> Judgement:
+    if view.site(head).heads < SIBLINGS:
+        return Absent(
+            "not-applicable",
+            t(
+                f"一层不到 {SIBLINGS} 个头，没有可比的",
+                f"fewer than {SIBLINGS} heads in the layer: nothing to compare with",
+            ),
+        )
+    found = [reach(view, Head(head.site, j)) for j in range(view.site(head).heads)]
+    mine = reach(view, head)
+    known = [x for x in found if x is not None]
+    if mine is None or len(known) < SIBLINGS:
+        return unseen("q_norm", "k_norm", "scale")
+    times = _times(mine, known)
+    if times < OUTLIER.value or mine < REACH.value:
+        return None
+    parts = {name: _times(view.value(name, head) or 0.0, view.siblings(name, head)) for name in ("q_norm", "k_norm")}
+    which = ", ".join(f"{name[0]} ×{x:.0f}" for name, x in parts.items() if x >= OUTLIER.value / 2) or "q, k"
+    return Fired(
+        t(
+            f"|q|·|k| 是同层各头中位数的 {times:.0f} 倍（{which}），平均的 scale·|q|·|k| 是 {mine:.0f}",
+            f"its |q|·|k| is {times:.0f} times the median of the layer's heads ({which}), "
+            f"and scale·|q|·|k| {mine:.0f} on average",
+        ),
+        {"times": times, "reach": mine, **parts},
+    )
+
+
+def reach(view: HistoryView, head: Head) -> float | None:
+    """scale·|q|·|k| of mean lengths: what logits can be. The product, as a head with q·30 and k/30 is the same head."""
+    q, k, scale = view.value("q_norm", head), view.value("k_norm", head), view.site(head).scale
+    return None if q is None or k is None or math.isnan(scale) else abs(scale) * q * k
+
+
+def _times(mine: float, all_of_them: list[float]) -> float:
+    middle = statistics.median(all_of_them) if all_of_them else 0.0
+    return mine / middle if middle > 0.0 else 0.0
+
+
+CHECK = Check(
+    code="SS004",
+    title=t("与同层其他头相差悬殊", "Outlier among its siblings"),
+    severity="finding",
+    asks=t("有没有头的 q、k 比同层的头大得多？", "Are a head's q and k far larger than those of the heads beside it?"),
+    thresholds=(OUTLIER, REACH),
+    remedy=t(
+        "看看这个头的 W_Q、W_K：加载或合并时出过错吗？否则用 QK-clip 把它缩回来，或给它一个温度",
+        "look at this head's W_Q and W_K: were they loaded or merged wrongly? Else bring it back with QK-clip or a "
+        "temperature of its own",
+    ),
+    judge=_judge,
+)

@@ -1,0 +1,87 @@
+"""SS005: q·k multiplied by something other than 1/√d, and the readings show that it hurts."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from softscope._text import t
+from softscope.doctor.judge.checks.base import Absent, Check, Fired, Judgement, unseen
+from softscope.doctor.judge.history_view import Head
+from softscope.doctor.judge.thresholds import ENOUGH_STEPS, FROZEN_SITE, MANY, SCALE, UNIFORM, freezing
+
+if TYPE_CHECKING:
+    from softscope.doctor.judge.history_view import HistoryView
+
+
+def _judge(view: HistoryView, site: Head) -> Judgement:
+    here = view.site(site)
+    if not here.head_size or math.isnan(here.scale):
+        return Absent(
+            "not-applicable",
+            t(
+                "这里看不到缩放：softmax 是模型自己写的",
+                "the scale cannot be seen here: the model calls softmax itself",
+            ),
+        )
+    times = here.scale * math.sqrt(here.head_size)
+    if 1.0 / SCALE.value <= times <= SCALE.value:
+        return None
+    heads = [Head(site.site, j) for j in range(here.heads)]
+    told = f"scale {here.scale:.4g} ≠ 1/√{here.head_size} = {1 / math.sqrt(here.head_size):.4g}"
+    values = {"scale": here.scale, "times": times}
+    if times < 1.0:
+        return _too_small(view, heads, told, values)
+    if view.has_loss:
+        hurt = [head for head in heads if view.states[head].state in ("starving", "unjudged")]
+        hurt = [head for head in hurt if view.states[head].blocked > MANY.value]
+        reason = (
+            f"{len(hurt)}/{len(heads)} 个头有很多行被阻断",
+            f"{len(hurt)} of {len(heads)} heads have many rows blocked",
+        )
+    else:
+        spreads = [(head, view.value("logit_spread", head), view.value("count", head)) for head in heads]
+        if all(spread is None for _, spread, _ in spreads):
+            return unseen("logit_spread")
+        hurt = [head for head, spread, n in spreads if spread and spread > FROZEN_SITE.value * freezing(n or 2.0)]
+        hurt = hurt if 2 * len(hurt) >= len(heads) else []
+        reason = (
+            f"{len(hurt)}/{len(heads)} 个头的分数相差太大，几个键就占去全部权重",
+            f"{len(hurt)} of {len(heads)} heads have logits so far apart that a few keys hold all the weight",
+        )
+    if not hurt:
+        return None
+    return Fired(t(f"{told}，而且 {reason[0]}", f"{told}, and {reason[1]}"), values)
+
+
+def _too_small(view: HistoryView, heads: list[Head], told: str, values: dict[str, float]) -> Judgement:
+    """A scale that is too small makes heads uniform; only a long training can show that they stay so."""
+    steps = view.steps
+    flat = [view.value("sharpness", head) for head in heads]
+    if any(x is None or x > UNIFORM.value for x in flat) or steps[-1] - steps[0] < ENOUGH_STEPS.value:
+        return None
+    return Fired(
+        t(
+            f"{told}，训练了 {steps[-1]} 步，所有的头仍然均匀",
+            f"{told}, and after {steps[-1]} steps all heads are still uniform",
+        ),
+        values,
+    )
+
+
+CHECK = Check(
+    code="SS005",
+    title=t("缩放缺失或不对", "Missing or wrong scale"),
+    severity="finding",
+    asks=t(
+        "q·k 有没有乘 1/√d；没有的话，读数受害了吗？", "Is q·k multiplied by 1/√d, and if not, do the readings suffer?"
+    ),
+    thresholds=(SCALE, MANY, FROZEN_SITE),
+    remedy=t(
+        "乘上 1/√d。T5 那样把 1/√d 并进初始化的做法没有问题：读数健康就不报",
+        "multiply by 1/√d. Leaving it out and making the initialisation smaller, as T5 does, is fine: healthy readings "
+        "are no finding",
+    ),
+    judge=_judge,
+    of_sites=True,
+)

@@ -1,0 +1,49 @@
+"""SS010: attention that writes every logit down, where a fused kernel would not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from softscope._text import t
+from softscope.doctor.judge.checks.base import Absent, Check, Fired, Judgement
+from softscope.doctor.judge.history_view import Head
+from softscope.doctor.judge.thresholds import FEW_KEYS
+
+if TYPE_CHECKING:
+    from softscope.doctor.judge.history_view import HistoryView
+
+
+def _judge(view: HistoryView, site: Head) -> Judgement:
+    here = view.site(site)
+    if here.fused:
+        return None
+    keys = max((view.value("count", Head(site.site, j)) or 0.0 for j in range(here.heads)), default=0.0)
+    if keys < FEW_KEYS.value:
+        return Absent(
+            "not-applicable",
+            t(f"键不到 {FEW_KEYS.value} 个，写出来也不贵", f"with fewer than {FEW_KEYS.value} keys it costs little"),
+        )
+    return Fired(
+        t(
+            f"每个分数都写进了内存（平均 {keys:.0f} 个可见的键）",
+            f"every logit is written to memory ({keys:.0f} visible keys on average)",
+        ),
+        {"keys": keys},
+    )
+
+
+CHECK = Check(
+    code="SS010",
+    title=t("没有走融合的路", "Unfused path"),
+    severity="tip",
+    asks=t("注意力有没有把整个分数矩阵写出来？", "Does attention write its whole score matrix down?"),
+    thresholds=(FEW_KEYS,),
+    remedy=t(
+        "用 scaled_dot_product_attention；nn.MultiheadAttention 传 need_weights=False；Hugging Face 用 "
+        'attn_implementation="sdpa"',
+        'use scaled_dot_product_attention; need_weights=False in nn.MultiheadAttention; attn_implementation="sdpa" in '
+        "Hugging Face",
+    ),
+    judge=_judge,
+    of_sites=True,
+)

@@ -1,0 +1,142 @@
+"""From a history to what is to be said of it: states, outcomes, prescriptions, and a verdict in plain words."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+from softscope._text import Text, t
+from softscope.doctor.judge import checks
+from softscope.doctor.judge.history_view import Head, HistoryView
+from softscope.doctor.judge.states import STATES, StateName
+from softscope.doctor.treat.prescriptions import Prescription, prescribe
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from softscope.doctor.judge.checks import CheckResult, Kind, Severity
+    from softscope.doctor.read.snapshot import History
+
+
+@dataclasses.dataclass(frozen=True)
+class Diagnosis:
+    """All that the doctor says of one history."""
+
+    view: HistoryView
+    outcomes: tuple[CheckResult, ...]
+    prescriptions: tuple[Prescription, ...]
+    title: Text | str = ""
+
+    @property
+    def counts(self) -> dict[Kind, int]:
+        """How many judgements of each kind."""
+        return checks.counts(self.outcomes)
+
+    @property
+    def states(self) -> dict[StateName, int]:
+        """How many heads are in each state."""
+        found = [head.state for head in self.view.states.values()]
+        return {state: found.count(state) for state in STATES}
+
+    def of(self, kind: Kind) -> dict[str, list[CheckResult]]:
+        """The outcomes of one kind by the code of their check, in the order of the checks."""
+        found: dict[str, list[CheckResult]] = {}
+        for outcome in self.outcomes:
+            if outcome.kind == kind:
+                found.setdefault(outcome.code, []).append(outcome)
+        return found
+
+    def fails(self, at: Severity) -> bool:
+        """Whether there is an outcome of this severity or a higher one."""
+        severe = checks.SEVERITIES[: checks.SEVERITIES.index(at) + 1]
+        return any(outcome.kind in severe for outcome in self.outcomes)
+
+    @property
+    def verdict(self) -> Text:
+        """One or two sentences in plain words."""
+        return _verdict(self)
+
+
+def diagnose(history: History, title: Text | str = "", *, mute: Iterable[str] = ()) -> Diagnosis:
+    """Judge a history: every check is asked, and remedies follow from the findings."""
+    view = HistoryView(history)
+    outcomes = checks.run(view, mute=mute)
+    return Diagnosis(view, tuple(outcomes), tuple(prescribe(view, outcomes)), title)
+
+
+def named(view: HistoryView, heads: Iterable[Head], most: int = 4) -> Text:
+    """The heads by name, the first few of them."""
+    names = [view.name(head) for head in dict.fromkeys(heads)]
+    more = len(names) - most
+    zh, en = "、".join(name.zh for name in names[:most]), ", ".join(name.en for name in names[:most])
+    return t(f"{zh} 等 {len(names)} 个", f"{en} and {more} more") if more > 0 else t(zh, en)
+
+
+def _verdict(diagnosis: Diagnosis) -> Text:
+    view, states = diagnosis.view, diagnosis.states
+    total = len(view.heads)
+    if not view.history.sites:
+        return t("没有找到注意力，什么也判断不了。", "No attention was found: there is nothing to judge.")
+    if not view.history.snapshots:
+        return t("还没有任何读数，什么也判断不了。", "There are no readings yet: there is nothing to judge.")
+    broken = [since for i in range(len(view.history.sites)) if (since := view.broken(i)) is not None]
+    if len(broken) == len(view.history.sites):
+        return t(
+            f"从第 {min(broken)} 步起损失或读数是 NaN，此后什么也判断不了：请回到那之前的检查点，找出 NaN 从哪里来。",
+            f"From step {min(broken)} on the loss or the readings are NaN, and nothing can be judged since: go back to "
+            f"a checkpoint before it, and look where the NaN comes from.",
+        )
+    starving = [head for head, found in view.states.items() if found.state == "starving"]
+    found = diagnosis.of("finding")
+    if starving:
+        names = named(view, starving)
+        one = len(starving) == 1
+        return t(
+            f"{'唯一的头' if total == 1 else f'{total} 个头里有 {len(starving)} 个'}在挨饿：{names.zh}。"
+            f"它{'' if one else '们'}盯着的键不比随便一个好，梯度又到不了，再训练也学不动。",
+            f"{'Its one head' if total == 1 else f'{len(starving)} of {total} heads'} "
+            f"{'starves' if one else 'starve'}: "
+            f"{names.en}. "
+            f"{'It looks' if one else 'They look'} at keys no better than any other, and no gradient reaches "
+            f"{'it' if one else 'them'}: more training will not help.",
+        )
+    others = [head for outcomes in found.values() for outcome in outcomes for head in outcome.heads]
+    judged = total - states["unjudged"]
+    blind = t(
+        f"没有损失，{states['unjudged']} 个头有没有挨饿无法判断，不等于健康。",
+        f"Without a loss it cannot be told of {states['unjudged']} heads whether they starve; that does not mean "
+        f"healthy.",
+    )
+    if view.has_loss:
+        blind = t(
+            f"{states['unjudged']} 个头有没有挨饿无法判断：读数太少，或每行只有一个键；不等于健康。",
+            f"It cannot be told of {states['unjudged']} heads whether they starve: there are too few readings, or one "
+            f"key a row; that does not mean healthy.",
+        )
+    if others:
+        names = named(view, others)
+        said = t(
+            f"发现 {sum(map(len, found.values()))} 处问题，涉及 {names.zh}。",
+            f"{_many(sum(map(len, found.values())), 'finding')}, in {names.en}.",
+        )
+        return said if judged == total else t(said.zh + blind.zh, f"{said.en} {blind.en}")
+    if judged < total:
+        said = t("没有发现问题。", "No finding.")
+        return t(said.zh + blind.zh, f"{said.en} {blind.en}")
+    parts = [(states[name], name) for name in ("right", "learning", "resting", "positional") if states[name]]
+    words = {
+        "right": ("个已经读对", "reads the right keys", "read the right keys"),
+        "learning": ("个还在学", "can still learn", "can still learn"),
+        "resting": ("个停在 sink 上", "rests on a sink", "rest on a sink"),
+        "positional": ("个按位置读取", "reads by position", "read by position"),
+    }
+    chinese = f"{total} 个头：" + "，".join(f"{n} {words[name][0]}" for n, name in parts)
+    english = ", ".join(f"{n} {words[name][1 if n == 1 else 2]}" for n, name in parts)
+    return t(
+        f"没有发现问题。{'唯一的头' + words[parts[0][1]][0].removeprefix('个') if total == 1 else chinese}。",
+        f"No finding. {'Its one head ' + words[parts[0][1]][1] if total == 1 else f'Of {total} heads {english}'}.",
+    )
+
+
+def _many(count: int, thing: str) -> str:
+    return f"{count} {thing}" if count == 1 else f"{count} {thing}s"

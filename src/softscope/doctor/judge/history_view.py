@@ -1,0 +1,96 @@
+"""A history laid open for judging: its heads, their readings over time, and each head's state."""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from softscope._text import Text, t
+
+if TYPE_CHECKING:
+    from softscope.doctor.judge.states import HeadState
+    from softscope.doctor.read.snapshot import Array, History, Site
+
+
+class Head(NamedTuple):
+    """One head of one site, by index; `head` None is the site as a whole."""
+
+    site: int
+    head: int | None
+
+
+class HistoryView:
+    """What checks ask of a history. Readings that are NaN are not there."""
+
+    def __init__(self, history: History) -> None:
+        self.history = history
+        self._series: dict[str, Array] = {}
+
+    @functools.cached_property
+    def heads(self) -> tuple[Head, ...]:
+        """Every head of every site."""
+        return tuple(Head(i, j) for i, site in enumerate(self.history.sites) for j in range(site.heads))
+
+    @functools.cached_property
+    def states(self) -> dict[Head, HeadState]:
+        """The state of every head."""
+        from softscope.doctor.judge.states import state
+
+        return {head: state(self, head) for head in self.heads}
+
+    @functools.cached_property
+    def steps(self) -> Array:
+        """The step of every snapshot."""
+        return np.array([snapshot.step for snapshot in self.history.snapshots], np.int64)
+
+    @functools.cached_property
+    def has_loss(self) -> bool:
+        """Whether any snapshot saw a backward pass."""
+        return any(snapshot.has_loss for snapshot in self.history.snapshots)
+
+    def broken(self, site: int) -> int | None:
+        """Since which step the loss is no number, or what was read at this site; None if the last reading was fine."""
+        since = None
+        for snapshot in reversed(self.history.snapshots):
+            loss = snapshot.loss
+            known, heads = snapshot.readings, slice(0, self.history.sites[site].heads)
+            read = "sharpness" in known and "count" in known and bool((known["count"][site, heads] > 0).any())
+            lost = read and bool(np.isnan(known["sharpness"][site, heads]).all())
+            if (loss is None or math.isfinite(loss)) and not lost:
+                break
+            since = snapshot.step
+        return since
+
+    def site(self, head: Head) -> Site:
+        """The site of a head."""
+        return self.history.sites[head.site]
+
+    def name(self, head: Head) -> Text:
+        """The head as people call it."""
+        site = self.site(head).name
+        return t(site, site) if head.head is None else t(f"{site} 头 {head.head}", f"{site} head {head.head}")
+
+    def curve(self, name: str, head: Head) -> tuple[Array, Array]:
+        """Steps and values of one reading, where it was taken."""
+        if name not in self._series:
+            self._series[name] = self.history.series(name)
+        values = self._series[name][:, head.site, head.head].astype(np.float64)
+        taken = ~np.isnan(values)
+        return self.steps[taken], values[taken]
+
+    def last(self, name: str, head: Head, count: int) -> list[float]:
+        """The last `count` values, fewer where fewer were taken."""
+        return [float(x) for x in self.curve(name, head)[1][-count:]]
+
+    def value(self, name: str, head: Head) -> float | None:
+        """The latest value; None where the reading was never taken."""
+        found = self.last(name, head, 1)
+        return found[0] if found else None
+
+    def siblings(self, name: str, head: Head) -> list[float]:
+        """The latest values of the site's heads, this one's too."""
+        found = (self.value(name, Head(head.site, j)) for j in range(self.site(head).heads))
+        return [x for x in found if x is not None]

@@ -1,0 +1,151 @@
+"""Is a head learning, right, resting, positional or starving? DESIGN's table, on the last readings of a history.
+
+Positional is ours: the previous-token heads of trained models are as sharp as stuck ones, without an advantage.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import TYPE_CHECKING, Literal, get_args
+
+import numpy as np
+
+from softscope._text import Text, t
+from softscope.doctor.judge.thresholds import ASKED, ERRORS, IN_A_ROW, MANY, OFFSET, RIGHT, SATISFIED, SINK
+
+if TYPE_CHECKING:
+    from softscope.doctor.judge.history_view import Head, HistoryView
+
+StateName = Literal["learning", "right", "resting", "positional", "starving", "unjudged"]
+STATES: tuple[StateName, ...] = get_args(StateName)
+
+NAMES: dict[StateName, Text] = {
+    "learning": t("在学", "learning"),
+    "right": t("读对", "right"),
+    "resting": t("停歇", "resting"),
+    "positional": t("按位置", "positional"),
+    "starving": t("饥饿", "starving"),
+    "unjudged": t("未判", "not judged"),
+}
+MEANINGS: dict[StateName, Text] = {
+    "learning": t("梯度还能到达 q 和 k", "the gradient still reaches q and k"),
+    "right": t("已经尖锐，而且读的是对的键", "sharp, and on the right keys"),
+    "resting": t("停在一个不说话的键上；不是病", "parked on one key that says nothing; no disease"),
+    "positional": t(
+        "总读同一个相对位置，比如前一个 token；不是病",
+        "always reads the same offset, such as the previous token; no disease",
+    ),
+    "starving": t("尖锐，读的键却不比随便一个好，梯度也到不了", "sharp on keys no better than any other, and cut off"),
+    "unjudged": t("没有损失就无从判断，不等于健康", "cannot be told without a loss, which does not mean healthy"),
+}
+SETTLED: tuple[StateName, ...] = ("right", "resting", "positional")  # many rows blocked, and that is as it should be
+NO_LOSS = t("没有见到反向传播：没有损失就无法判断", "no backward pass was seen: without a loss it cannot be judged")
+BROKEN = t("损失或读数是 NaN，无从判断", "the loss or the readings are NaN: nothing can be judged")
+TOO_FEW = t(
+    f"有很多行被阻断，但带损失的读数不到 {IN_A_ROW.value} 次，还不能判断",
+    f"many rows are blocked, but there are fewer than {IN_A_ROW.value} readings with a loss: too early to judge",
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class HeadState:
+    """The state of a head, and what decided it; NaN where it was not read."""
+
+    state: StateName
+    blocked: float = math.nan  # the share of rows, the latest
+    transmission: float = math.nan  # the median where it was read, else the mean; the latest
+    advantage: float = math.nan  # over the readings that decided
+    error: float = math.nan
+    mass: float = math.nan
+    since: int | None = None  # the step from which on many rows were blocked
+    why: Text | None = None  # for the unjudged
+
+
+def state(view: HistoryView, head: Head) -> HeadState:
+    """The state from the last readings; earlier ones are the past."""
+    wanted = int(IN_A_ROW.value)
+    if view.broken(head.site) is not None:
+        return HeadState("unjudged", why=BROKEN)
+    steps, blocked = view.curve("blocked", head)
+    if not len(blocked):
+        return HeadState("unjudged", why=NO_LOSS)
+    advantage, error = _advantage(view, head, wanted)
+    mass = view.value("blocked_mass", head)
+    found = HeadState(
+        "learning",
+        blocked=float(blocked[-1]),
+        transmission=_transmission(view, head),
+        advantage=advantage,
+        error=error,
+        mass=math.nan if mass is None else mass,
+    )
+    many = blocked > np.float32(MANY.value)  # readings are float32: of ten rows one is not over 10%
+    if not many[-1] or (len(many) >= wanted and not many[-wanted:].all()):
+        return found
+    if len(many) < wanted:
+        return dataclasses.replace(found, state="unjudged" if many.all() else "learning", why=TOO_FEW)
+    before = np.flatnonzero(~many)
+    since = int(steps[before[-1] + 1] if len(before) else steps[0])
+    return dataclasses.replace(found, state=_blocked_state(view, head, found, wanted), since=since)
+
+
+def _blocked_state(view: HistoryView, head: Head, found: HeadState, wanted: int) -> StateName:
+    """What a head is of whose rows many have been blocked for long enough."""
+    masses = view.last("blocked_mass", head, wanted)
+    if masses and min(masses) >= SINK.value:
+        return "resting"
+    offsets = view.last("blocked_offset_mass", head, wanted)
+    if offsets and min(offsets) >= OFFSET.value:
+        return "positional"
+    if math.isnan(found.advantage):
+        return "unjudged"
+    enough = 0.0 if _satisfied(view, head, wanted) else RIGHT.value
+    return "right" if reads_right(found.advantage, found.error, enough) else "starving"
+
+
+def _satisfied(view: HistoryView, head: Head, wanted: int) -> bool:
+    """Whether the loss has stopped caring what the head reads."""
+    demand = view.curve("demand", head)[1]
+    return len(demand) > wanted and bool(demand[-wanted:].max() < SATISFIED.value * demand.max())
+
+
+def reads_right(advantage: float, error: float, enough: float = RIGHT.value) -> bool:
+    """Whether the advantage is enough beyond its error.
+
+    >>> reads_right(3.0, 0.1), reads_right(1.3, 0.3), reads_right(0.6, 0.2)
+    (True, True, False)
+    """
+    return advantage - ERRORS * error >= enough
+
+
+def _advantage(view: HistoryView, head: Head, count: int) -> tuple[float, float]:
+    """Mean and standard error over the last readings, which come from different batches.
+
+    While the error leaves it open whether the advantage is enough, older readings are asked too.
+    """
+    values, errors = view.last("advantage", head, ASKED), view.last("advantage_error", head, ASKED)
+    if not values:
+        return math.nan, math.nan
+    mean, error = _pooled(values[-count:], errors[-count:])
+    for more in range(count + 1, len(values) + 1):
+        if abs(mean - RIGHT.value) >= ERRORS * error:
+            break
+        mean, error = _pooled(values[-more:], errors[-more:])
+    return mean, error
+
+
+def _pooled(values: list[float], errors: list[float]) -> tuple[float, float]:
+    """A reading of one sequence has no error of its own: then the readings' spread is taken, and one alone has none."""
+    mean = float(np.mean(values))
+    if len(errors) == len(values):
+        return mean, float(np.linalg.norm(errors)) / len(errors)
+    if len(values) > 1:
+        return mean, float(np.std(values, ddof=1)) / math.sqrt(len(values))
+    return mean, math.inf
+
+
+def _transmission(view: HistoryView, head: Head) -> float:
+    found = view.value("transmission:median", head)
+    found = view.value("transmission", head) if found is None else found
+    return math.nan if found is None else found

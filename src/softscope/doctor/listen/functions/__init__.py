@@ -1,0 +1,51 @@
+"""The functions that compute attention in other people's models, and what each says about a call.
+
+One file for each way. `all_seams(model)` lists where they lie for this model.
+"""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+
+from torch import nn
+
+from softscope.doctor.listen.functions import explicit_softmax, huggingface, sdpa, softscope_attention, torch_multihead
+from softscope.doctor.listen.patches import Function, Patch
+
+__all__ = ["all_seams"]
+
+
+def all_patches(model: nn.Module) -> list[Patch]:
+    """Every place where a call of this model's attention can be overheard."""
+    homes = _homes(model)
+    patches = [
+        *sdpa.patches(),
+        *explicit_softmax.patches(),
+        *torch_multihead.patches(),
+        *softscope_attention.patches(),
+        *huggingface.patches(homes),
+    ]
+    return patches + _bound_early(patches, homes)
+
+
+def _homes(model: nn.Module) -> list[ModuleType]:
+    """The Python modules in which the classes of the model are written, PyTorch's left out."""
+    names = {parent.__module__ for module in model.modules() for parent in type(module).__mro__}
+    found = [sys.modules.get(name) for name in sorted(names) if name.partition(".")[0] not in ("torch", "builtins")]
+    return [home for home in found if home is not None]
+
+
+def _bound_early(patches: list[Patch], homes: list[ModuleType]) -> list[Patch]:
+    """The same functions under names of their own: `from torch.nn.functional import softmax`."""
+    originals: dict[int, Patch] = {}
+    for patch in patches:
+        function: Function = patch.get()
+        originals[id(function)] = patch
+    found = []
+    for home in homes:
+        for name, value in vars(home).items():
+            patch_of = originals.get(id(value))
+            if patch_of is not None and patch_of.owner is not home:
+                found.append(Patch(home, name, patch_of.wrap))
+    return found

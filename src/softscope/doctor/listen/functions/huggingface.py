@@ -1,0 +1,90 @@
+"""Hugging Face's attention functions: the entries of its registry, and the eager function of each model file.
+
+The existing entries are wrapped where they lie: a new name would get no mask function, and causality would be lost.
+`sdpa` and `eager` compute with functions that are overheard by themselves; what is known here is added. The flash and
+flex kernels are not, so their calls are told from here.
+"""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+from typing import Any
+
+from torch import Tensor, nn
+
+from softscope.doctor.listen import reasons
+from softscope.doctor.listen.observed_call import ObservedCall, UnseenError, dtype_of
+from softscope.doctor.listen.patches import Patch, surrounding
+
+EAGER = "eager_attention_forward"
+
+
+def patches(homes: list[ModuleType]) -> list[Patch]:
+    """The registry's entries, also those that a model file overrides, and the eager functions of these files."""
+    if "transformers.modeling_utils" not in sys.modules:
+        return []
+    registry = getattr(sys.modules["transformers.modeling_utils"], "AttentionInterface", None)
+    mappings = [getattr(registry, "_global_mapping", None)]
+    for home in homes:
+        mappings += [getattr(value, "_local_mapping", None) for value in vars(home).values() if _is(value, registry)]
+    found = [
+        Patch(mapping, name, surrounding(_know, _kernel))
+        for mapping in {id(m): m for m in mappings if isinstance(m, dict)}.values()
+        for name in mapping
+    ]
+    return found + [Patch(home, EAGER, surrounding(_know)) for home in homes if callable(vars(home).get(EAGER))]
+
+
+def _is(value: Any, registry: Any) -> bool:
+    return registry is not None and isinstance(value, registry)
+
+
+def _know(
+    module: nn.Module, query: Tensor, key: Tensor, value: Tensor, attention_mask: Any = None, *rest: Any, **named: Any
+) -> dict[str, Any]:
+    """What the inner call does not show: key heads before they are repeated, and with `eager` q and k themselves."""
+    del value, attention_mask, rest
+    causal = named.get("is_causal")
+    scale = named.get("scaling")
+    return {
+        "kind": "huggingface",
+        "causal": bool(getattr(module, "is_causal", False) if causal is None else causal),
+        "heads": query.shape[1],
+        "kv_heads": key.shape[1],
+        "q": query.detach(),
+        "k": key.detach(),
+        "scale": float(query.shape[-1] ** -0.5 if scale is None else scale),
+        "dropout": float(named.get("dropout") or 0.0),
+    }
+
+
+def _kernel(
+    result: tuple[Tensor, Any], module: nn.Module, query: Tensor, key: Tensor, value: Tensor,
+    attention_mask: Any = None, dropout: float = 0.0, scaling: float | None = None, sliding_window: int | None = None,
+    softcap: float | None = None, is_causal: bool | None = None, s_aux: Tensor | None = None,
+    position_bias: Tensor | None = None, **_: Any,
+) -> ObservedCall:  # fmt: skip
+    """A call of a kernel that computes by itself: flash, flex."""
+    if attention_mask is not None and not isinstance(attention_mask, Tensor):
+        raise UnseenError(reasons.MASK, type(attention_mask).__name__)
+    if position_bias is not None:
+        raise UnseenError(reasons.BIAS)
+    mask = attention_mask
+    if mask is not None and mask.ndim == 2:  # (batch, m), 1 = a token
+        mask = mask.bool()[:, None, None, -key.shape[2] :]
+    n, m = query.shape[2], key.shape[2]
+    causal = bool(getattr(module, "is_causal", True) if is_causal is None else is_causal) and n > 1
+    if attention_mask is not None and attention_mask.ndim == 4:
+        causal = False  # the mask says it
+
+    def gradient(grad: Tensor) -> Tensor:
+        return grad.transpose(1, 2)  # outputs are (batch, n, heads, dv)
+
+    return ObservedCall(
+        kind="huggingface", result=result[0], gradient=gradient, heads=query.shape[1], n=n, m=m, q=query.detach(),
+        k=key.detach(), v=value.detach(), scale=float(query.shape[-1] ** -0.5 if scaling is None else scaling),
+        right=0 if causal else None, left=None if sliding_window is None else sliding_window - 1, start=m - n,
+        mask=mask, softcap=softcap, sink=None if s_aux is None else s_aux.detach()[:, None], kv_heads=key.shape[1],
+        dropout=float(dropout), causal=causal, dtype=dtype_of(query),
+    )  # fmt: skip

@@ -1,0 +1,59 @@
+"""`torch.nn.functional.scaled_dot_product_attention`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch import Tensor
+from torch.nn import functional
+
+from softscope._arguments.attention import _autocast
+from softscope.doctor.listen import reasons
+from softscope.doctor.listen.observed_call import ObservedCall, UnseenError, dtype_of, heads_axis, mask_axes
+from softscope.doctor.listen.patches import Patch, context, told
+
+
+def patches() -> list[Patch]:
+    """One function, which PyTorch's own modules and Hugging Face's look up by its name."""
+    return [Patch(functional, "scaled_dot_product_attention", told(describe))]
+
+
+def describe(
+    output: Tensor,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> ObservedCall:
+    """The call. Causal counts from the first key, also where there are more keys than queries: PyTorch's rule."""
+    del enable_gqa  # fewer key heads say so themselves
+    if query.is_nested or key.is_nested:
+        raise UnseenError(reasons.NESTED)
+    # What the kernel gets: autocast may have it in half precision.
+    q, k, v = _autocast({"q": query.detach(), "k": key.detach(), "v": value.detach()}).values()
+    shape = (*query.shape[:-1], key.shape[-2])
+    known = context()
+    q, k, v = (heads_axis(x, known.get("heads")) for x in (q, k, v))
+    batch = max(x.shape[0] for x in (q, k, v))
+    heads = max(q.shape[1], k.shape[1])  # a single query head may serve all key heads
+    q = q.expand(batch, heads, -1, -1)
+    k, v = (x.expand(batch, -1, -1, -1) for x in (k, v))
+
+    def gradient(grad: Tensor) -> Tensor:
+        return heads_axis(grad, known.get("heads"))
+
+    return ObservedCall(
+        kind=known.get("kind", "sdpa"), result=output, gradient=gradient, heads=heads, n=q.shape[2], m=k.shape[2],
+        q=q, k=k, v=v, scale=_scale(scale, q), right=0 if is_causal else None,
+        mask=mask_axes(None if attn_mask is None else attn_mask.detach(), shape, known.get("heads")),
+        kv_heads=known.get("kv_heads", k.shape[1]), dropout=float(dropout_p), dtype=dtype_of(q),
+        causal=bool(is_causal or known.get("causal")),
+    )  # fmt: skip
+
+
+def _scale(scale: Any, q: Tensor) -> float:
+    return float(q.shape[-1] ** -0.5 if scale is None else scale)

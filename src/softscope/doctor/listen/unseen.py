@@ -1,0 +1,34 @@
+"""Modules that look like attention and of which no call was seen."""
+
+from __future__ import annotations
+
+import re
+
+from torch import nn
+
+from softscope.doctor.listen import module_paths, reasons
+from softscope.doctor.read.snapshot import Site
+
+_ATTENTION = re.compile(r"attention|attn|mha$", re.IGNORECASE)
+
+
+def unseen_modules(model: nn.Module, sites: tuple[Site, ...], passes: int) -> list[tuple[str, str]]:
+    """Path and reason, the outermost module of each that was missed."""
+    observed = [site.name.partition("#")[0] for site in sites]
+    why = (reasons.SILENT if passes else reasons.NO_PASS).en
+    known = module_paths.paths(model)
+    missed: list[str] = []
+    for module in model.modules():
+        path = known[id(module)]
+        if not _ATTENTION.search(type(module).__name__) or not any(True for _ in module.parameters()):
+            continue
+        near = any(_inside(path, site) or _inside(site, path) for site in observed)
+        if not near and not any(_inside(path, other) for other in missed):
+            missed.append(path)
+    if not passes and not missed:
+        missed.append(type(model).__name__)
+    return [(path, why) for path in missed]
+
+
+def _inside(path: str, outer: str) -> bool:
+    return path == outer or path.startswith(outer + ".")

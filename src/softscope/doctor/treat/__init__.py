@@ -1,0 +1,1 @@
+"""Treating: which remedy fits what was found, and the remedies as code."""

@@ -1,0 +1,242 @@
+"""Which remedy for what was found, why, and the reading to expect: from what was measured, and it says what failed."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import TYPE_CHECKING, Any
+
+from softscope._text import Text, t
+from softscope.doctor.treat.evidence import CITED, FAILS, REVIVES
+from softscope.doctor.treat.treatment import REST, Treatment
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from softscope.doctor.judge.checks import CheckResult
+    from softscope.doctor.judge.history_view import Head, HistoryView
+    from softscope.doctor.treat.remedies import Applied
+
+
+@dataclasses.dataclass(frozen=True)
+class Prescription:
+    """One remedy for the heads that need it."""
+
+    remedy: str  # for programs: "scale", "qk-norm", "qk-clip", "temperature", "learning-rate", "repair", …
+    heads: tuple[Head, ...]
+    what: Text
+    why: Text
+    expect: Text
+    evidence: Text
+    does_not: Text | None = None
+    treatment: Treatment | None = None  # what of it can be done in code
+
+    def apply(self, model: Any) -> Applied:
+        """Do in the model what can be done in code, and say what was changed; `undo()` of that puts it back.
+
+        Args:
+            model: the one that was read; changed in place.
+        """
+        if self.treatment is None:
+            from softscope.doctor.treat.remedies import NotSupportedError
+
+            raise NotSupportedError(f"not supported: {self.remedy} is nothing to change in the model; {self.what.en}")
+        return self.treatment.apply(model)
+
+
+def prescribe(view: HistoryView, outcomes: Sequence[CheckResult]) -> list[Prescription]:
+    """The remedies for the findings, the most certain first; nothing for what is only informative."""
+    found: dict[str, list[CheckResult]] = {}
+    for outcome in outcomes:
+        if outcome.kind == "finding":
+            found.setdefault(outcome.code, []).append(outcome)
+    starving = _heads(found.get("SS001", []))
+    scaled = {outcome.heads[0].site: outcome for outcome in found.get("SS005", [])}
+    given: list[Prescription] = []
+    if scaled:
+        given.append(_scale(view, scaled, starving))
+    outliers = _heads(found.get("SS004", []))
+    if outliers:
+        given.append(_outlier(view, outliers))
+    growing = tuple(h for h in _heads(found.get("SS003", [])) if h.site not in scaled and h not in outliers)
+    if growing:
+        given.append(_growing(view, growing))
+    left = tuple(h for h in starving if h.site not in scaled and h not in outliers and h not in growing)
+    if left:
+        given.append(_starving(view, left))
+    collapsed = tuple(h for h in _heads(found.get("SS006", [])) if h not in left)
+    if collapsed:
+        given.append(_collapse(collapsed))
+    if "SS008" in found:
+        given.append(_half(_heads(found["SS008"])))
+    unreached = _heads([o for o in found.get("SS009", []) if o.values.get("demand") == 0.0])
+    if unreached:
+        given.append(_unreached(unreached))
+    return given
+
+
+def _heads(outcomes: Sequence[CheckResult]) -> tuple[Head, ...]:
+    return tuple(head for outcome in outcomes for head in outcome.heads)
+
+
+def _temperatures(view: HistoryView, heads: Sequence[Head], missing: bool) -> Treatment | None:
+    """What brings the largest logit to REST, and where 1/√d is missing at least that."""
+    doses: dict[str, dict[int, float]] = {}
+    for head in heads:
+        site = view.site(head)
+        dose = (view.value("max_logit", head) or 0.0) / REST
+        if missing and site.head_size and site.scale > 0:
+            dose = max(dose, site.scale * math.sqrt(site.head_size))
+        if head.head is not None and dose > 1.0 and math.isfinite(dose):
+            doses.setdefault(site.name, {})[head.head] = dose
+    return Treatment("temperature", doses) if doses else None
+
+
+def _clip(view: HistoryView, heads: Sequence[Head], tau: float | None) -> Treatment | None:
+    """QK-clip to `tau`, or to the largest logit of the heads beside them."""
+    tops: dict[str, dict[int, float]] = {}
+    bounds: dict[str, float] = {}
+    for head in heads:
+        top = view.value("max_logit", head)
+        beside = [x for h in view.heads if h.site == head.site and h not in heads
+                  if (x := view.value("max_logit", h)) is not None]  # fmt: skip
+        bound = max(beside, default=0.0) if tau is None else tau
+        if head.head is not None and top is not None and bound > 0:
+            tops.setdefault(view.site(head).name, {})[head.head] = top
+            bounds[view.site(head).name] = bound
+    return Treatment("qk-clip", tops, bounds) if tops else None
+
+
+def _scale(view: HistoryView, scaled: dict[int, CheckResult], starving: tuple[Head, ...]) -> Prescription:
+    sites = [view.history.sites[i] for i in scaled]
+    sizes = " ".join(sorted({f"{1 / math.sqrt(site.head_size):.4g}" for site in sites}))
+    return Prescription(
+        remedy="scale",
+        heads=tuple(h for h in starving if h.site in scaled) or _heads(list(scaled.values())),
+        what=t(
+            f"把 q·k 乘上 1/√d（这里是 {sizes}），从头训练；等价的做法是分数上的固定温度 √d。要留住已有的权重，温度还"
+            f"要高到最大分数降到 {REST:g}",
+            f"multiply q·k by 1/√d ({sizes} here) and train from the start; a fixed temperature of √d on the logits is "
+            f"the same. To keep the weights, make it high enough to bring the largest logit to {REST:g}",
+        ),
+        why=t(
+            "没有它，分数的标准差是 √d，softmax 从第一步起就几乎是 one-hot",
+            "without it the logits start with a standard deviation of √d, and the softmax is almost one-hot from step "
+            "0",
+        ),
+        expect=t(
+            "第一次读数：被阻断的行约 0%，传导率中位数在 1 左右；学会之后行又会被阻断，但优势在 1 以上",
+            "at the first reading about 0% of the rows blocked and a median transmission around 1; once it has "
+            "learned, "
+            "rows are blocked again, but with an advantage over 1",
+        ),
+        evidence=REVIVES,
+        does_not=FAILS,
+        treatment=_temperatures(view, [h for h in view.heads if h.site in scaled], missing=True),
+    )
+
+
+def _outlier(view: HistoryView, heads: tuple[Head, ...]) -> Prescription:
+    return Prescription(
+        remedy="repair",
+        heads=heads,
+        what=t(
+            "先查这些头的 W_Q、W_K 是怎么来的（加载、合并、量化）；没有错就把它们缩回同层的大小（QK-clip）",
+            "first see where W_Q and W_K of these heads come from (loading, merging, quantising); if nothing is wrong "
+            "there, bring them back to their siblings' size (QK-clip)",
+        ),
+        why=t(
+            "同层其他头都正常，问题不在设置，在这几个头",
+            "the heads beside them are fine: it is these heads, not the set-up",
+        ),
+        expect=t("scale·|q|·|k| 回到同层中位数的几倍之内", "scale·|q|·|k| back within a few times the layer's median"),
+        evidence=t(
+            "由定义：QK-clip 只缩小这些头的权重，其他头一位不变",
+            "by definition: QK-clip shrinks the weights of these heads and leaves every bit of the others",
+        ),
+        treatment=_clip(view, heads, None),
+    )
+
+
+def _growing(view: HistoryView, heads: tuple[Head, ...]) -> Prescription:
+    return Prescription(
+        remedy="qk-norm",
+        heads=heads,
+        what=t(
+            "从头训练：QK 归一化。正在训练：QK-clip（τ = 100），或把学习率降到三分之一",
+            "from the start: QK-norm. In the middle of a run: QK-clip (τ = 100), or a third of the learning rate",
+        ),
+        why=t("q、k 越长越大，没有什么拦着它们", "q and k grow and nothing holds them"),
+        expect=t("最大分数停在一个平台上，低于 100", "the largest logit reaches a plateau below 100"),
+        evidence=t(
+            f"{CITED.zh}：Wortsman 等 2023（QK 归一化），Kimi K2（QK-clip）",
+            f"{CITED.en}: Wortsman et al. 2023 (QK-norm), Kimi K2 (QK-clip)",
+        ),
+        treatment=_clip(view, heads, 100.0),
+    )
+
+
+def _starving(view: HistoryView, heads: tuple[Head, ...]) -> Prescription:
+    return Prescription(
+        remedy="unit-qk-norm",
+        heads=heads,
+        what=t(
+            f"从头训练：单位长的 QK 归一化、更小的初始化或更低的学习率；要留住已有的权重，给这些头的分数一个固定的"
+            f"温度，把最大分数降到 {REST:g}",
+            f"from the start: unit QK-norm, a smaller initialisation or a lower learning rate; to keep the weights, "
+            f"give the logits of these heads a fixed temperature that brings the largest to {REST:g}",
+        ),
+        why=t(
+            "分数太散，softmax 已经定死；缩放没有错，所以是权重长成了这样",
+            "the logits are too far apart and the softmax is set; the scale is right, so it is the weights that grew "
+            "so",
+        ),
+        expect=t(
+            "被阻断的行降到 10% 以下，传导率中位数回到 0.1 以上；不降就说明温度还不够高",
+            "fewer than 10% of the rows blocked and a median transmission over 0.1; if not, the temperature is too low",
+        ),
+        evidence=REVIVES,
+        does_not=FAILS,
+        treatment=_temperatures(view, heads, missing=False),
+    )
+
+
+def _collapse(heads: tuple[Head, ...]) -> Prescription:
+    return Prescription(
+        remedy="learning-rate",
+        heads=heads,
+        what=t(
+            "退回骤降之前的检查点，降低学习率或加长预热；再犯就用 QK 归一化从头训练",
+            "go back to a checkpoint before the fall, with a lower learning rate or a longer warm-up; if it falls "
+            "again, "
+            "train with QK-norm from the start",
+        ),
+        why=t("几步之内 q、k 变得太多", "q and k changed too much within a few steps"),
+        expect=t("熵缓缓下降，优势随之上升", "an entropy that falls slowly, with the advantage rising meanwhile"),
+        evidence=t(f"{CITED.zh}：Zhai 等 2023", f"{CITED.en}: Zhai et al. 2023"),
+    )
+
+
+def _half(heads: tuple[Head, ...]) -> Prescription:
+    return Prescription(
+        remedy="dtype",
+        heads=heads,
+        what=t("先缩放 q 再相乘，或改用 bfloat16", "scale q before the product, or use bfloat16"),
+        why=t("分数超出了所用精度的范围", "the logits leave the range of the dtype"),
+        expect=t("没有 inf 和 NaN；最大分数不变", "no inf and no NaN; the largest logit stays as it is"),
+        evidence=t("由数的格式决定", "follows from the number format"),
+    )
+
+
+def _unreached(heads: tuple[Head, ...]) -> Prescription:
+    return Prescription(
+        remedy="repair",
+        heads=heads,
+        what=t(
+            "看看这些头的输出之后：detach、no_grad、没有用到的分支、乘 0 的门",
+            "look behind these heads' output: detach, no_grad, a branch that is not used, a gate of 0",
+        ),
+        why=t("损失对它们的输出没有导数", "the loss has no derivative with respect to their output"),
+        expect=t("demand 大于 0", "a demand above 0"),
+        evidence=t("由定义", "by definition"),
+    )

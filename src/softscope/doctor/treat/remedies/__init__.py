@@ -1,0 +1,36 @@
+"""Remedies as code: each changes a model in place and says what it changed; `undo()` puts it back.
+
+>>> import torch
+>>> from softscope.doctor import remedies
+>>> model = torch.nn.MultiheadAttention(8, 2)
+>>> done = remedies.softcap(model, cap=20.0)
+>>> [change.what for change in done.changes]
+['soft cap 20']
+>>> done.undo()
+"""
+
+from softscope.doctor.treat.remedies.applied import Applied, Change, NotSupportedError
+from softscope.doctor.treat.remedies.entmax import entmax
+from softscope.doctor.treat.remedies.largest import largest_logits
+from softscope.doctor.treat.remedies.places import head_count
+from softscope.doctor.treat.remedies.qk_clip import qk_clip
+from softscope.doctor.treat.remedies.qk_norm import qk_norm
+from softscope.doctor.treat.remedies.scalable import scalable
+from softscope.doctor.treat.remedies.sink import sink
+from softscope.doctor.treat.remedies.softcap import softcap
+from softscope.doctor.treat.remedies.temperature import temperature
+
+__all__ = [
+    "Applied",
+    "Change",
+    "NotSupportedError",
+    "entmax",
+    "head_count",
+    "largest_logits",
+    "qk_clip",
+    "qk_norm",
+    "scalable",
+    "sink",
+    "softcap",
+    "temperature",
+]

@@ -1,0 +1,32 @@
+"""α-entmax in the place of softmax: weights that can be exactly 0, and a gradient among those that are not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from softscope._arguments.checks import alpha_number
+from softscope.doctor.treat.remedies.options import change
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from torch import nn
+
+    from softscope.doctor.treat.remedies.applied import Applied
+
+
+def entmax(model: nn.Module, sites: Iterable[str] | None = None, *, alpha: float = 1.5) -> Applied:
+    """Form the weights of every head at these sites with entmax.
+
+    Args:
+        model: changed in place.
+        sites: as `scope.sites` names them; None for all that are known.
+        alpha: 1 softmax, 2 sparsemax, between entmax.
+
+    >>> import torch
+    >>> from softscope.doctor import remedies
+    >>> remedies.entmax(torch.nn.MultiheadAttention(8, 2)).changes[0].what
+    'entmax 1.5'
+    """
+    alpha = alpha_number(alpha)
+    return change("entmax", model, sites, f"entmax {alpha:g}", {"alpha": alpha})

@@ -1,0 +1,73 @@
+"""The largest |scale·q·k| of every head, over every visible pair of a query and a key: what QK-clip needs to know."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+import softscope
+from softscope.doctor.listen import functions, module_paths, patches
+from softscope.doctor.listen.observed_call import HIDDEN, ObservedCall, quiet
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from torch import Tensor, nn
+
+
+class _Largest:
+    """Hears every call, and keeps the largest of each head in `found`."""
+
+    def __init__(self, model: nn.Module, found: dict[str, list[float]]) -> None:
+        self.thread, self.paths, self.found = threading.get_ident(), module_paths.paths(model), found
+
+    def hear(self, observed: ObservedCall) -> None:
+        """One call."""
+        place = module_paths.innermost(self.paths)
+        if place is None or observed.q is None or observed.k is None:
+            return
+        with quiet(observed.q.device):
+            new = _of(observed)
+            old = self.found.get(place[0] + observed.below)
+            self.found[place[0] + observed.below] = (new if old is None else new.maximum(new.new_tensor(old))).tolist()
+
+    def trouble(self, error: Exception) -> None:
+        """One call that could not be read."""
+        raise error
+
+
+@contextlib.contextmanager
+def largest_logits(model: nn.Module) -> Iterator[dict[str, list[float]]]:
+    """Measure what the model computes inside the `with`: for each site the largest |scale·q·k| of each head.
+
+    Before soft cap and mask, over visible keys, the largest over all calls of a site. Costs about as much as the
+    attention itself, twice.
+    """
+    found: dict[str, list[float]] = {}
+    listener = _Largest(model, found)
+    patches.listen(listener, functions.all_patches(model))
+    try:
+        yield found
+    finally:
+        patches.stop(listener)
+
+
+def _of(observed: ObservedCall) -> Tensor:
+    """One number for each head."""
+    assert observed.q is not None
+    assert observed.k is not None
+    inner = torch.promote_types(observed.q.dtype, torch.float32)
+    q, k = observed.q.to(inner) * observed.scale, observed.k.to(inner)
+    mask = observed.mask
+    if observed.logits is not None:
+        mask = observed.logits > max(HIDDEN, torch.finfo(observed.logits.dtype).min / 2)
+    where: dict[str, Any] = {
+        "window": (observed.left, observed.right),
+        "query_start": int(observed.start),
+        "mask": mask,
+    }
+    both: list[Any] = [softscope.attention_partition(side, k, scale=1.0, **where) for side in (q, -q)]
+    return torch.maximum(*(found.max_logit for found in both)).transpose(0, 1).flatten(1).amax(dim=1)

@@ -1,0 +1,118 @@
+"""Remedies that change how weights are formed from q and k, put into the modules that can form them so."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+from torch import nn
+
+import softscope.nn
+from softscope.doctor.treat.remedies import registry
+from softscope.doctor.treat.remedies.applied import Applied, Change, unsupported
+from softscope.doctor.treat.remedies.places import chosen, module_of
+from softscope.nn.options import Options
+from softscope.nn.replacing import encoders_around
+from softscope.tasks import Attention
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+INSTEAD = "build the layer with softscope.nn.MultiheadAttention, or call softscope.attention in it"
+
+
+def change(remedy: str, model: nn.Module, sites: Iterable[str] | None, what: str, options: Any) -> Applied:
+    """Give the attention at these sites (None: wherever it is known) other options.
+
+    Args:
+        remedy: its name, for what is told.
+        model: changed in place; nothing is changed if one site cannot be.
+        sites: as `scope.sites` names them.
+        what: the change in words.
+        options: of `softscope.nn.options.Options`, or a function from module and site to these.
+    """
+    done = Applied(remedy)
+    work: list[Callable[[], None]] = []
+    for site in chosen(model, sites):
+        module = module_of(model, site)
+        wanted = options(module, site) if callable(options) else options
+        work.append(_prepared(done, model, module, site, wanted))
+        done.changes.append(Change(site, (), what))
+    for step in work:
+        step()
+    return done
+
+
+def _prepared(done: Applied, model: nn.Module, module: nn.Module, site: str, wanted: dict[str, Any]) -> Any:
+    """What is to be done, once it is known that all of it can be."""
+    if isinstance(module, Attention):
+        return _task(done, module, wanted)
+    if isinstance(module, softscope.nn.MultiheadAttention):
+        return _ours(done, module, dataclasses.replace(module.options, **wanted))
+    if type(module) is nn.MultiheadAttention:
+        return _torch(done, model, module, Options(**wanted))
+    if registry.reaches(module):
+        return registry.prepared(done, model, module, site, wanted)
+    raise unsupported(site, f"{type(module).__name__} forms its weights in code of its own", INSTEAD)
+
+
+def _ours(done: Applied, module: softscope.nn.MultiheadAttention, options: Options) -> Any:
+    before = module.options
+
+    def work() -> None:
+        _taking(done, module, lambda: module._take(options))
+        done.on_undo(back)
+
+    def back() -> None:
+        if isinstance(module, softscope.nn.MultiheadAttention):  # else what came before is undone already, and this too
+            module._take(before)
+
+    return work
+
+
+def _task(done: Applied, layer: Attention, wanted: dict[str, Any]) -> Any:
+    before = layer.options
+    named = dict(wanted)
+    if "sink" in named:
+        named["sink"] = 0.0 if named["sink"] else None
+    if "temperature" in named:
+        del named["temperature"]
+        named["learn_temperature"] = True  # which starts at the temperature that it has
+    elif named.get("scale") is not None and not before.learn_temperature:
+        named["temperature"] = 1.0
+    options = dataclasses.replace(before, **named)
+
+    def work() -> None:
+        _taking(done, layer, lambda: layer.take(options))
+        done.on_undo(lambda: layer.take(before))
+
+    return work
+
+
+def _torch(done: Applied, model: nn.Module, module: nn.MultiheadAttention, options: Options) -> Any:
+    def work() -> None:
+        same, had = module._qkv_same_embed_dim, set(module._parameters)
+        _taking(done, module, lambda: softscope.nn.MultiheadAttention._adopt(module, options))
+        encoders = [(e, e.use_nested_tensor) for e in encoders_around(model, [module])]
+        for encoder, _ in encoders:
+            encoder.use_nested_tensor = False
+
+        def back() -> None:
+            module.__class__ = nn.MultiheadAttention
+            module._qkv_same_embed_dim = same
+            del module.options
+            for name in set(module._parameters) - had:
+                del module._parameters[name]
+            for encoder, nested in encoders:
+                encoder.use_nested_tensor = nested
+
+        done.on_undo(back)
+
+    return work
+
+
+def _taking(done: Applied, module: nn.Module, take: Callable[[], object]) -> None:
+    """Do it, and remember which parameters are new."""
+    had = {id(parameter) for parameter in module.parameters()}
+    take()
+    done.parameters += [parameter for parameter in module.parameters() if id(parameter) not in had]

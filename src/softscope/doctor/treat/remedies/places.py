@@ -1,0 +1,54 @@
+"""From the name of a site to the module that computes it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from softscope.doctor.listen import module_paths
+from softscope.doctor.treat.remedies.applied import unsupported
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from torch import nn
+
+
+def module_of(model: nn.Module, site: str) -> nn.Module:
+    """The module at a site, as `scope.sites` names it."""
+    if "#" in site:
+        raise unsupported(
+            site,
+            "this module is called several times in one pass, and what changes one call changes all",
+            f"treat {site.partition('#')[0]} if all its calls need it",
+        )
+    paths = module_paths.paths(model)
+    for module in model.modules():
+        if paths[id(module)] == site:
+            return module
+    raise ValueError(f"site must be the path of a module, but {site!r} came; scope.sites lists those with attention")
+
+
+def head_count(model: nn.Module, site: str) -> int:
+    """How many query heads a site has."""
+    from softscope.doctor.treat.remedies import weights
+
+    return weights.sizes(module_of(model, site), site)[0]
+
+
+def attention_modules(model: nn.Module) -> list[str]:
+    """The paths of the modules that are known to compute attention: where a remedy goes if it is not told."""
+    from softscope.doctor.treat.remedies.weights import known
+
+    paths = module_paths.paths(model)
+    return [paths[id(module)] for module in model.modules() if known(module)]
+
+
+def chosen(model: nn.Module, sites: Iterable[str] | None) -> list[str]:
+    """The sites named, or all that are known; none at all is refused."""
+    found = attention_modules(model) if sites is None else [sites] if isinstance(sites, str) else list(sites)
+    if not found:
+        raise ValueError(
+            "model must have attention that softscope knows, but none was found; name the modules with sites=[…], as "
+            "scope.sites does"
+        )
+    return found

@@ -1,0 +1,32 @@
+"""Scalable softmax: logits times s·log n, so that rows that see many keys stay as sharp as short ones."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from softscope.doctor.treat.remedies.options import change
+from softscope.nn.options import check_scalable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from torch import nn
+
+    from softscope.doctor.treat.remedies.applied import Applied
+
+
+def scalable(model: nn.Module, sites: Iterable[str] | None = None, *, length: float) -> Applied:
+    """Multiply the logits of a row that sees n keys by s·log n; s is learned per head and starts at 1/log(length).
+
+    Args:
+        model: changed in place.
+        sites: as `scope.sites` names them; None for all that are known.
+        length: how many keys the rows saw in training; rows of this length stay as they are.
+
+    >>> import torch
+    >>> from softscope.doctor import remedies
+    >>> remedies.scalable(torch.nn.MultiheadAttention(8, 2), length=512).changes[0].what
+    'scalable softmax, unchanged at 512 keys'
+    """
+    check_scalable(length)
+    return change("scalable", model, sites, f"scalable softmax, unchanged at {length:g} keys", {"scalable": length})

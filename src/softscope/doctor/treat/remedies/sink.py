@@ -1,0 +1,31 @@
+"""A sink: one learned logit per head that takes weight and gives nothing, so that a head can rest without a token."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from softscope.doctor.treat.remedies.options import change
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from torch import nn
+
+    from softscope.doctor.treat.remedies.applied import Applied
+
+
+def sink(model: nn.Module, sites: Iterable[str] | None = None) -> Applied:
+    """Give every head at these sites a sink that starts at 0, "softmax off by one".
+
+    The new parameters are in `.parameters`: an optimizer made before needs them.
+
+    Args:
+        model: changed in place.
+        sites: as `scope.sites` names them; None for all that are known.
+
+    >>> import torch
+    >>> from softscope.doctor import remedies
+    >>> [tuple(p.shape) for p in remedies.sink(torch.nn.MultiheadAttention(8, 2)).parameters]
+    [(2,)]
+    """
+    return change("sink", model, sites, "a sink, from 0", {"sink": True})

@@ -1,0 +1,32 @@
+"""A soft cap: c·tanh(logit/c) keeps the logits within ±c."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from softscope._arguments.checks import positive
+from softscope.doctor.treat.remedies.options import change
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from torch import nn
+
+    from softscope.doctor.treat.remedies.applied import Applied
+
+
+def softcap(model: nn.Module, sites: Iterable[str] | None = None, *, cap: float = 30.0) -> Applied:
+    """Cap the logits of every head at these sites; where the logits are far beyond the cap, so is their gradient.
+
+    Args:
+        model: changed in place.
+        sites: as `scope.sites` names them; None for all that are known.
+        cap: > 0.
+
+    >>> import torch
+    >>> from softscope.doctor import remedies
+    >>> remedies.softcap(torch.nn.MultiheadAttention(8, 2)).changes[0].what
+    'soft cap 30'
+    """
+    cap = positive(cap, "cap", "30 and 50 are in use")
+    return change("softcap", model, sites, f"soft cap {cap:g}", {"softcap": cap})

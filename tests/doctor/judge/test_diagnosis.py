@@ -1,0 +1,115 @@
+"""The verdict in plain words, and the remedy that fits what was found."""
+
+import dataclasses
+import re
+
+import numpy as np
+import pytest
+
+from doctor.judge.histories import RESTING, RIGHT, STUCK, history, per_head, without
+from softscope.doctor.judge.diagnosis import diagnose
+from softscope.doctor.treat.prescriptions import prescribe
+
+CASES = {
+    "healthy": (history(), "No finding. Of 4 heads 4 can still learn.", []),
+    "right": (history(**per_head(1, RIGHT)), "No finding. Of 4 heads 1 reads the right keys, 3 can still learn.", []),
+    "resting": (history(**per_head(1, RESTING)), "No finding. Of 4 heads 3 can still learn, 1 rests on a sink.", []),
+    "positional": (
+        history(**per_head(1, STUCK | {"blocked_offset_mass": 0.95})),
+        "No finding. Of 4 heads 3 can still learn, 1 reads by position.",
+        [],
+    ),
+    "one": (history(heads=1, blocked=0.9, advantage=3.0), "No finding. Its one head reads the right keys.", []),
+    "starving": (history(**per_head(1, STUCK)), "1 of 4 heads starves: layers.0.attention head 1.", ["unit-qk-norm"]),
+    "several": (history(blocked=0.9), "4 of 4 heads starve: layers.0.attention head 0,", ["unit-qk-norm"]),
+    "unscaled": (history(site={"scale": 1.0}, blocked=0.9), "4 of 4 heads starve", ["scale"]),
+    "outlier": (history(q_norm={2: 240.0}), "1 finding, in layers.0.attention head 2.", ["repair"]),
+    "outlier that starves": (
+        history(**per_head(2, STUCK) | {"q_norm": {2: 240.0}}),
+        "1 of 4 heads starves",
+        ["repair"],
+    ),
+    "growing": (history(max_logit={1: 2000.0}), "1 finding, in layers.0.attention head 1.", ["qk-norm"]),
+    "half": (history(site={"dtype": "float16"}, lse_min={1: -99.0}), "1 finding", ["dtype"]),
+    "cut off": (history(demand={1: 0.0}), "1 finding", ["repair"]),
+    "no loss": (history(loss=False), "No finding. Without a loss it cannot be told of 4 heads", []),
+    "no loss, outlier": (
+        history(loss=False, q_norm={2: 240.0}),
+        "1 finding, in layers.0.attention head 2. Without",
+        ["repair"],
+    ),
+    "NaN": (history(sharpness=[0.3, 0.3, np.nan, np.nan, np.nan]), "From step 20 on the loss or the readings are", []),
+    "NaN in one layer": (history(sites=2, sharpness={(1, h): np.nan for h in range(4)}), "1 finding, in layers.1", []),
+    "one token": (
+        without(history(count=1.0), "blocked"),
+        "No finding. It cannot be told of 4 heads whether they starve: there are too few readings",
+        [],
+    ),
+    "no attention": (history(sites=0, heads=0), "No attention was found", []),
+    "no readings": (history(steps=[]), "There are no readings yet", []),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_verdict_and_remedy(name):
+    found, words, remedies = CASES[name]
+    diagnosis = diagnose(found)
+    assert diagnosis.verdict.en.startswith(words)
+    assert [given.remedy for given in diagnosis.prescriptions] == remedies
+    assert re.search(r"[\u4e00-\u9fff]", diagnosis.verdict.zh)
+    assert re.findall(r"\d+", diagnosis.verdict.zh.replace("唯一", "1")) or name in (
+        "no attention",
+        "no readings",
+        "one",
+    )
+    for given in diagnosis.prescriptions:
+        for text in (given.what, given.why, given.expect, given.evidence):
+            assert re.search(r"[\u4e00-\u9fff]", text.zh)
+            assert not re.search(r"[\u4e00-\u9fff]", text.en)
+        assert given.heads
+
+
+def test_healthy_is_never_said_without_a_loss():
+    said = diagnose(history(loss=False)).verdict
+    assert "does not mean healthy" in said.en
+    assert "不等于健康" in said.zh
+
+
+def test_the_remedies_are_those_that_were_measured_to_help():
+    (given,) = diagnose(history(site={"scale": 1.0}, blocked=0.9)).prescriptions
+    assert "softscope experiment remedies" in given.evidence.en
+    for failed in ("soft cap", "sink", "scalable softmax", "RMS QK-norm", "entmax"):
+        assert failed in given.does_not.en
+        assert failed not in given.evidence.en
+
+
+def test_nothing_is_prescribed_for_notes_and_tips():
+    diagnosis = diagnose(history(site={"fused": False}, max_logit=150.0, **per_head(1, RESTING)))
+    assert diagnosis.counts["tip"] == 5
+    assert diagnosis.counts["informative"] >= 1
+    assert prescribe(diagnosis.view, diagnosis.outcomes) == []
+
+
+def test_fails_at_a_severity():
+    cases = {
+        "finding": history(**per_head(1, STUCK)),
+        "tip": history(site={"fused": False}),
+        "informative": history(**per_head(1, RESTING)),
+        "": history(),
+    }
+    levels = ("finding", "tip", "informative")
+    for name, found in cases.items():
+        diagnosis = diagnose(found)
+        failing = [level for level in levels if diagnosis.fails(level)]
+        assert failing == (list(levels[levels.index(name) :]) if name else [])
+    assert not diagnose(cases["tip"], mute=["SS010"]).fails("tip")
+
+
+@pytest.mark.parametrize("loss", [float("nan"), float("inf")])
+def test_a_loss_that_is_no_number_is_a_finding_even_if_the_readings_look_well(loss):
+    found = history()
+    *first, last = found.snapshots
+    found = dataclasses.replace(found, snapshots=(*first, dataclasses.replace(last, loss=loss)))
+    assert diagnose(found).verdict.en.startswith("From step 40 on the loss or the readings are NaN")
+    assert list(diagnose(found).of("finding")) == ["SS012"]
+    assert not diagnose(history()).fails("finding")

@@ -1,0 +1,162 @@
+"""Steps are found by themselves, however a loop is written; and marked by who wants to."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from typing import Any
+
+import pytest
+import torch
+
+import softscope as ss
+from softscope.doctor.listen.sampling import choose_rows, default_schedule
+from softscope.doctor.read.snapshot import FORWARD, GRADIENT
+
+from ..patients import stack, tokens
+
+
+def steps(scope: Any) -> list[int]:
+    return [snapshot.step for snapshot in scope.history().snapshots]
+
+
+def test_accumulated_passes_are_one_step() -> None:
+    model = stack("fused")
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with ss.probe(model, rows=None) as scope:
+        for _ in range(3):
+            for _ in range(4):
+                model(tokens()).mean().backward()
+            optimizer.step()
+            optimizer.zero_grad()
+    assert steps(scope) == [0, 1, 2]
+
+
+def test_accumulated_passes_say_what_the_whole_batch_says() -> None:
+    model = stack("fused").eval()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
+    x = torch.randn(8, 40, 16)
+    read = []
+    for parts in (1, 4):
+        with ss.probe(model, rows=None) as scope:
+            for part in x.chunk(parts):
+                ((model(part) ** 2).sum() / x.numel()).backward()
+            optimizer.step()
+        read.append(scope.history().snapshots)
+        assert len(read[-1]) == 1
+    whole, split = (found[0].readings for found in read)
+    assert whole.keys() == split.keys()
+    for name in whole:
+        torch.testing.assert_close(torch.tensor(whole[name]), torch.tensor(split[name]), rtol=1e-4, atol=1e-6,
+                                   equal_nan=True)  # fmt: skip
+
+
+def test_parameters_that_are_written_through_data() -> None:
+    """No version counts these, and no optimizer of PyTorch's is there to be heard."""
+    model = stack("fused")
+    with ss.probe(model, every=1) as scope:
+        for _ in range(3):
+            for _ in range(2):
+                model(tokens()).mean().backward()
+            for p in model.parameters():
+                if p.grad is not None:
+                    p.data.sub_(0.01 * p.grad)
+                    p.grad = None
+    assert steps(scope) == [0, 1, 2]
+
+
+def test_two_passes_with_one_loss() -> None:
+    model = stack("fused")
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with ss.probe(model, rows=None) as scope:
+        for _ in range(4):
+            optimizer.zero_grad()
+            (model(tokens()).mean() + model(-tokens()).mean()).backward()
+            optimizer.step()
+    history = scope.history()
+    assert not history.unseen
+    assert all(snapshot.has_loss for snapshot in history.snapshots[1:])  # after the first step it is known
+    assert len(history.snapshots) == 5
+
+
+def test_a_loop_without_an_optimizer() -> None:
+    model = stack("fused")
+    with ss.probe(model) as scope:
+        for _ in range(3):
+            model(tokens()).mean().backward()
+            with torch.no_grad():
+                for p in model.parameters():
+                    p -= 0.1 * p.grad
+                    p.grad = None
+    assert steps(scope) == [0, 1, 2]
+
+
+def test_validation_between_steps_belongs_to_none() -> None:
+    model = stack("fused")
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with ss.probe(model) as scope:
+        for _ in range(3):
+            model(tokens()).mean().backward()
+            with torch.no_grad():
+                model(tokens(30))
+            optimizer.step()
+    assert steps(scope) == [0, 1, 2]
+    assert all(snapshot.has_loss for snapshot in scope.history().snapshots)
+
+
+def test_each_forward_pass_of_inference_is_one() -> None:
+    model = stack("fused")
+    with ss.probe(model) as scope:
+        for _ in range(2):
+            model(tokens())
+        with torch.no_grad():
+            model(tokens())
+    assert steps(scope) == [0, 1, 2]
+    assert not any(snapshot.has_loss for snapshot in scope.history().snapshots)
+
+
+def test_marks() -> None:
+    model = stack("fused")
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    heard: list[Any] = []
+    with ss.probe(model, every=2) as scope:
+        scope.on_snapshot(heard.append)
+        for _ in range(5):
+            loss = model(tokens()).mean()
+            loss.backward()
+            optimizer.step()
+            scope.step(loss=loss)
+    assert steps(scope) == [0, 2, 4] == [snapshot.step for snapshot in heard]
+    assert heard[-1].loss == pytest.approx(loss.item())
+    assert all(snapshot.has_loss for snapshot in heard)
+
+
+def test_default_sampling_thins_out() -> None:
+    read = [step for step in range(3000) if default_schedule(step)]
+    assert read[:10] == list(range(10))
+    assert len([step for step in read if step < 1000]) < 60
+    assert max(b - a for a, b in itertools.pairwise(read)) == 50
+
+
+def test_chosen_rows() -> None:
+    rng, seen = random.Random(0), set()
+    for _ in range(200):
+        rows = choose_rows(8, 31, 100, rng)
+        assert rows is not None
+        assert len(set(rows)) == 8
+        assert rows == sorted(rows)
+        seen |= set(rows)
+    assert seen == set(range(31, 100))
+    assert choose_rows(8, 0, 8, rng) is None
+    assert choose_rows(None, 0, 100, rng) is None
+
+
+def test_all_names_are_read() -> None:
+    model = stack("fused")
+    with ss.probe(model) as scope:
+        model(tokens()).mean().backward()
+    (snapshot,) = scope.history().snapshots
+    assert {*FORWARD, *GRADIENT} <= snapshot.readings.keys()
+    assert {"sharpness:median", "transmission:p05", "advantage:p95"} <= snapshot.readings.keys()
+    assert all(a.shape == (2, 2) and a.dtype == "float32" for a in snapshot.readings.values())
+    assert scope.history().series("sharpness").shape == (1, 2, 2)

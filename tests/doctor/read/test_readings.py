@@ -1,0 +1,280 @@
+"""Readings are those of weights written down in float64, at 320 tokens."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+import softscope as ss
+from softscope import _engine
+from softscope.doctor.read import quick
+
+from . import by_hand
+
+plainly = quick.read
+
+BATCH, HEADS, N, D = 2, 4, 320, 16
+CASES: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "causal": {"causal": True},
+    "grouped": {"causal": True, "kv_heads": 2},
+    "padded": {"padded": True},
+    "padded causal": {"padded": True, "masked": True, "kv_heads": 2},
+    "biased": {"bias": True},
+    "more keys than queries": {"keys": 400},
+    "windowed": {"causal": True, "window": (40, 0)},
+    "softcap": {"causal": True, "softcap": 3.0},
+    "sink": {"causal": True, "sink": True},
+    "blocked": {"causal": True, "scale": 30.0},
+    "blocked, grouped": {"causal": True, "kv_heads": 2, "scale": 30.0},
+    "blocked, padded": {"padded": True, "scale": 30.0},
+    "blocked, padded, causal": {"padded": True, "masked": True, "kv_heads": 2, "scale": 30.0},
+    "blocked, windowed": {"causal": True, "window": (40, 0), "scale": 30.0},
+    "blocked, more keys than queries": {"keys": 400, "scale": 30.0},
+    "blocked, previous token": {"causal": True, "kv_heads": 2, "scale": 6.0, "previous": True},
+    "blocked, previous token, padded": {"padded": True, "scale": 6.0, "previous": True},
+    "blocked, previous token, windowed": {"causal": True, "window": (40, 0), "scale": 6.0, "previous": True},
+    "blocked, capped, with a sink": {"softcap": 200.0, "sink": True, "scale": 30.0},
+}
+
+
+class Mix(nn.Module):
+    """Attention alone, as a module."""
+
+    def forward(self, q: Tensor, k: Tensor, v: Tensor, **options: Any) -> Tensor:
+        if options.pop("explicit", False):
+            logits = q @ k.repeat_interleave(HEADS // k.shape[1], 1).mT * options["scale"]
+            return functional.softmax(logits + options["added"], -1) @ v.repeat_interleave(HEADS // v.shape[1], 1)
+        options.pop("added", None)
+        if {"window", "softcap", "sink"} & options.keys():
+            return ss.attention(q, k, v, causal=options.pop("is_causal", False), **options)
+        return functional.scaled_dot_product_attention(q, k, v, enable_gqa=True, **options)
+
+
+def case(name: str, dtype: torch.dtype) -> tuple[dict[str, Any], dict[str, Any], list[dict[str, float]]]:
+    """The tensors, the options of the call, and what is to be read per head."""
+    says = CASES[name]
+    rng = np.random.default_rng(0)
+    m, kv = says.get("keys", N), says.get("kv_heads", HEADS)
+    scale = says.get("scale", 0.4)
+    shapes = {"q": (BATCH, HEADS, N, D), "k": (BATCH, kv, m, D), "v": (BATCH, kv, m, D), "g": (BATCH, HEADS, N, D)}
+    # Rounded to the dtype first, so that both sides read the same numbers.
+    arrays = {x: torch.tensor(rng.normal(size=shape), dtype=dtype) for x, shape in shapes.items()}
+    if says.get("previous"):
+        arrays["q"][:, :, 1:] = arrays["k"].repeat_interleave(HEADS // kv, 1)[:, :, :-1]
+    options: dict[str, Any] = {"scale": scale}
+    shown, queries = np.ones((BATCH, N, m), bool), np.ones((BATCH, N), bool)
+    bias: Any = 0.0
+    offsets = np.arange(m) - np.arange(N)[:, None]
+    if says.get("causal"):
+        options["is_causal"] = True
+        shown &= offsets <= 0
+    if "window" in says:
+        options["window"] = says["window"]
+        shown &= offsets >= -says["window"][0]
+    if says.get("padded"):
+        lengths = np.array([N, 130])
+        queries = np.arange(N) < lengths[:, None]
+        shown &= queries[:, None, :]
+        if says.get("masked"):
+            shown &= offsets <= 0
+            shown &= queries[:, :, None]  # padded queries see nothing
+        options["attn_mask"] = torch.tensor(shown[:, None] if says.get("masked") else shown[:, None, :1])
+    if says.get("bias"):
+        added = torch.tensor(rng.normal(size=(N, m)), dtype=dtype)
+        hidden = rng.random((N, m)) < 0.3
+        bias = added.double().numpy()
+        shown &= ~hidden
+        options["attn_mask"] = added.masked_fill(torch.tensor(hidden), torch.finfo(dtype).min)
+    if "softcap" in says:
+        options["softcap"] = says["softcap"]
+    sinks = np.linspace(-1.0, 6.0, HEADS) if says.get("sink") else [None] * HEADS
+    if says.get("sink"):
+        options["sink"] = torch.tensor(sinks)
+    options["added"] = torch.where(torch.tensor(shown[:, None]), torch.as_tensor(bias), -torch.inf).to(dtype)
+    double = {x: value.double().numpy() for x, value in arrays.items()}
+    wanted = [
+        by_hand.head(
+            double["q"][:, h], double["k"][:, h * kv // HEADS], double["v"][:, h * kv // HEADS], double["g"][:, h],
+            scale=scale, shown=shown, bias=bias, softcap=says.get("softcap"), sink=sinks[h], queries=queries,
+            one_sequence=m == N,
+        )
+        for h in range(HEADS)
+    ]  # fmt: skip
+    return arrays, options, wanted
+
+
+def read(arrays: dict[str, Any], options: dict[str, Any], rows: int | None = None) -> Any:
+    torch.set_num_threads(1)
+    model = Mix()
+    q, k, v = (arrays[x].clone().requires_grad_() for x in "qkv")
+    with ss.probe(model, rows=rows) as scope:
+        output = model(q, k, v, **options)
+        output.backward(arrays["g"])
+    assert not scope.history().unseen
+    return scope.history()
+
+
+def compare(history: Any, wanted: list[dict[str, float]], rel: float, skip: set[str] = frozenset()) -> None:  # type: ignore[assignment]
+    (snapshot,) = history.snapshots
+    names = wanted[0].keys() - skip
+    assert len(names) >= 15
+    for name in sorted(names):
+        for h, head in enumerate(wanted):
+            got = float(snapshot.readings[name][0, h])
+            if name == "sink_column" and head[name] >= 320 and head[name] != got:
+                assert got == -1
+                continue
+            assert got == pytest.approx(head[name], rel=rel, abs=rel), f"{name} of head {h}"
+
+
+# What the engine reads: a plain softmax. A cap, a sink and a bias are left to tensor operations.
+QUICK = [name for name, says in CASES.items() if not {"softcap", "sink", "bias"} & says.keys()]
+SINGLE = ("grouped", "padded causal", "blocked, capped, with a sink")  # these in float32, too
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype"), [*((name, torch.float64) for name in CASES), *((name, torch.float32) for name in SINGLE)]
+)
+def test_every_row(name: str, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+    monkeypatch.setattr(quick, "read", lambda *given: asked.append(given) or plainly(*given))
+    arrays, options, wanted = case(name, dtype)
+    history = read(arrays, options)
+    assert bool(asked) == (name in QUICK), "who has read it?"
+    compare(history, wanted, 1e-5 if dtype == torch.float64 else 2e-3)
+    blocked = history.snapshots[0].readings["blocked"]
+    assert (blocked > 0.1).all() if "blocked" in name else (blocked < 0.1).all()
+    mass = history.snapshots[0].readings.get("blocked_offset_mass")
+    assert (mass is None) == ("more keys" in name)
+    if "blocked" in name and mass is not None:
+        assert ((mass > 0.9) == ("previous" in name)).all()
+
+
+EXPLICIT = ("plain", "causal", "grouped", "padded", "biased", "blocked", "blocked, windowed", "blocked, previous token")
+
+
+@pytest.mark.parametrize("name", EXPLICIT)
+def test_an_explicit_softmax(name: str) -> None:
+    arrays, options, wanted = case(name, torch.float64)
+    options = {"explicit": True, "scale": options["scale"], "added": options["added"]}
+    unknown = {"max_logit", "q_norm", "cosine"}
+    compare(read(arrays, options), wanted, 1e-5, unknown)
+
+
+@pytest.mark.parametrize("value", [-1e4, -1e9, torch.finfo(torch.float32).min])
+@pytest.mark.parametrize("name", ["causal", "padded"])
+def test_a_mask_of_any_large_number_hides(name: str, value: float) -> None:
+    """−10000 is what BERT and GPT-2 add, and many tutorials."""
+    arrays, options, wanted = case(name, torch.float32)
+    added = options["added"].masked_fill(options["added"] == -torch.inf, value)
+    compare(
+        read(arrays, {"explicit": True, "scale": options["scale"], "added": added}), wanted, 2e-3,
+        {"max_logit", "q_norm", "cosine"},
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "name", ["plain", "causal", "padded causal", "more keys than queries", "blocked, padded, causal",
+             "blocked, previous token"]
+)  # fmt: skip
+def test_readings_need_no_engine(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on another device: tensor operations alone."""
+
+    def off(*_: Any) -> None:
+        raise AssertionError("the engine was asked")
+
+    functions = [name for name in dir(_engine) if callable(getattr(_engine, name)) and not name.startswith("_")]
+    assert len(functions) > 5
+    for function in functions:
+        monkeypatch.setattr(_engine, function, off)
+    monkeypatch.setattr(quick, "offered", lambda _: False)
+    arrays, options, wanted = case(name, torch.float64)
+    compare(read(arrays, options), wanted, 1e-5)
+
+
+def test_passes_of_different_lengths_are_pooled_by_offset() -> None:
+    """A step of two passes, of 320 and of 200 tokens: the previous token is the same offset in both."""
+    arrays, options, _ = case("blocked, previous token", torch.float64)
+    model = Mix()
+    with ss.probe(model, rows=None) as scope:
+        for n in (N, 200):
+            q, k, v = (arrays[x][:, :, :n].clone().requires_grad_() for x in "qkv")
+            model(q, k, v, **options).backward(arrays["g"][:, :, :n])
+        scope.step()
+    (snapshot,) = scope.history().snapshots
+    assert (snapshot.readings["blocked_offset_mass"] > 0.9).all()
+
+
+def test_chosen_rows_are_at_their_true_positions() -> None:
+    arrays, options, _ = case("causal", torch.float64)
+    some, every = read(arrays, options, rows=24), read(arrays, options)
+    for name in ("sharpness", "count", "transmission", "logit_spread"):
+        got, whole = (float(h.snapshots[0].readings[name][0, 0]) for h in (some, every))
+        assert got == pytest.approx(whole, rel=0.1), name
+    # Rows that saw the future would see all keys.
+    assert some.snapshots[0].readings["count"].max() < 0.75 * N
+
+
+def test_offsets_of_chosen_rows() -> None:
+    arrays, options, _ = case("blocked, previous token", torch.float64)
+    some, every = (read(arrays, options, rows=rows).snapshots[0].readings for rows in (24, None))
+    assert (some["blocked_offset_mass"] > 0.9).all()
+    assert some["blocked_offset_mass"] == pytest.approx(every["blocked_offset_mass"], abs=0.1)
+
+
+def test_half_precision_is_read_in_float32() -> None:
+    arrays, options, wanted = case("grouped", torch.bfloat16)
+    compare(read(arrays, options), wanted, 2e-3)
+
+
+def test_a_single_sequence_has_an_error_too() -> None:
+    arrays, options, _ = case("causal", torch.float32)
+    arrays = {name: value[:1] for name, value in arrays.items()}
+    options.pop("added")
+    error = read(arrays, options).snapshots[0].readings["advantage_error"]
+    assert np.isfinite(error).all()
+    assert (error > 0).all()
+
+
+def test_the_sink_of_a_model_that_writes_its_weights_down() -> None:
+    """gpt-oss has a learned logit behind the keys' in its softmax: a sink, and no key."""
+    transformers = pytest.importorskip("transformers")
+    config = transformers.GptOssConfig(
+        num_hidden_layers=1, hidden_size=32, intermediate_size=32, num_attention_heads=4, num_key_value_heads=2,
+        head_dim=8, vocab_size=64, num_local_experts=2, num_experts_per_tok=1, layer_types=["full_attention"],
+    )  # fmt: skip
+    torch.manual_seed(0)
+    model = transformers.GptOssForCausalLM._from_config(config, attn_implementation="eager")
+    with torch.no_grad():
+        model.model.layers[0].self_attn.sinks.copy_(torch.tensor([6.0, 6.0, 6.0, -20.0]))
+    tokens = torch.randint(64, (2, 40))
+    with ss.probe(model, every=1, rows=None) as scope:
+        model(tokens, labels=tokens).loss.backward()
+    readings = scope.history().snapshots[0].readings
+    assert readings["sink_column"][0].tolist()[:3] == [-1.0, -1.0, -1.0]
+    assert readings["sink_column"][0, 3] >= 0
+    keys = np.arange(20, 41)  # rows that see half of the keys, and logits that are next to nothing
+    assert readings["sink_mass"][0, 0] == pytest.approx(np.mean(np.exp(6) / (np.exp(6) + keys)), abs=2e-3)
+    assert (readings["max_logit"] < 1.0).all()
+    assert (readings["cosine"] < 0.5).all()
+
+
+@pytest.mark.parametrize("one", ["k", "q"])
+def test_a_batch_of_one_that_serves_all(one: str) -> None:
+    """PyTorch's attention broadcasts; the engine must see as much memory as there is."""
+    rng = torch.Generator().manual_seed(0)
+    q, k = (torch.randn(3, HEADS, 40, D, generator=rng) for _ in "qk")
+    g = torch.randn(3, HEADS, 40, D, generator=rng)
+    q, k = (q[:1], k) if one == "q" else (q, k[:1])
+    found = []
+    for whole in (False, True):
+        a, b = (x.expand(3, -1, -1, -1).contiguous() if whole else x for x in (q, k))
+        found.append(read({"q": a, "k": b, "v": b, "g": g}, {"is_causal": True}).snapshots[0].readings)
+    for name in found[1]:
+        np.testing.assert_allclose(found[0][name], found[1][name], rtol=1e-4, atol=1e-6, err_msg=name)
