@@ -7,6 +7,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 # Python compiles what it imports; pip would compile all of PyTorch beforehand, on one core, in most of a minute.
 INSTALL := $(PIP) install --no-compile -c constraints.txt
+ENGINE := $(wildcard engine/*.cc engine/*/*.h engine/*/*.cc)
 
 .DEFAULT_GOAL := help
 .PHONY: help checkup lab test pytest lint format sanitize clean
@@ -36,7 +37,7 @@ pytest: $(VENV)/.dev
 lint: $(VENV)/.dev
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
-	$(BIN)/clang-format --dry-run -Werror engine/*
+	$(BIN)/clang-format --dry-run -Werror $(ENGINE)
 	$(BIN)/mypy
 
 # A build of its own in an environment of its own, which borrows the packages of the first.
@@ -55,7 +56,7 @@ sanitize: $(VENV)/.dev
 format: $(VENV)/.dev
 	$(BIN)/ruff check --fix-only
 	$(BIN)/ruff format
-	$(BIN)/clang-format -i engine/*
+	$(BIN)/clang-format -i $(ENGINE)
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
@@ -78,7 +79,7 @@ FORCE:
 # Build requirements come from pyproject.toml into .venv, and the build is not isolated: an isolated one
 # would fetch them again for each change in engine/, and CMake could not continue where it was.
 # CMake and ninja are no requirements there, as the machine may have its own; here they cannot be missing.
-$(VENV)/.package: pyproject.toml CMakeLists.txt constraints.txt $(wildcard engine/*) $(VENV)/.files | $(BIN)/python
+$(VENV)/.package: pyproject.toml CMakeLists.txt constraints.txt $(ENGINE) $(VENV)/.files | $(BIN)/python
 	@command -v $(firstword $(CXX)) >/dev/null || command -v c++ >/dev/null || \
 	  { echo "Missing: a C++ compiler. Install g++ or clang++; on Debian and Ubuntu: apt install g++" >&2; exit 1; }
 	@$(BIN)/python -c 'import pathlib, sysconfig; pathlib.Path(sysconfig.get_path("include"), "Python.h").stat()' 2>/dev/null || \

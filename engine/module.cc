@@ -8,10 +8,10 @@
 
 #include <cstdlib>
 
-#include "attention_tasks.h"
-#include "dispatch.h"
-#include "rows.h"
-#include "threads.h"
+#include "attention/attention_tasks.h"
+#include "dispatch/choose_level.h"
+#include "rows/row_tasks.h"
+#include "threads/parallel_for.h"
 
 namespace nb = nanobind;
 

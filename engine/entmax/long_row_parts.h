@@ -1,0 +1,51 @@
+// sparsemax and α-entmax of a row that several threads share: what each does with its part.
+#pragma once
+
+#include "entmax/entmax_row.h"
+
+namespace softscope {
+namespace {
+
+template <class S, int N>
+double part_peaks(const SparsePart& p) {
+  return static_cast<double>(
+      find_peaks<S, N>(static_cast<const S*>(p.x), p.n, static_cast<Compute<S>*>(p.peaks)));
+}
+
+template <class S>
+SOFTSCOPE_INLINE Reach<S> reach_of(const SparsePart& p) {
+  return Reach<S>(static_cast<Compute<S>>(p.maximum), p.temperature, p.alpha);
+}
+
+template <class S, int N>
+size_t part_pick(const SparsePart& p) {
+  return pick<S, N>(static_cast<const S*>(p.x), p.n, static_cast<const Compute<S>*>(p.peaks),
+                    reach_of<S>(p), p.e);
+}
+
+template <class S, int N>
+void part_weights(const SparsePart& p) {
+  using C = Compute<S>;
+  S* out = static_cast<S*>(p.out);
+  if (!finite(p.maximum)) {
+    fill_row<S, N>(out, p.n, static_cast<C>(__builtin_nan("")));
+    return;
+  }
+  with_form(p.alpha, [&](auto& form) {
+    form.move_to(p.root);
+    write_weights<S, N>(static_cast<const S*>(p.x), out, p.n, static_cast<const C*>(p.peaks),
+                        reach_of<S>(p), form, p.total);
+  });
+}
+
+// The root of the whole row, from what all parts picked.
+template <int D>
+void solve_parts(SparsePart& p, size_t count) {
+  with_form(p.alpha, [&](auto& form) {
+    p.total = solve<D>(form, p.e, count);
+    p.root = form.place();
+  });
+}
+
+}  // namespace
+}  // namespace softscope

@@ -1,0 +1,146 @@
+// J·v of rows that lie side by side, a lane for each. See jacobian_product.h.
+#pragma once
+
+#include "jacobian/moments.h"
+#include "jacobian/sensitivity.h"
+#include "rows/side_by_side.h"
+#include "rows/walk_block_two_inputs.h"
+
+namespace softscope {
+namespace {
+
+// What each of the lanes brings: its temperature and its α.
+template <class C, int N>
+struct ProductLanes {
+  C before[kWidth<N>], after[kWidth<N>];
+  double exponents[kWidth<N>];
+  bool plain;
+
+  void read(const Block& b, size_t first, size_t rows) {
+    plain = true;
+    for (size_t r = 0; r < kWidth<N>; ++r) {
+      const double* numbers = numbers_of(b, first + (r < rows ? r : 0));
+      const Scale<C> scale(numbers[0]);
+      before[r] = scale.before;
+      after[r] = scale.after;
+      exponents[r] = 2 - numbers[1];
+      plain = plain && exponents[r] == 1;
+    }
+  }
+};
+
+template <class C, int N>
+struct ColumnsProduct {
+  using V = Vec<C, N>;
+  using Lanes = ProductLanes<C, N>;
+
+  template <class A>
+  static void run(Columns<A> p, Columns<A> v, A* out, ptrdiff_t out_step, const Lanes& lanes) {
+    if (p.n > kShort<C>) {
+      side_by_side<A, false, LaneSum<C, N>>(p, v, out, out_step, lanes);
+    } else if (lanes.plain) {
+      side_by_side<A, true, ShortSum>(p, v, out, out_step, lanes);
+    } else {
+      side_by_side<A, false, ShortSum>(p, v, out, out_step, lanes);
+    }
+  }
+
+ private:
+  template <class A>
+  SOFTSCOPE_INLINE static V entry(Columns<A> in, size_t i, int g) {
+    return load<A, N>(in.x + static_cast<ptrdiff_t>(i) * in.step + g * N);
+  }
+
+  // A sum for each lane; of a few entries it needs no care.
+  struct ShortSum {
+    V total{};
+    SOFTSCOPE_INLINE void add(V v) { total += v; }
+    SOFTSCOPE_INLINE V value() const { return total; }
+  };
+
+  template <class A, bool Plain, class LanesSum>
+  static void side_by_side(Columns<A> p, Columns<A> v, A* out, ptrdiff_t out_step,
+                           const Lanes& lanes) {
+    constexpr int K = kGroups;
+    Sensitivity<C, N, Plain> s[K];
+    LanesSum totals[K], sums[K];
+    V squares[K] = {}, total[K], upper[K], lower[K], near[K];
+    for (int l = 0; l < K * N; ++l) s[l / N].set(l % N, lanes.exponents[l]);
+    for (size_t i = 0; i < p.n; ++i) {
+      for (int g = 0; g < K; ++g) {
+        const V here = s[g].of(entry(p, i, g)), beside = entry(v, i, g), term = here * beside;
+        totals[g].add(here);
+        sums[g].add(term);
+        squares[g] += term * beside;
+      }
+    }
+    V doubt = {};
+    for (int g = 0; g < K; ++g) {
+      total[g] = totals[g].value();
+      const V sum = sums[g].value();
+      upper[g] = sum / (total[g] == 0 ? fill<C, N>(1) : total[g]) * C(0.5);
+      lower[g] = V{};
+      near[g] = near_zero(total[g], sum, squares[g]) ? V{} : fill<C, N>(1);
+      doubt += near[g];
+    }
+    if (sum_lanes<C, N>(doubt) != 0) {
+      Place<V> place[K];
+      place_carefully<LanesSum>(p, v, s, total, upper, place);
+      for (int g = 0; g < K; ++g) {
+        upper[g] = near[g] == 0 ? upper[g] : place[g].upper;
+        lower[g] = near[g] == 0 ? lower[g] : place[g].lower;
+      }
+    }
+    for (size_t i = 0; i < p.n; ++i, out += out_step) {
+      for (int g = 0; g < K; ++g) {
+        const V here = s[g].of(entry(p, i, g)) * load_raw<C, N>(lanes.before + g * N);
+        const V d = (entry(v, i, g) * C(0.5) - upper[g]) - lower[g];
+        store<A, N>(out + g * N, (here * d) * load_raw<C, N>(lanes.after + g * N));
+      }
+    }
+  }
+
+  // Counted from the means, whose halves are given, or from v at the largest weight.
+  template <class LanesSum, class A, bool Plain>
+  static void place_carefully(Columns<A> p, Columns<A> v,
+                              const Sensitivity<C, N, Plain> (&s)[kGroups],
+                              const V (&total)[kGroups], const V (&halves)[kGroups],
+                              Place<V> (&place)[kGroups]) {
+    V tops[kGroups] = {};
+    for (size_t i = 0; i < p.n; ++i) {
+      for (int g = 0; g < kGroups; ++g) tops[g] = max(s[g].of(entry(p, i, g)), tops[g]);
+    }
+    for (int g = 0; g < kGroups; ++g) {
+      C centres[N];
+      const V doubt = tops[g] <= kDominant<C> * total[g] ? halves[g] - halves[g] : fill<C, N>(1);
+      store_raw<C, N>(centres, halves[g] * C(2));
+      for (int l = 0; l < N; ++l) {
+        if (doubt[l] != 0) centres[l] = at_top(p, v, g * N + l);
+      }
+      const V centre = load_raw<C, N>(centres), half = origin(centre) / 2;
+      LanesSum products;
+      for (size_t i = 0; i < p.n; ++i) {
+        products.add(s[g].of(entry(p, i, g)) * (entry(v, i, g) * C(0.5) - half));
+      }
+      V product = products.value();
+      if constexpr (sizeof(C) == 8) product = or_endless(product, products.total);
+      place[g] = place_of(centre, total[g], product);
+    }
+  }
+
+  template <class A>
+  static C at_top(Columns<A> p, Columns<A> v, int lane) {
+    C top = -1, there = 0;
+    for (size_t i = 0; i < p.n; ++i, p.x += p.step, v.x += v.step) {
+      const C here = load_first<A, N>(p.x + lane, 1, 0)[0];
+      if (here > top) {
+        top = here;
+        there = load_first<A, N>(v.x + lane, 1, 0)[0];
+      }
+    }
+    return there;
+  }
+};
+
+}  // namespace
+}  // namespace softscope

@@ -1,0 +1,208 @@
+// What kernels do with one contiguous stretch of a row, N lanes at a time. A row is one such
+// stretch, or many: their maxima and sums merge.
+#pragma once
+
+#include "simd/exp.h"
+#include "simd/storage.h"
+#include "simd/sum.h"
+
+namespace softscope {
+namespace {
+
+constexpr size_t kChains = 4;  // running maxima, to hide the latency of one
+
+// Vectors added up as a tree before the careful sum takes over. A long chain drifts: small terms
+// after a large one all round the same way, up to 1 u each. Two roundings cost 2 u, one would cost
+// a tenth of the speed, none a fifth.
+constexpr size_t kSumBlock = 4;
+
+// How far logits are from the maximum, as the exponential sees it: (x − m)·(1/T).
+template <class C>
+struct Shift {
+  C maximum;
+  C inverse_temperature;
+};
+
+template <class C, int N>
+SOFTSCOPE_INLINE Vec<C, N> distance(Vec<C, N> x, Shift<C> shift) {
+  return (x - shift.maximum) * shift.inverse_temperature;
+}
+
+// The last N entries of n ≥ N, or all n < N and `rest` behind them; and which lanes of these the
+// whole vectors before do not cover. Overlapping costs nothing, where moving single entries costs
+// as much as several vectors.
+template <class S, int N>
+SOFTSCOPE_INLINE Vec<Compute<S>, N> load_last(const S* x, size_t n, Compute<S> rest) {
+  return n >= N ? load<S, N>(x + n - N) : load_first<S, N>(x, n, rest);
+}
+
+template <class S, int N>
+SOFTSCOPE_INLINE void store_last(S* out, size_t n, Vec<Compute<S>, N> v) {
+  if (n >= N) {
+    store<S, N>(out + n - N, v);
+  } else {
+    store_first<S, N>(out, n, v);
+  }
+}
+
+template <class C, int N>
+SOFTSCOPE_INLINE Vec<C, N> uncovered(Vec<C, N> v, size_t n) {
+  // Lane l of the last vector is entry n − N + l, covered if below n − n mod N.
+  if (n < N) return v;
+  Vec<C, N> lane;
+  for (int l = 0; l < N; ++l) lane[l] = static_cast<C>(l);
+  return lane >= static_cast<C>(N - n % N) ? v : Vec<C, N>{};
+}
+
+// The maximum of n entries, −inf for none. NaN may get lost: it comes back in the sum.
+template <class S, int N>
+Compute<S> segment_max(const S* x, size_t n) {
+  using C = Compute<S>;
+  const Vec<C, N> tail = load_last<S, N>(x, n, -kInfinity<C>);
+  Vec<C, N> m[kChains] = {tail, tail, tail, tail};
+  size_t i = 0;
+  for (; i + kChains * N <= n; i += kChains * N) {
+    for (size_t c = 0; c < kChains; ++c) m[c] = max(load<S, N>(x + i + c * N), m[c]);
+  }
+  for (; i + N <= n; i += N) m[0] = max(load<S, N>(x + i), m[0]);
+  return max_lane<C, N>(max(max(m[0], m[1]), max(m[2], m[3])));
+}
+
+// The end of a row, `left` of its n entries, in K vectors. Where there are fewer, −inf fills up:
+// its weight is 0, unless the maximum is −inf itself, when all is NaN anyway.
+template <class S, int N, int K, bool Store>
+SOFTSCOPE_INLINE Vec<Compute<S>, N> last_exps(const S* x, Compute<S>* e, size_t left,
+                                              Shift<Compute<S>> shift, size_t n,
+                                              Vec<Compute<S>, N>& tail) {
+  using C = Compute<S>;
+  Vec<C, N> v[K];
+  const size_t whole = left / N;
+  const bool ragged = left % N != 0;
+  for (size_t c = 0; c < K; ++c) {
+    const Vec<C, N> at = c < whole ? load<S, N>(x + c * N) : fill<C, N>(-kInfinity<C>);
+    v[c] = distance<C, N>(ragged && c == whole ? tail : at, shift);
+  }
+  exp_nonpositive<N, K>(v);
+  for (size_t c = 0; c < K; ++c) {
+    if (Store && c < whole) store_raw<C, N>(e + c * N, v[c]);
+    if (ragged && c == whole) {
+      tail = v[c];
+      v[c] = uncovered<C, N>(v[c], n);
+    }
+  }
+  if constexpr (K == 1) return v[0];
+  if constexpr (K == 2) return v[0] + v[1];
+  if constexpr (K == 4) return (v[0] + v[1]) + (v[2] + v[3]);
+}
+
+// Σ exp(d); with Store also e = exp(d) in whole vectors, which may be where x is if both have the
+// same type, and the rest of it in `tail`, as load_last gives it: a vector that overlaps two stores
+// would be slow to read back.
+template <class S, int N, bool Store>
+SOFTSCOPE_INLINE double segment_exp(const S* x, Compute<S>* e, size_t n, Shift<Compute<S>> shift,
+                                    Vec<Compute<S>, N>& tail) {
+  using C = Compute<S>;
+  Sum<C, N> sum;
+  // Read before e, which may be where x is, is written.
+  tail = load_last<S, N>(x, n, -kInfinity<C>);
+  size_t i = 0;
+  for (; i + kSumBlock * N <= n; i += kSumBlock * N) {
+    Vec<C, N> v[kSumBlock];
+    for (size_t c = 0; c < kSumBlock; ++c) v[c] = distance<C, N>(load<S, N>(x + i + c * N), shift);
+    exp_nonpositive<N, kSumBlock>(v);
+    if constexpr (Store) {
+      for (size_t c = 0; c < kSumBlock; ++c) store_raw<C, N>(e + i + c * N, v[c]);
+    }
+    sum.add((v[0] + v[1]) + (v[2] + v[3]));
+  }
+  if (i == n) return sum.value();
+  // What is left is one to four vectors, the last of which may be the tail.
+  if (n - i <= N) {
+    sum.add(last_exps<S, N, 1, Store>(x + i, e + (Store ? i : 0), n - i, shift, n, tail));
+  } else if (n - i <= 2 * N) {
+    sum.add(last_exps<S, N, 2, Store>(x + i, e + (Store ? i : 0), n - i, shift, n, tail));
+  } else {
+    sum.add(last_exps<S, N, 4, Store>(x + i, e + (Store ? i : 0), n - i, shift, n, tail));
+  }
+  return sum.value();
+}
+
+// e / z for many e. Where multiply and add are fused, 1/z in two parts is as exact as a division
+// and takes a third of its time; else a division, which is a rounding better than the product.
+template <class C, int N>
+struct Divisor {
+  Vec<C, N> z, inverse, rest;
+
+  SOFTSCOPE_INLINE explicit Divisor(C by) : Divisor(fill<C, N>(by)) {}
+  SOFTSCOPE_INLINE explicit Divisor(Vec<C, N> by) : z(by), inverse(C(1) / by) {
+    rest = (C(1) - inverse * z) * inverse;
+  }
+
+  SOFTSCOPE_INLINE Vec<C, N> divide(Vec<C, N> e) const {
+    if constexpr (kFusedMultiplyAdd) {
+      return e * inverse + e * rest;
+    } else {
+      return e / z;
+    }
+  }
+};
+
+// out = e / z, of what segment_exp gave; e may be out.
+template <class S, int N>
+SOFTSCOPE_INLINE void segment_divide(const Compute<S>* e, Vec<Compute<S>, N> tail, S* out, size_t n,
+                                     Compute<S> z) {
+  using C = Compute<S>;
+  const Divisor<C, N> by(z);
+  for (size_t i = 0; i + N <= n; i += N) store<S, N>(out + i, by.divide(load_raw<C, N>(e + i)));
+  if (n % N != 0) store_last<S, N>(out, n, by.divide(tail));
+}
+
+// put(i, exp(of(i))) for the whole vectors of n entries, several of them in step.
+template <class C, int N, class Of, class Put>
+SOFTSCOPE_INLINE void each_exp(size_t n, Of of, Put put) {
+  size_t i = 0;
+  for (; i + kSumBlock * N <= n; i += kSumBlock * N) {
+    Vec<C, N> v[kSumBlock];
+    for (size_t c = 0; c < kSumBlock; ++c) v[c] = of(i + c * N);
+    exp_nonpositive<N, kSumBlock>(v);
+    for (size_t c = 0; c < kSumBlock; ++c) put(i + c * N, v[c]);
+  }
+  for (; i + N <= n; i += N) put(i, exp_nonpositive<N>(of(i)));
+}
+
+// out = exp(d) / z without a place for exp(d): for rows that no cache holds, computing it twice
+// costs less than writing it and reading it back.
+template <class S, int N>
+void segment_exp_divide(const S* x, S* out, size_t n, Shift<Compute<S>> shift, Compute<S> z) {
+  using C = Compute<S>;
+  const Divisor<C, N> by(z);
+  const Vec<C, N> tail = load_last<S, N>(x, n, -kInfinity<C>);  // x may be where out is
+  each_exp<C, N>(
+      n,
+      [&](size_t i)
+          __attribute__((always_inline)) { return distance<C, N>(load<S, N>(x + i), shift); },
+      [&](size_t i, Vec<C, N> e)
+          __attribute__((always_inline)) { store<S, N>(out + i, by.divide(e)); });
+  if (n % N == 0) return;
+  store_last<S, N>(out, n, by.divide(exp_nonpositive<N>(distance<C, N>(tail, shift))));
+}
+
+// out = (x − m)/T − log z, in float64: in float32 the subtraction and the division alone would use
+// up the bound of 2 ulp.
+template <class S, int N>
+void segment_log(const S* x, S* out, size_t n, double m, double temperature, double log_z) {
+  using C = Compute<S>;
+  const double inverse = 1.0 / temperature;
+  const auto one = [=](Vec<C, N> v) __attribute__((always_inline)) {
+    const auto half = [=](Vec<float, N / 2> x4) __attribute__((always_inline)) {
+      return narrowed<N / 2>((widened<N / 2>(x4) - m) * inverse - log_z);
+    };
+    return joined<float, N>(half(lower_half<float, N>(v)), half(upper_half<float, N>(v)));
+  };
+  const Vec<C, N> tail = one(load_last<S, N>(x, n, 0));  // x may be where out is
+  for (size_t i = 0; i + N <= n; i += N) store<S, N>(out + i, one(load<S, N>(x + i)));
+  if (n % N != 0) store_last<S, N>(out, n, tail);
+}
+
+}  // namespace
+}  // namespace softscope

@@ -1,0 +1,221 @@
+// Short rows, several at a time: transposed, so that no lane is left empty and none meets another.
+//
+// Logarithms of float32 and narrower are computed in float64 here: in float32 a row of few entries
+// often misses the bound of 2 ulp, and taking it again would cost more.
+#pragma once
+
+#include "dispatch/kernels.h"
+#include "rows/side_by_side.h"
+#include "simd/log.h"
+#include "simd/transpose.h"
+
+namespace softscope {
+namespace {
+
+constexpr int kGroups = 2;  // vectors side by side: 16 floats are one line of cache
+template <int N>
+constexpr size_t kWidth = kGroups * N;
+
+// Rows of at most this many entries are transposed. Along a row of 64 floats a kernel spends as
+// much on its ends as on its entries.
+template <class C>
+constexpr size_t kShort = sizeof(C) == 4 ? 64 : 24;
+
+template <class T>
+SOFTSCOPE_INLINE const T* at(const void* base, size_t i, ptrdiff_t stride) {
+  return static_cast<const T*>(base) + static_cast<ptrdiff_t>(i) * stride;
+}
+template <class T>
+SOFTSCOPE_INLINE T* at(void* base, size_t i, ptrdiff_t stride) {
+  return static_cast<T*>(base) + static_cast<ptrdiff_t>(i) * stride;
+}
+
+SOFTSCOPE_INLINE double temperature_of(const Block& b, size_t row) {
+  return *at<double>(b.numbers, row, b.numbers_row);
+}
+
+// Short rows transposed, in the type that computes: entry i of row r at entries[i·kWidth<N> + r].
+template <class S, int N, size_t Longest = kShort<Compute<S>>>
+struct Tile {
+  using C = Compute<S>;
+  static constexpr size_t kRounded = (Longest + N - 1) / N * N;
+  C entries[kRounded * kWidth<N>];
+
+  // Rows past the last repeat it, so that no lane is left undefined.
+  SOFTSCOPE_INLINE void fill_from(const Block& b, size_t first, size_t rows) {
+    // A row shorter than a vector: the rows behind it may be read along, as long as there are.
+    const bool inside = b.x_row == static_cast<ptrdiff_t>(b.n) &&
+                        (b.rows - first - rows + 1) * b.n >= static_cast<size_t>(N);
+    if (rows == kWidth<N> && b.x_step == 1 && (b.n >= N || inside)) {
+      const S* x = at<S>(b.x, first, b.x_row);
+      squares(b.n, [&](size_t r, size_t i) __attribute__((always_inline)) {
+        return load<S, N>(at<S>(x, r, b.x_row) + i);
+      });
+    } else {
+      squares(b.n, [&](size_t r, size_t i) __attribute__((always_inline)) {
+        return part(b, first + (r < rows ? r : rows - 1), i);
+      });
+    }
+  }
+
+  SOFTSCOPE_INLINE void give_to(const Block& b, size_t first, size_t rows) const {
+    const bool whole = rows == kWidth<N> && b.out_step == 1 && b.n >= N;
+    for (size_t g = 0; g < rows; g += N) {
+      for (size_t i = 0; i < b.n; i += N) {
+        const size_t start = start_of(i, b.n);
+        Vec<C, N> square[N];
+        for (size_t k = 0; k < N; ++k) {
+          square[k] = load_raw<C, N>(entries + (start + k) * kWidth<N> + g);
+        }
+        transpose<C, N>(square);
+        S* out = at<S>(at<S>(b.out, first + g, b.out_row), start, b.out_step);
+        if (whole) {
+          for (size_t r = 0; r < N; ++r) store<S, N>(at<S>(out, r, b.out_row), square[r]);
+          continue;
+        }
+        const size_t count = b.n < N ? b.n : N;
+        for (size_t r = 0; r < N && g + r < rows; ++r, out += b.out_row) {
+          if (b.out_step == 1) {
+            store_first<S, N>(out, count, square[r]);
+            continue;
+          }
+          for (size_t k = 0; k < count; ++k) {
+            store_first<S, N>(at<S>(out, k, b.out_step), 1, fill<C, N>(square[r][k]));
+          }
+        }
+      }
+    }
+  }
+
+ private:
+  // The last square of a row overlaps the one before.
+  SOFTSCOPE_INLINE static size_t start_of(size_t i, size_t n) {
+    return i + N > n && n > N ? n - N : i;
+  }
+
+  template <class Get>
+  SOFTSCOPE_INLINE void squares(size_t n, Get get) {
+    for (size_t g = 0; g < kWidth<N>; g += N) {
+      for (size_t i = 0; i < n; i += N) {
+        const size_t start = start_of(i, n);
+        Vec<C, N> square[N];
+        for (size_t r = 0; r < N; ++r) square[r] = get(g + r, start);
+        transpose<C, N>(square);
+        for (size_t k = 0; k < N; ++k) {
+          store_raw<C, N>(entries + (start + k) * kWidth<N> + g, square[k]);
+        }
+      }
+    }
+  }
+
+  // Entries i … i + N of a row, or as many as there are.
+  SOFTSCOPE_INLINE static Vec<C, N> part(const Block& b, size_t row, size_t i) {
+    const S* x = at<S>(b.x, row, b.x_row);
+    const size_t count = b.n < N ? b.n : N;
+    if (b.x_step == 1) {
+      return count == N ? load<S, N>(x + i) : load_first<S, N>(x + i, count, 0);
+    }
+    Vec<C, N> v{};
+    for (size_t k = 0; k < count; ++k) {
+      v[k] = load_first<S, N>(at<S>(x, i + k, b.x_step), 1, 0)[0];
+    }
+    return v;
+  }
+};
+
+// T and 1/T of kWidth<N> rows; those past the last repeat the first.
+template <class W, int N>
+struct Temperatures {
+  W value[kWidth<N>], inverse[kWidth<N>];
+
+  SOFTSCOPE_INLINE void read(const Block& b, size_t first, size_t rows) {
+    if (b.numbers_row == 0 && first != 0) return;  // the same for all, and read already
+    for (size_t r = 0; r < kWidth<N>; ++r) {
+      const double t = temperature_of(b, first + (r < rows ? r : 0));
+      value[r] = static_cast<W>(t);
+      inverse[r] = static_cast<W>(1.0 / t);
+    }
+  }
+};
+
+// The sums of a tile of float32 rows, in float64. Vectors are half as long there, so there are four
+// of them side by side; entries of a row are N apart, as the halves of a vector were.
+template <int N>
+struct TileSums {
+  static constexpr int H = N / 2, kVectors = 2 * kGroups;
+  using V = Vec<double, H>;
+  V m[kVectors], inverse[kVectors], c[kVectors], r[kVectors];
+  V u[kVectors], t[kVectors], w[kVectors], seen[kVectors];
+
+  SOFTSCOPE_INLINE static void widen(const float* from, V (&to)[kVectors]) {
+    for (int g = 0; g < kVectors; ++g) to[g] = widened<H>(load_raw<float, H>(from + g * H));
+  }
+
+  // Without Full only m, c and r. A row with NaN, with +inf or of nothing but −inf: c is NaN.
+  template <bool Full>
+  SOFTSCOPE_INLINE void take(const float* entries, size_t n, const double* inverses) {
+    Vec<float, N> top[kGroups];
+    columns_max<float, N, kGroups>({entries, kWidth<N>, n}, top);
+    float tops[kWidth<N>];
+    for (int g = 0; g < kGroups; ++g) store_raw<float, N>(tops + g * N, top[g]);
+    widen(tops, m);
+    for (int g = 0; g < kVectors; ++g) {
+      inverse[g] = load_raw<double, H>(inverses + g * H);
+      c[g] = r[g] = u[g] = t[g] = w[g] = V{};
+      seen[g] = fill<double, H>(Full ? 0.0 : static_cast<double>(n));
+    }
+    if constexpr (!Full) {
+      if (take_plainly(entries, n)) return;
+    }
+    for (size_t i = 0; i < n; ++i) {
+      V d[kVectors], e[kVectors];
+      widen(entries + i * kWidth<N>, d);
+      for (int g = 0; Full && g < kVectors; ++g) {
+        seen[g] += d[g] != -kInfinity<double> ? fill<double, H>(1) : V{};
+      }
+      for (int g = 0; g < kVectors; ++g) e[g] = d[g] = (d[g] - m[g]) * inverse[g];
+      exp_for_float32<H, kVectors>(e);
+      for (int g = 0; g < kVectors; ++g) {
+        const auto below = d[g] < 0.0;  // false for NaN, which so reaches c
+        c[g] += below ? V{} : e[g];
+        e[g] = below ? e[g] : V{};
+        r[g] += e[g];
+      }
+      for (int g = 0; Full && g < kVectors; ++g) {
+        d[g] = max(d[g], fill<double, H>(-1e3));  // where e is 0, d may be −inf: 0·(−inf) is NaN
+        const V first = e[g] * d[g];
+        u[g] += first;
+        t[g] += first * d[g];
+        w[g] += e[g] * e[g];
+      }
+    }
+  }
+
+  // One sum over all is quicker, and exact enough unless a row is so near one-hot that the 1 would
+  // swallow the others: then false, and nothing done.
+  SOFTSCOPE_INLINE bool take_plainly(const float* entries, size_t n) {
+    V z[kVectors] = {};
+    for (size_t i = 0; i < n; ++i) {
+      V e[kVectors];
+      widen(entries + i * kWidth<N>, e);
+      for (int g = 0; g < kVectors; ++g) e[g] = (e[g] - m[g]) * inverse[g];
+      exp_for_float32<H, kVectors>(e);
+      for (int g = 0; g < kVectors; ++g) z[g] += e[g];
+    }
+    auto enough = z[0] > 1 + 1e-6;  // false for NaN
+    for (int g = 1; g < kVectors; ++g) enough &= z[g] > 1 + 1e-6;
+    for (int l = 0; l < H; ++l) {
+      if (enough[l] == 0) return false;
+    }
+    for (int g = 0; g < kVectors; ++g) {
+      c[g] = fill<double, H>(1);
+      r[g] = z[g] - 1.0;
+    }
+    return true;
+  }
+
+  SOFTSCOPE_INLINE V log_z(int g) const { return log1p_nonnegative<H>((c[g] - 1.0) + r[g]); }
+};
+
+}  // namespace
+}  // namespace softscope

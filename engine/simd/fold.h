@@ -1,0 +1,46 @@
+// N vectors of N lanes, each folded into one number: lane r of the result is of vector r.
+#pragma once
+
+#include "simd/transpose.h"
+
+namespace softscope {
+namespace {
+
+// Half of the lanes of a and half of b, so that combining the even and the odd ones halves both.
+// Neighbours within 128 bits first, and these last: then each is one instruction.
+template <class C, int N, int Chunk, bool Odd>
+SOFTSCOPE_INLINE Vec<C, N> halves(Vec<C, N> a, Vec<C, N> b) {
+  using I = typename IndexOf<C>::type;
+  Vec<I, N> from;
+  for (int i = 0; i < N; ++i) {
+    if constexpr (Chunk != 0) {
+      const int within = i % Chunk, of_b = within >= Chunk / 2 ? N : 0;
+      from[i] = static_cast<I>(of_b + i - within + 2 * (within % (Chunk / 2)) + Odd);
+    } else {  // the lower or upper half of each
+      from[i] = static_cast<I>((i >= N / 2 ? N : 0) + i % (N / 2) + (Odd ? N / 2 : 0));
+    }
+  }
+  return __builtin_shuffle(a, b, from);
+}
+
+template <class C, int N, class Combine>
+SOFTSCOPE_INLINE Vec<C, N> fold(const Vec<C, N> (&rows)[N], Combine combine) {
+  constexpr int kChunk = 16 / sizeof(C) < N ? 16 / sizeof(C) : N;
+  Vec<C, N> v[N];
+  for (int i = 0; i < N; ++i) v[i] = rows[i];
+  int count = N;
+  for (int width = kChunk; width > 1; width /= 2, count /= 2) {
+    for (int i = 0; i < count / 2; ++i) {
+      v[i] = combine(halves<C, N, kChunk, false>(v[2 * i], v[2 * i + 1]),
+                     halves<C, N, kChunk, true>(v[2 * i], v[2 * i + 1]));
+    }
+  }
+  if constexpr (N > kChunk) {
+    static_assert(N == 2 * kChunk);
+    v[0] = combine(halves<C, N, 0, false>(v[0], v[1]), halves<C, N, 0, true>(v[0], v[1]));
+  }
+  return v[0];
+}
+
+}  // namespace
+}  // namespace softscope

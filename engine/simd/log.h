@@ -1,0 +1,57 @@
+// log(1 + r) of float64 numbers r ≥ 0, N at a time: what is left of a sum of exponentials once the
+// maximum's own 1 is taken out. Below 2 ulp; NaN: NaN.
+#pragma once
+
+#include "simd/vec.h"
+
+namespace softscope {
+namespace {
+
+// Σ 2·s^(2i+1)/(2i+1) from the third power on, over s³: for |s| ≤ 0.1716 what is left out is below
+// 2^-57 of log f = 2·atanh(s).
+template <class V>
+SOFTSCOPE_INLINE V atanh_tail(V s2) {
+  V q = s2 * (2.0 / 21.0) + 2.0 / 19.0;
+  q = q * s2 + 2.0 / 17.0;
+  q = q * s2 + 2.0 / 15.0;
+  q = q * s2 + 2.0 / 13.0;
+  q = q * s2 + 2.0 / 11.0;
+  q = q * s2 + 2.0 / 9.0;
+  q = q * s2 + 2.0 / 7.0;
+  q = q * s2 + 2.0 / 5.0;
+  return q * s2 + 2.0 / 3.0;
+}
+
+// z = 2^k·f with f in [√½, √2), for z ≥ 1.
+template <int N>
+struct LogSplit {
+  using Bits = Vec<uint64_t, N>;
+  static constexpr double kLn2Upper = 0x1.62e42fefa38p-1, kLn2Lower = 0x1.ef35793c7673p-45;
+  Vec<double, N> f, k;
+  Bits exponent;
+
+  SOFTSCOPE_INLINE explicit LogSplit(Vec<double, N> z) {
+    constexpr uint64_t kHalfRoot = 0x3fe6a09e667f3bcd;  // √½
+    exponent = ((Bits)z - kHalfRoot) >> 52;
+    f = (Vec<double, N>)((Bits)z - (exponent << 52));
+    // The exponent as a float64: its bits below those of 2^52.
+    k = (Vec<double, N>)(exponent | 0x4330000000000000u) - 0x1p52;
+  }
+};
+
+template <int N>
+SOFTSCOPE_INLINE Vec<double, N> log1p_nonnegative(Vec<double, N> r) {
+  // log f = 2·atanh(s), s = (f − 1)/(f + 1). For k = 0 the difference f − 1 is r itself, with all
+  // its digits.
+  using Split = LogSplit<N>;
+  const Split z(1.0 + r);
+  const Vec<double, N> above = z.k == 0.0 ? r : z.f - 1.0;
+  const Vec<double, N> s = above / (2.0 + above);
+  const Vec<double, N> s2 = s * s;
+  const Vec<double, N> log_f = 2.0 * s + atanh_tail(s2) * s2 * s;
+  const Vec<double, N> sum = z.k * Split::kLn2Upper + (log_f + z.k * Split::kLn2Lower);
+  return r == r ? sum : r;
+}
+
+}  // namespace
+}  // namespace softscope

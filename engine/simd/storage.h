@@ -1,0 +1,154 @@
+// How numbers lie in memory and what they are computed in: float16 and bfloat16 in float32.
+#pragma once
+
+#include "simd/vec.h"
+
+namespace softscope {
+
+// Distinct types for the two 16-bit formats, so that kernels can be chosen by type.
+struct Half {
+  uint16_t bits;
+};
+struct Brain {
+  uint16_t bits;
+};
+
+namespace {
+
+template <class S>
+struct Computed {
+  using type = float;
+};
+template <>
+struct Computed<double> {
+  using type = double;
+};
+template <class S>
+using Compute = typename Computed<S>::type;
+
+template <int N>
+SOFTSCOPE_INLINE Vec<uint32_t, N> widen(Vec<uint16_t, N> v) {
+  return __builtin_convertvector(v, Vec<uint32_t, N>);
+}
+
+// float32 to bfloat16, to nearest even; a NaN must not round to infinity.
+template <int N>
+SOFTSCOPE_INLINE Vec<uint16_t, N> to_brain(Vec<float, N> v) {
+  const Vec<uint32_t, N> bits = (Vec<uint32_t, N>)v;
+  const Vec<uint32_t, N> rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
+  const Vec<uint32_t, N> quiet = (bits >> 16) | 0x40u;
+  return __builtin_convertvector(v == v ? rounded : quiet, Vec<uint16_t, N>);
+}
+
+// The two below are what F16C does in one instruction each, for processors without it.
+template <int N>
+SOFTSCOPE_INLINE Vec<float, N> from_half(Vec<uint16_t, N> h) {
+#if defined(__F16C__)
+  if constexpr (N == 8) {
+    typedef short Shorts __attribute__((vector_size(16)));
+    return (Vec<float, N>)__builtin_ia32_vcvtph2ps256((Shorts)h);
+  }
+#endif
+  const Vec<uint32_t, N> wide = widen<N>(h);
+  const Vec<uint32_t, N> sign = (wide & 0x8000u) << 16;
+  // Exponent and mantissa moved into place; the multiplication by 2^112 mends the bias, of
+  // denormals too. Infinity and NaN need the full exponent.
+  const Vec<uint32_t, N> magnitude = (wide & 0x7fffu) << 13;
+  const Vec<float, N> scaled = (Vec<float, N>)magnitude * 0x1p112f;
+  const Vec<uint32_t, N> special = magnitude | 0x7f800000u;
+  const Vec<uint32_t, N> bits = (wide & 0x7fffu) >= 0x7c00u ? special : (Vec<uint32_t, N>)scaled;
+  return (Vec<float, N>)(bits | sign);
+}
+
+template <int N>
+SOFTSCOPE_INLINE Vec<uint16_t, N> to_half(Vec<float, N> v) {
+#if defined(__F16C__)
+  if constexpr (N == 8) {
+    typedef float Floats __attribute__((vector_size(32)));
+    return (Vec<uint16_t, N>)__builtin_ia32_vcvtps2ph256((Floats)v, 0);
+  }
+#endif
+  const Vec<uint32_t, N> bits = (Vec<uint32_t, N>)v;
+  const Vec<uint32_t, N> sign = (bits >> 16) & 0x8000u;
+  const Vec<uint32_t, N> size = bits & 0x7fffffffu;
+  // Normal results: round to nearest even at bit 13. Denormal ones: adding 0.5 aligns the last bit.
+  const Vec<uint32_t, N> normal = (size - 0x38000000u + 0xfffu + ((size >> 13) & 1u)) >> 13;
+  const Vec<float, N> aligned = (Vec<float, N>)size + 0.5f;
+  const Vec<uint32_t, N> tiny = (Vec<uint32_t, N>)aligned - 0x3f000000u;
+  Vec<uint32_t, N> result = size < 0x38800000u ? tiny : normal;
+  result = size >= 0x477ff000u ? fill<uint32_t, N>(0x7c00u) : result;
+  result = size > 0x7f800000u ? fill<uint32_t, N>(0x7e00u) : result;
+  return __builtin_convertvector(result | sign, Vec<uint16_t, N>);
+}
+
+template <class S, int N>
+SOFTSCOPE_INLINE Vec<Compute<S>, N> load(const S* from) {
+  if constexpr (sizeof(S) != 2) {
+    return load_raw<S, N>(from);
+  } else {
+    Vec<uint16_t, N> raw;
+    __builtin_memcpy(&raw, from, sizeof raw);
+    if constexpr (__is_same(S, Half)) {
+      return from_half<N>(raw);
+    } else {
+      return (Vec<float, N>)(widen<N>(raw) << 16);
+    }
+  }
+}
+
+template <class S, int N>
+SOFTSCOPE_INLINE void store(S* to, Vec<Compute<S>, N> v) {
+  if constexpr (sizeof(S) != 2) {
+    store_raw<S, N>(to, v);
+  } else {
+    Vec<uint16_t, N> raw;
+    if constexpr (__is_same(S, Half)) {
+      raw = to_half<N>(v);
+    } else {
+      raw = to_brain<N>(v);
+    }
+    __builtin_memcpy(to, &raw, sizeof raw);
+  }
+}
+
+// The first `count` lanes; the others hold `rest`. Never touches what lies past the end: the page
+// may end there. Not a loop up to `count`: that becomes a call of memcpy, and rows of 9 take 2.8
+// times as long.
+template <class S, int N>
+SOFTSCOPE_INLINE Vec<Compute<S>, N> load_first(const S* from, size_t count, Compute<S> rest) {
+  if constexpr (sizeof(S) != 2) {
+    Vec<S, N> v = fill<S, N>(rest);
+    for (size_t i = 0; i < N; ++i) {
+      if (i < count) v[i] = from[i];
+    }
+    return v;
+  } else {
+    S full[N] = {};
+    for (size_t i = 0; i < N; ++i) {
+      if (i < count) full[i] = from[i];
+    }
+    Vec<float, N> v = load<S, N>(full);
+    for (size_t i = 0; i < N; ++i) {
+      if (i >= count) v[i] = rest;
+    }
+    return v;
+  }
+}
+
+template <class S, int N>
+SOFTSCOPE_INLINE void store_first(S* to, size_t count, Vec<Compute<S>, N> v) {
+  if constexpr (sizeof(S) != 2) {
+    for (size_t i = 0; i < N; ++i) {
+      if (i < count) to[i] = v[i];
+    }
+  } else {
+    S full[N];
+    store<S, N>(full, v);
+    for (size_t i = 0; i < N; ++i) {
+      if (i < count) to[i] = full[i];
+    }
+  }
+}
+
+}  // namespace
+}  // namespace softscope

@@ -1,0 +1,152 @@
+// Two ways to more threads:
+//
+// Where the process has GNU's OpenMP runtime already, as PyTorch brings it, its threads: between
+// two calls of PyTorch they spin for a while, and threads of our own would have to share the core
+// with them. Found at run time and not linked, so that nothing is needed, and a wheel's renamed
+// copy serves as well.
+//
+// Else, and always in the child of a fork, which has none of its parent's threads, a pool of ours.
+#include "threads/parallel_for.h"
+
+#include <dirent.h>
+#include <dlfcn.h>
+#include <link.h>
+#include <pthread.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <cstring>
+#include <mutex>
+#include <thread>
+
+namespace softscope {
+namespace {
+
+struct Job {
+  const std::function<void(size_t)>* task;
+  size_t count;
+  std::atomic<size_t> next{0};
+  int wanted = 0;  // helpers that may still join
+  int inside = 0;  // helpers at work
+
+  void take() {
+    for (size_t i; (i = next.fetch_add(1, std::memory_order_relaxed)) < count;) (*task)(i);
+  }
+};
+
+class Pool {
+ public:
+  // False if somebody else is using it.
+  bool run(Job& job, int threads) {
+    const std::unique_lock<std::mutex> alone(busy_, std::try_to_lock);
+    if (!alone.owns_lock()) return false;
+    job.wanted = threads - 1;
+    {
+      const std::lock_guard<std::mutex> hold(mutex_);
+      for (; started_ < threads - 1; ++started_) std::thread([this] { work(); }).detach();
+      job_ = &job;
+    }
+    wake_.notify_all();
+    job.take();
+    std::unique_lock<std::mutex> hold(mutex_);
+    job_ = nullptr;  // nobody joins any more
+    done_.wait(hold, [&] { return job.inside == 0; });
+    return true;
+  }
+
+ private:
+  void work() {
+    std::unique_lock<std::mutex> hold(mutex_);
+    for (;;) {
+      wake_.wait(hold, [this] { return job_ != nullptr && job_->wanted > 0; });
+      Job& job = *job_;
+      --job.wanted;
+      ++job.inside;
+      hold.unlock();
+      job.take();
+      hold.lock();
+      if (--job.inside == 0) done_.notify_one();
+    }
+  }
+
+  std::mutex busy_;   // one job at a time
+  std::mutex mutex_;  // guards what follows
+  std::condition_variable wake_, done_;
+  Job* job_ = nullptr;
+  int started_ = 0;
+};
+
+// Never destroyed: its threads wait in it until the process ends. After a fork the locks are as
+// they were at that moment, and the threads gone; so the child gets a new one.
+std::atomic<Pool*> pool{nullptr};
+std::atomic<bool> forked{false};
+
+using Parallel = void (*)(void (*)(void*), void*, unsigned, unsigned);
+
+// GOMP_parallel of a libgomp that is loaded, or null. Asked again whenever libraries were loaded
+// since: PyTorch may be imported after us.
+Parallel gnu_openmp() {
+  static std::atomic<Parallel> found{nullptr};
+  static std::atomic<unsigned long long> asked{0};
+  if (const Parallel known = found) return known;
+  struct Search {
+    unsigned long long before, loads = 0;
+    Parallel parallel = nullptr;
+  } search{asked};
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, size_t, void* data) {
+        Search& s = *static_cast<Search*>(data);
+        s.loads = info->dlpi_adds;
+        if (s.loads == s.before) return 1;
+        if (std::strstr(info->dlpi_name, "libgomp") == nullptr) return 0;
+        if (void* library = dlopen(info->dlpi_name, RTLD_NOW | RTLD_NOLOAD)) {
+          s.parallel = reinterpret_cast<Parallel>(dlsym(library, "GOMP_parallel"));
+        }
+        return s.parallel == nullptr ? 0 : 1;
+      },
+      &search);
+  asked = search.loads;
+  if (search.parallel != nullptr) found = search.parallel;
+  return search.parallel;
+}
+
+// Whether this process had threads and has one left: the child of a fork whose parent had not
+// imported us, so that no handler of ours ran. Where threads merely ended, a pool does as well.
+bool lost_its_threads() {
+  const auto* single = static_cast<const char*>(dlsym(RTLD_DEFAULT, "__libc_single_threaded"));
+  if (single == nullptr || *single != 0) return false;
+  DIR* tasks = opendir("/proc/self/task");
+  if (tasks == nullptr) return false;
+  int count = 0;
+  while (const dirent* entry = readdir(tasks)) count += entry->d_name[0] != '.';
+  closedir(tasks);
+  return count == 1;
+}
+
+}  // namespace
+
+void prepare_for_forks() {
+  pool = new Pool;
+  forked = lost_its_threads();
+  pthread_atfork(nullptr, nullptr, [] {
+    pool = new Pool;
+    forked = true;
+  });
+}
+
+void parallel_for(size_t count, int threads, const std::function<void(size_t)>& task) {
+  Job job;
+  job.task = &task;
+  job.count = count;
+  if (threads > 1 && count > 1) {
+    if (const Parallel parallel = forked ? nullptr : gnu_openmp()) {
+      parallel([](void* data) { static_cast<Job*>(data)->take(); }, &job,
+               static_cast<unsigned>(threads), 0);
+      return;
+    }
+    if (pool.load()->run(job, threads)) return;
+  }
+  job.take();
+}
+
+}  // namespace softscope
