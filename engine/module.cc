@@ -1,5 +1,6 @@
-// softscope._engine: the only file that knows Python. Checks what the type system cannot, releases
-// the interpreter, calls the kernels. Friendlier checks are the public functions' business.
+// softscope._engine: the only file that knows Python. It checks what the type system cannot,
+// releases the interpreter lock and calls the kernels. Friendlier checks are up to the public
+// functions.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
@@ -9,6 +10,7 @@
 #include <cstdlib>
 
 #include "attention/attention_tasks.h"
+#include "attention/reading_tasks.h"
 #include "dispatch/choose_level.h"
 #include "rows/row_tasks.h"
 #include "threads/parallel_for.h"
@@ -17,12 +19,14 @@ namespace nb = nanobind;
 
 namespace {
 
-// ro: nanobind would refuse read-only arrays otherwise.
+// ro: else nanobind refuses read-only arrays.
 using Input = nb::ndarray<nb::ro, nb::device::cpu>;
 using Output = nb::ndarray<nb::device::cpu>;
 using Numbers = nb::ndarray<const double, nb::device::cpu>;
 
 using softscope::Operation;
+
+constexpr size_t kStateNumbers = sizeof(softscope::State) / sizeof(double);
 
 const softscope::Kernels& kernels() {
   // Chosen once, at import.
@@ -33,13 +37,13 @@ const softscope::Kernels& kernels() {
 softscope::Type type_of(const nb::dlpack::dtype& dtype, bool brain) {
   if (dtype == nb::dtype<float>()) return softscope::kFloat32;
   if (dtype == nb::dtype<double>()) return softscope::kFloat64;
-  // NumPy cannot export bfloat16, and float16 comes the same way: as the bits.
+  // NumPy cannot export bfloat16, so both 16-bit types come as their bits.
   if (dtype == nb::dtype<uint16_t>()) return brain ? softscope::kBFloat16 : softscope::kFloat16;
   throw nb::type_error("x must be float32, float64, or 16-bit floats viewed as uint16.");
 }
 
-// A temperature for all rows, or numbers for each; where an operation takes several, one set of
-// them may serve all.
+// One temperature for all rows, or numbers for each row. If an operation takes several numbers, one
+// set of them may serve all rows.
 struct PerRow {
   double temperature = 1;
   const Numbers* each = nullptr;
@@ -57,8 +61,9 @@ bool same_shape(const Input& a, const Input& b) {
   return true;
 }
 
-// Numbers: of the shape of x without the last axis, and where an operation takes several, with an
-// axis for these. out: of x's shape, or without the last axis and with one for a whole state.
+// Whether the shapes fit. The numbers have the shape of x without its last axis, plus an axis for
+// them if there are several per row. `out` has the shape of x, or lacks the last axis, plus an axis
+// for the state if it is one.
 bool fit(Operation operation, const Input& x, const Output& out, const PerRow& numbers) {
   if (x.ndim() == 0) return false;
   const size_t lead = x.ndim() - 1;
@@ -77,63 +82,67 @@ bool fit(Operation operation, const Input& x, const Output& out, const PerRow& n
     if (numbers.each->shape(last) != count || numbers.each->stride(last) != 1) return false;
   }
   if (operation == softscope::kState) {
-    return out.shape(lead) == 7 && out.stride(lead) == 1 && out.dtype() == nb::dtype<double>();
+    return out.shape(lead) == kStateNumbers && out.stride(lead) == 1 &&
+           out.dtype() == nb::dtype<double>();
   }
   return out.dtype() == x.dtype() && (extra == 0 || out.shape(lead) == x.shape(lead));
 }
 
-// Rows of x, and of y where the operation takes two, on the last axis.
+// Rows of x, and of y if the operation takes two inputs, along the last axis.
 void run(Operation operation, const Input& x, const Input& y, const Output& out,
          const PerRow& numbers, bool brain, int threads) {
   if (!fit(operation, x, out, numbers) || !same_shape(x, y)) {
     throw nb::value_error("the shapes or dtypes of the arrays do not fit.");
   }
   const size_t lead = x.ndim() - 1;
-  const ptrdiff_t whole = operation == softscope::kState ? 7 : 1;
-  softscope::Rows rows;
-  rows.type = type_of(x.dtype(), brain);
-  rows.n = x.shape(lead);
-  rows.x = static_cast<const char*>(x.data());
-  rows.x_step = x.stride(lead);
-  rows.y = static_cast<const char*>(y.data());
-  rows.y_step = y.stride(lead);
-  rows.out = static_cast<char*>(out.data());
-  rows.out_size = whole == 1 ? softscope::kTypeSize[rows.type] : 7 * sizeof(double);
-  rows.out_step = softscope::gives_rows(operation) ? out.stride(lead) : 0;
-  rows.numbers = numbers.each == nullptr ? &numbers.temperature : numbers.each->data();
+  const bool state = operation == softscope::kState;
+  const ptrdiff_t whole = state ? kStateNumbers : 1;  // entries of `out` in one result
+  const softscope::Type type = type_of(x.dtype(), brain);
+  softscope::Rows rows = {
+      .type = type,
+      .lead = {},
+      .n = x.shape(lead),
+      .x = {.data = static_cast<const char*>(x.data()), .strides = {}, .step = x.stride(lead)},
+      .y = {.data = static_cast<const char*>(y.data()), .strides = {}, .step = y.stride(lead)},
+      .out = {.data = static_cast<char*>(out.data()),
+              .strides = {},
+              .step = softscope::gives_rows(operation) ? out.stride(lead) : 0},
+      .out_size = state ? sizeof(softscope::State) : softscope::kTypeSize[type],
+      .numbers = numbers.each == nullptr ? &numbers.temperature : numbers.each->data(),
+      .numbers_strides = {}};
   for (size_t i = 0; i < lead; ++i) {
     rows.lead.push_back(x.shape(i));
-    rows.x_strides.push_back(x.stride(i));
-    rows.y_strides.push_back(y.stride(i));
-    rows.out_strides.push_back(out.stride(i) / whole);
+    rows.x.strides.push_back(x.stride(i));
+    rows.y.strides.push_back(y.stride(i));
+    rows.out.strides.push_back(out.stride(i) / whole);
     rows.numbers_strides.push_back(numbers.shared(operation) ? 0 : numbers.each->stride(i));
   }
   const nb::gil_scoped_release released;
   softscope::run(kernels(), operation, rows, threads);
 }
 
-// Contiguous rows by their addresses, for tensors.
+// Contiguous rows given by address, for tensors: softmax, log_softmax and logsumexp.
 void run_at(Operation operation, uintptr_t x, uintptr_t out, size_t count, size_t n, int type,
             double temperature, int threads) {
   if (x == 0 || out == 0 || type < 0 || type >= softscope::kTypes ||
       softscope::kRowNumbers[operation] > 1) {
     throw nb::value_error("no rows at this address, or of another type.");
   }
-  const bool state = operation == softscope::kState;
+  const bool gives_rows = softscope::gives_rows(operation);
   const auto row = static_cast<ptrdiff_t>(n);
-  softscope::Rows rows;
-  rows.type = static_cast<softscope::Type>(type);
-  rows.n = n;
-  rows.x = rows.y = reinterpret_cast<const char*>(x);
-  rows.x_step = rows.y_step = 1;
-  rows.out = reinterpret_cast<char*>(out);
-  rows.out_size = state ? 7 * sizeof(double) : softscope::kTypeSize[type];
-  rows.out_step = softscope::gives_rows(operation) ? 1 : 0;
-  rows.numbers = &temperature;
-  rows.lead = {count};
-  rows.x_strides = rows.y_strides = {row};
-  rows.out_strides = {softscope::gives_rows(operation) ? row : 1};
-  rows.numbers_strides = {0};
+  const softscope::Operand<const char> input = {
+      .data = reinterpret_cast<const char*>(x), .strides = {row}, .step = 1};
+  const softscope::Rows rows = {.type = static_cast<softscope::Type>(type),
+                                .lead = {count},
+                                .n = n,
+                                .x = input,
+                                .y = input,
+                                .out = {.data = reinterpret_cast<char*>(out),
+                                        .strides = {gives_rows ? row : 1},
+                                        .step = gives_rows ? 1 : 0},
+                                .out_size = softscope::kTypeSize[type],
+                                .numbers = &temperature,
+                                .numbers_strides = {0}};
   const nb::gil_scoped_release released;
   softscope::run(kernels(), operation, rows, threads);
 }
@@ -159,12 +168,12 @@ void read_rows(uintptr_t x, uintptr_t grad, uintptr_t lengths, uintptr_t counts,
   softscope::run(kernels(), rows, threads);
 }
 
-// noconvert: a silent copy of x would cost more than the work, and one of `out` would lose it.
+// noconvert: a silent copy of x would cost more than the work, and a copy of `out` would lose it.
 void define(nb::module_& m, const char* name, Operation operation) {
   const auto x = nb::arg("x").noconvert(), y = nb::arg("y").noconvert();
   const auto out = nb::arg("out").noconvert(), numbers = nb::arg("numbers").noconvert();
   const auto brain = nb::arg("brain"), threads = nb::arg("threads");
-  if (softscope::takes_two(operation)) {
+  if (softscope::takes_two_inputs(operation)) {
     m.def(
         name,
         [operation](const Input& a, const Input& b, const Output& result, double t, bool bf16,
@@ -200,7 +209,7 @@ using Indices = nb::ndarray<const int64_t, nb::ndim<1>, nb::device::cpu>;
 using Vector = nb::ndarray<const double, nb::ndim<1>, nb::device::cpu>;
 using Vectors = nb::ndarray<const double, nb::device::cpu>;
 
-// Arrays of (…, heads, n, width): all with the same axes before the heads.
+// Strides of the axes before the heads, of an array (…, heads, n, width).
 template <class Arrays>
 std::vector<ptrdiff_t> before_heads(const Arrays& x) {
   std::vector<ptrdiff_t> strides;
@@ -260,8 +269,6 @@ softscope::Attentions attentions(const Input& q, const Input& k, const std::opti
   if (!fits) throw nb::value_error("the shapes or dtypes of the arrays do not fit.");
   all.type = type_of(q.dtype(), brain);
   all.kv_heads = kv_heads;
-  all.k_head = k.stride(lead);
-  all.v_head = v ? v->stride(lead) : 0;
   for (size_t i = 0; i < lead; ++i) all.batch.push_back(q.shape(i));
   all.q = before_heads(q);
   all.k = before_heads(k);
@@ -273,26 +280,22 @@ softscope::Attentions attentions(const Input& q, const Input& k, const std::opti
   one.m = m;
   one.d = d;
   one.dv = v ? v->shape(lead + 2) : 0;
-  one.q = q.data();
-  one.k = k.data();
-  one.v = v ? v->data() : nullptr;
-  one.q_head = q.stride(lead);
-  one.q_row = q.stride(lead + 1);
-  one.k_row = k.stride(lead + 1);
-  one.v_row = v ? v->stride(lead + 1) : 0;
+  one.q = {.data = q.data(), .head = q.stride(lead), .row = q.stride(lead + 1)};
+  one.k = {.data = k.data(), .head = k.stride(lead), .row = k.stride(lead + 1)};
+  if (v) one.v = {.data = v->data(), .head = v->stride(lead), .row = v->stride(lead + 1)};
   one.scale = sight.scale.data();
   one.sink = sight.sink ? sight.sink->data() : nullptr;
   one.positions = sight.positions.data();
   one.left = sight.left;
   one.right = sight.right;
   one.softcap = sight.softcap;
-  one.mask_type = softscope::kNoMask;
+  one.mask.type = softscope::kNoMask;
   if (sight.mask) {
-    one.mask_type = mask_type(*sight.mask, sight.brain_mask);
-    one.mask = sight.mask->data();
-    one.mask_head = sight.mask->stride(lead);
-    one.mask_row = sight.mask->stride(lead + 1);
-    one.mask_key = sight.mask->stride(lead + 2);
+    one.mask = {.type = mask_type(*sight.mask, sight.brain_mask),
+                .data = sight.mask->data(),
+                .head = sight.mask->stride(lead),
+                .row = sight.mask->stride(lead + 1),
+                .key = sight.mask->stride(lead + 2)};
   }
   return all;
 }
@@ -315,15 +318,13 @@ void attention(const Input& q, const Input& k, const std::optional<Input>& v,
   }
   if (out) {
     all.out = before_heads(*out);
-    one.out = out->data();
-    one.out_head = out->stride(lead);
-    one.out_row = out->stride(lead + 1);
+    one.out = {.data = out->data(), .head = out->stride(lead), .row = out->stride(lead + 1)};
   }
   if (state) {
     all.state = before_heads(*state);
-    one.state = static_cast<double*>(state->data());
-    one.state_head = state->stride(lead);
-    one.state_row = state->stride(lead + 1);
+    one.state = {.data = static_cast<double*>(state->data()),
+                 .head = state->stride(lead),
+                 .row = state->stride(lead + 1)};
   }
   one.statistics = state.has_value() && statistics;
   const nb::gil_scoped_release released;
@@ -358,24 +359,28 @@ void attention_backward(const Input& q, const Input& k, const Input& v, const In
     throw nb::value_error("the shapes or dtypes of the gradients do not fit.");
   }
   all.out = before_heads(out);
-  one.out = const_cast<void*>(out.data());  // only read on the way back
-  one.out_head = out.stride(lead);
-  one.out_row = out.stride(lead + 1);
+  one.out = {.data = const_cast<void*>(out.data()),  // the backward pass only reads it
+             .head = out.stride(lead),
+             .row = out.stride(lead + 1)};
   all.state = before_heads(state);
-  one.state = const_cast<double*>(state.data());
-  one.state_head = state.stride(lead);
-  one.state_row = state.stride(lead + 1);
+  one.state = {.data = const_cast<double*>(state.data()),
+               .head = state.stride(lead),
+               .row = state.stride(lead + 1)};
   const softscope::Gradients gradients = {
-      grad.data(), grad.stride(lead), grad.stride(lead + 1), before_heads(grad), dq.data(),
-      dk.data(),   dv.data(),         dscale.data()};
+      .grad = {.data = grad.data(), .head = grad.stride(lead), .row = grad.stride(lead + 1)},
+      .grad_batch = before_heads(grad),
+      .dq = dq.data(),
+      .dk = dk.data(),
+      .dv = dv.data(),
+      .dscale = dscale.data()};
   const nb::gil_scoped_release released;
-  softscope::attend_back(kernels(), all, gradients, threads);
+  softscope::attend_backward(kernels(), all, gradients, threads);
 }
 
 }  // namespace
 
 NB_MODULE(_engine, m) {
-  kernels();  // so that a wrong SOFTSCOPE_ISA is an ImportError and not a surprise later
+  kernels();  // a wrong SOFTSCOPE_ISA is then an ImportError, and not a surprise later
   softscope::prepare_for_forks();
 
   m.doc() = "softscope's compiled kernels.";

@@ -2,7 +2,7 @@
 // while the row lies in the cache. The doctor makes its readings of them.
 #pragma once
 
-#include "dispatch/kernels.h"
+#include "attention/reading_rows.h"
 #include "simd/exp.h"
 #include "simd/storage.h"
 
