@@ -1,5 +1,6 @@
-// softscope._engine: the only file that knows Python. Checks what the type system cannot, releases
-// the interpreter, calls the kernels. Friendlier checks are the public functions' business.
+// softscope._engine: the only file that knows Python. It checks what the type system cannot,
+// releases the interpreter lock and calls the kernels. Friendlier checks are up to the public
+// functions.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
@@ -17,12 +18,14 @@ namespace nb = nanobind;
 
 namespace {
 
-// ro: nanobind would refuse read-only arrays otherwise.
+// ro: else nanobind refuses read-only arrays.
 using Input = nb::ndarray<nb::ro, nb::device::cpu>;
 using Output = nb::ndarray<nb::device::cpu>;
 using Numbers = nb::ndarray<const double, nb::device::cpu>;
 
 using softscope::Operation;
+
+constexpr size_t kStateNumbers = sizeof(softscope::State) / sizeof(double);
 
 const softscope::Kernels& kernels() {
   // Chosen once, at import.
@@ -33,13 +36,13 @@ const softscope::Kernels& kernels() {
 softscope::Type type_of(const nb::dlpack::dtype& dtype, bool brain) {
   if (dtype == nb::dtype<float>()) return softscope::kFloat32;
   if (dtype == nb::dtype<double>()) return softscope::kFloat64;
-  // NumPy cannot export bfloat16, and float16 comes the same way: as the bits.
+  // NumPy cannot export bfloat16, so both 16-bit types come as their bits.
   if (dtype == nb::dtype<uint16_t>()) return brain ? softscope::kBFloat16 : softscope::kFloat16;
   throw nb::type_error("x must be float32, float64, or 16-bit floats viewed as uint16.");
 }
 
-// A temperature for all rows, or numbers for each; where an operation takes several, one set of
-// them may serve all.
+// One temperature for all rows, or numbers for each row. If an operation takes several numbers, one
+// set of them may serve all rows.
 struct PerRow {
   double temperature = 1;
   const Numbers* each = nullptr;
@@ -57,8 +60,9 @@ bool same_shape(const Input& a, const Input& b) {
   return true;
 }
 
-// Numbers: of the shape of x without the last axis, and where an operation takes several, with an
-// axis for these. out: of x's shape, or without the last axis and with one for a whole state.
+// Whether the shapes fit. The numbers have the shape of x without its last axis, plus an axis for
+// them if there are several per row. `out` has the shape of x, or lacks the last axis, plus an axis
+// for the state if it is one.
 bool fit(Operation operation, const Input& x, const Output& out, const PerRow& numbers) {
   if (x.ndim() == 0) return false;
   const size_t lead = x.ndim() - 1;
@@ -77,94 +81,77 @@ bool fit(Operation operation, const Input& x, const Output& out, const PerRow& n
     if (numbers.each->shape(last) != count || numbers.each->stride(last) != 1) return false;
   }
   if (operation == softscope::kState) {
-    return out.shape(lead) == 7 && out.stride(lead) == 1 && out.dtype() == nb::dtype<double>();
+    return out.shape(lead) == kStateNumbers && out.stride(lead) == 1 &&
+           out.dtype() == nb::dtype<double>();
   }
   return out.dtype() == x.dtype() && (extra == 0 || out.shape(lead) == x.shape(lead));
 }
 
-// Rows of x, and of y where the operation takes two, on the last axis.
+// Rows of x, and of y if the operation takes two inputs, along the last axis.
 void run(Operation operation, const Input& x, const Input& y, const Output& out,
          const PerRow& numbers, bool brain, int threads) {
   if (!fit(operation, x, out, numbers) || !same_shape(x, y)) {
     throw nb::value_error("the shapes or dtypes of the arrays do not fit.");
   }
   const size_t lead = x.ndim() - 1;
-  const ptrdiff_t whole = operation == softscope::kState ? 7 : 1;
-  softscope::Rows rows;
-  rows.type = type_of(x.dtype(), brain);
-  rows.n = x.shape(lead);
-  rows.x = static_cast<const char*>(x.data());
-  rows.x_step = x.stride(lead);
-  rows.y = static_cast<const char*>(y.data());
-  rows.y_step = y.stride(lead);
-  rows.out = static_cast<char*>(out.data());
-  rows.out_size = whole == 1 ? softscope::kTypeSize[rows.type] : 7 * sizeof(double);
-  rows.out_step = softscope::gives_rows(operation) ? out.stride(lead) : 0;
-  rows.numbers = numbers.each == nullptr ? &numbers.temperature : numbers.each->data();
+  const bool state = operation == softscope::kState;
+  const ptrdiff_t whole = state ? kStateNumbers : 1;  // entries of `out` in one result
+  const softscope::Type type = type_of(x.dtype(), brain);
+  softscope::Rows rows = {
+      .type = type,
+      .lead = {},
+      .n = x.shape(lead),
+      .x = {.data = static_cast<const char*>(x.data()), .strides = {}, .step = x.stride(lead)},
+      .y = {.data = static_cast<const char*>(y.data()), .strides = {}, .step = y.stride(lead)},
+      .out = {.data = static_cast<char*>(out.data()),
+              .strides = {},
+              .step = softscope::gives_rows(operation) ? out.stride(lead) : 0},
+      .out_size = state ? sizeof(softscope::State) : softscope::kTypeSize[type],
+      .numbers = numbers.each == nullptr ? &numbers.temperature : numbers.each->data(),
+      .numbers_strides = {}};
   for (size_t i = 0; i < lead; ++i) {
     rows.lead.push_back(x.shape(i));
-    rows.x_strides.push_back(x.stride(i));
-    rows.y_strides.push_back(y.stride(i));
-    rows.out_strides.push_back(out.stride(i) / whole);
+    rows.x.strides.push_back(x.stride(i));
+    rows.y.strides.push_back(y.stride(i));
+    rows.out.strides.push_back(out.stride(i) / whole);
     rows.numbers_strides.push_back(numbers.shared(operation) ? 0 : numbers.each->stride(i));
   }
   const nb::gil_scoped_release released;
   softscope::run(kernels(), operation, rows, threads);
 }
 
-// Contiguous rows by their addresses, for tensors.
+// Contiguous rows given by address, for tensors: softmax, log_softmax and logsumexp.
 void run_at(Operation operation, uintptr_t x, uintptr_t out, size_t count, size_t n, int type,
             double temperature, int threads) {
   if (x == 0 || out == 0 || type < 0 || type >= softscope::kTypes ||
       softscope::kRowNumbers[operation] > 1) {
     throw nb::value_error("no rows at this address, or of another type.");
   }
-  const bool state = operation == softscope::kState;
+  const bool gives_rows = softscope::gives_rows(operation);
   const auto row = static_cast<ptrdiff_t>(n);
-  softscope::Rows rows;
-  rows.type = static_cast<softscope::Type>(type);
-  rows.n = n;
-  rows.x = rows.y = reinterpret_cast<const char*>(x);
-  rows.x_step = rows.y_step = 1;
-  rows.out = reinterpret_cast<char*>(out);
-  rows.out_size = state ? 7 * sizeof(double) : softscope::kTypeSize[type];
-  rows.out_step = softscope::gives_rows(operation) ? 1 : 0;
-  rows.numbers = &temperature;
-  rows.lead = {count};
-  rows.x_strides = rows.y_strides = {row};
-  rows.out_strides = {softscope::gives_rows(operation) ? row : 1};
-  rows.numbers_strides = {0};
+  const softscope::Operand<const char> input = {
+      .data = reinterpret_cast<const char*>(x), .strides = {row}, .step = 1};
+  const softscope::Rows rows = {.type = static_cast<softscope::Type>(type),
+                                .lead = {count},
+                                .n = n,
+                                .x = input,
+                                .y = input,
+                                .out = {.data = reinterpret_cast<char*>(out),
+                                        .strides = {gives_rows ? row : 1},
+                                        .step = gives_rows ? 1 : 0},
+                                .out_size = softscope::kTypeSize[type],
+                                .numbers = &temperature,
+                                .numbers_strides = {0}};
   const nb::gil_scoped_release released;
   softscope::run(kernels(), operation, rows, threads);
 }
 
-// Rows of attention by their addresses; grad may be 0.
-void read_rows(uintptr_t x, uintptr_t grad, uintptr_t lengths, uintptr_t counts, uintptr_t out,
-               size_t groups, size_t count, size_t keys, size_t stride, int type, int threads) {
-  const bool computed = type == softscope::kFloat32 || type == softscope::kFloat64;
-  if (x == 0 || lengths == 0 || counts == 0 || out == 0 || stride < keys || !computed) {
-    throw nb::value_error("no rows at this address, or of another type.");
-  }
-  const softscope::ReadingRows rows = {static_cast<softscope::Type>(type),
-                                       groups,
-                                       count,
-                                       keys,
-                                       reinterpret_cast<void*>(x),
-                                       reinterpret_cast<const void*>(grad),
-                                       reinterpret_cast<const void*>(lengths),
-                                       stride,
-                                       reinterpret_cast<const void*>(counts),
-                                       reinterpret_cast<void*>(out)};
-  const nb::gil_scoped_release released;
-  softscope::run(kernels(), rows, threads);
-}
-
-// noconvert: a silent copy of x would cost more than the work, and one of `out` would lose it.
+// noconvert: a silent copy of x would cost more than the work, and a copy of `out` would lose it.
 void define(nb::module_& m, const char* name, Operation operation) {
   const auto x = nb::arg("x").noconvert(), y = nb::arg("y").noconvert();
   const auto out = nb::arg("out").noconvert(), numbers = nb::arg("numbers").noconvert();
   const auto brain = nb::arg("brain"), threads = nb::arg("threads");
-  if (softscope::takes_two(operation)) {
+  if (softscope::takes_two_inputs(operation)) {
     m.def(
         name,
         [operation](const Input& a, const Input& b, const Output& result, double t, bool bf16,
@@ -200,7 +187,7 @@ using Indices = nb::ndarray<const int64_t, nb::ndim<1>, nb::device::cpu>;
 using Vector = nb::ndarray<const double, nb::ndim<1>, nb::device::cpu>;
 using Vectors = nb::ndarray<const double, nb::device::cpu>;
 
-// Arrays of (…, heads, n, width): all with the same axes before the heads.
+// Strides of the axes before the heads, of an array (…, heads, n, width).
 template <class Arrays>
 std::vector<ptrdiff_t> before_heads(const Arrays& x) {
   std::vector<ptrdiff_t> strides;
@@ -231,19 +218,19 @@ softscope::MaskType mask_type(const Input& mask, bool brain) {
   return static_cast<softscope::MaskType>(type_of(mask.dtype(), brain));
 }
 
-// How queries see keys: scale and sink of each head, the position of each query, the window.
-struct Sight {
-  const Vector& scale;
-  const std::optional<Vector>& sink;
-  const Indices& positions;
+// How queries see keys. The arrays belong to Python, and live as long as this does.
+struct AttentionOptions {
+  Vector scale;       // of each head
+  Indices positions;  // of each query
   int64_t left, right;
-  double softcap;
-  const std::optional<Input>& mask;
+  std::optional<Input> mask;  // (…, heads, n, m); boolean as bytes
   bool brain_mask;
+  double softcap;  // 0: none
+  std::optional<Vector> sink;
 };
 
 softscope::Attentions attentions(const Input& q, const Input& k, const std::optional<Input>& v,
-                                 const Sight& sight, bool brain) {
+                                 const AttentionOptions& options, bool brain) {
   const bool deep = q.ndim() >= 3 && k.ndim() == q.ndim();
   if (!deep) throw nb::value_error("q and k must have the same axes.");
   const size_t lead = q.ndim() - 3;
@@ -253,57 +240,48 @@ softscope::Attentions attentions(const Input& q, const Input& k, const std::opti
   softscope::Attention& one = all.one;
   const bool fits =
       kv_heads != 0 && heads % kv_heads == 0 && has(k, q, kv_heads, m, d) && dense(q) && dense(k) &&
-      k.dtype() == q.dtype() && sight.scale.shape(0) == heads && sight.positions.shape(0) == n &&
-      (!sight.sink || sight.sink->shape(0) == heads) &&
-      (!sight.mask || has(*sight.mask, q, heads, n, m)) &&
+      k.dtype() == q.dtype() && options.scale.shape(0) == heads &&
+      options.positions.shape(0) == n && (!options.sink || options.sink->shape(0) == heads) &&
+      (!options.mask || has(*options.mask, q, heads, n, m)) &&
       (!v || (has(*v, q, kv_heads, m, v->shape(lead + 2)) && dense(*v) && v->dtype() == q.dtype()));
   if (!fits) throw nb::value_error("the shapes or dtypes of the arrays do not fit.");
   all.type = type_of(q.dtype(), brain);
   all.kv_heads = kv_heads;
-  all.k_head = k.stride(lead);
-  all.v_head = v ? v->stride(lead) : 0;
   for (size_t i = 0; i < lead; ++i) all.batch.push_back(q.shape(i));
   all.q = before_heads(q);
   all.k = before_heads(k);
   if (v) all.v = before_heads(*v);
-  if (sight.mask) all.mask = before_heads(*sight.mask);
+  if (options.mask) all.mask = before_heads(*options.mask);
   one = {};
   one.heads = heads / kv_heads;
   one.n = n;
   one.m = m;
   one.d = d;
   one.dv = v ? v->shape(lead + 2) : 0;
-  one.q = q.data();
-  one.k = k.data();
-  one.v = v ? v->data() : nullptr;
-  one.q_head = q.stride(lead);
-  one.q_row = q.stride(lead + 1);
-  one.k_row = k.stride(lead + 1);
-  one.v_row = v ? v->stride(lead + 1) : 0;
-  one.scale = sight.scale.data();
-  one.sink = sight.sink ? sight.sink->data() : nullptr;
-  one.positions = sight.positions.data();
-  one.left = sight.left;
-  one.right = sight.right;
-  one.softcap = sight.softcap;
-  one.mask_type = softscope::kNoMask;
-  if (sight.mask) {
-    one.mask_type = mask_type(*sight.mask, sight.brain_mask);
-    one.mask = sight.mask->data();
-    one.mask_head = sight.mask->stride(lead);
-    one.mask_row = sight.mask->stride(lead + 1);
-    one.mask_key = sight.mask->stride(lead + 2);
+  one.q = {.data = q.data(), .head = q.stride(lead), .row = q.stride(lead + 1)};
+  one.k = {.data = k.data(), .head = k.stride(lead), .row = k.stride(lead + 1)};
+  if (v) one.v = {.data = v->data(), .head = v->stride(lead), .row = v->stride(lead + 1)};
+  one.scale = options.scale.data();
+  one.sink = options.sink ? options.sink->data() : nullptr;
+  one.positions = options.positions.data();
+  one.left = options.left;
+  one.right = options.right;
+  one.softcap = options.softcap;
+  one.mask.type = softscope::kNoMask;
+  if (options.mask) {
+    one.mask = {.type = mask_type(*options.mask, options.brain_mask),
+                .data = options.mask->data(),
+                .head = options.mask->stride(lead),
+                .row = options.mask->stride(lead + 1),
+                .key = options.mask->stride(lead + 2)};
   }
   return all;
 }
 
 void attention(const Input& q, const Input& k, const std::optional<Input>& v,
                const std::optional<Output>& out, const std::optional<Output>& state,
-               const Vector& scale, const std::optional<Vector>& sink, const Indices& positions,
-               int64_t left, int64_t right, double softcap, const std::optional<Input>& mask,
-               bool brain_mask, bool brain, bool statistics, int threads) {
-  softscope::Attentions all =
-      attentions(q, k, v, {scale, sink, positions, left, right, softcap, mask, brain_mask}, brain);
+               const AttentionOptions& options, bool brain, bool statistics, int threads) {
+  softscope::Attentions all = attentions(q, k, v, options, brain);
   softscope::Attention& one = all.one;
   const size_t lead = q.ndim() - 3, heads = q.shape(lead);
   constexpr size_t numbers = softscope::kAttentionNumbers;
@@ -315,15 +293,13 @@ void attention(const Input& q, const Input& k, const std::optional<Input>& v,
   }
   if (out) {
     all.out = before_heads(*out);
-    one.out = out->data();
-    one.out_head = out->stride(lead);
-    one.out_row = out->stride(lead + 1);
+    one.out = {.data = out->data(), .head = out->stride(lead), .row = out->stride(lead + 1)};
   }
   if (state) {
     all.state = before_heads(*state);
-    one.state = static_cast<double*>(state->data());
-    one.state_head = state->stride(lead);
-    one.state_row = state->stride(lead + 1);
+    one.state = {.data = static_cast<double*>(state->data()),
+                 .head = state->stride(lead),
+                 .row = state->stride(lead + 1)};
   }
   one.statistics = state.has_value() && statistics;
   const nb::gil_scoped_release released;
@@ -333,12 +309,8 @@ void attention(const Input& q, const Input& k, const std::optional<Input>& v,
 void attention_backward(const Input& q, const Input& k, const Input& v, const Input& out,
                         const Vectors& state, const Input& grad, const Output& dq, const Output& dk,
                         const Output& dv, const nb::ndarray<double, nb::c_contig>& dscale,
-                        const Vector& scale, const std::optional<Vector>& sink,
-                        const Indices& positions, int64_t left, int64_t right, double softcap,
-                        const std::optional<Input>& mask, bool brain_mask, bool brain,
-                        int threads) {
-  softscope::Attentions all =
-      attentions(q, k, v, {scale, sink, positions, left, right, softcap, mask, brain_mask}, brain);
+                        const AttentionOptions& options, bool brain, int threads) {
+  softscope::Attentions all = attentions(q, k, v, options, brain);
   softscope::Attention& one = all.one;
   const size_t lead = q.ndim() - 3, heads = q.shape(lead), kv_heads = all.kv_heads;
   const auto whole = [&](const Output& x, size_t h, size_t n, size_t width) {
@@ -358,24 +330,81 @@ void attention_backward(const Input& q, const Input& k, const Input& v, const In
     throw nb::value_error("the shapes or dtypes of the gradients do not fit.");
   }
   all.out = before_heads(out);
-  one.out = const_cast<void*>(out.data());  // only read on the way back
-  one.out_head = out.stride(lead);
-  one.out_row = out.stride(lead + 1);
+  one.out = {.data = const_cast<void*>(out.data()),  // the backward pass only reads it
+             .head = out.stride(lead),
+             .row = out.stride(lead + 1)};
   all.state = before_heads(state);
-  one.state = const_cast<double*>(state.data());
-  one.state_head = state.stride(lead);
-  one.state_row = state.stride(lead + 1);
+  one.state = {.data = const_cast<double*>(state.data()),
+               .head = state.stride(lead),
+               .row = state.stride(lead + 1)};
   const softscope::Gradients gradients = {
-      grad.data(), grad.stride(lead), grad.stride(lead + 1), before_heads(grad), dq.data(),
-      dk.data(),   dv.data(),         dscale.data()};
+      .grad = {.data = grad.data(), .head = grad.stride(lead), .row = grad.stride(lead + 1)},
+      .grad_batch = before_heads(grad),
+      .dq = dq.data(),
+      .dk = dk.data(),
+      .dv = dv.data(),
+      .dscale = dscale.data()};
   const nb::gil_scoped_release released;
-  softscope::attend_back(kernels(), all, gradients, threads);
+  softscope::attend_backward(kernels(), all, gradients, threads);
+}
+
+void read_attention(const Input& q, const Input& k, const std::optional<Input>& v,
+                    const std::optional<Input>& grad, const std::optional<Input>& key_lengths,
+                    const Output& numbers, const std::optional<Output>& weights,
+                    const AttentionOptions& options, bool brain, int threads) {
+  softscope::Attentions all = attentions(q, k, v, options, brain);
+  softscope::Attention& one = all.one;
+  const size_t lead = q.ndim() - 3, heads = q.shape(lead);
+  const nb::dlpack::dtype computed =
+      all.type == softscope::kFloat64 ? nb::dtype<double>() : nb::dtype<float>();
+  bool fits = grad.has_value() == v.has_value() &&
+              has(numbers, q, heads, one.n, softscope::kReadingNumbers) && dense(numbers) &&
+              numbers.dtype() == nb::dtype<double>();
+  if (grad) {
+    fits =
+        fits && has(*grad, q, heads, one.n, one.dv) && dense(*grad) && grad->dtype() == q.dtype();
+  }
+  if (weights) {
+    fits = fits && has(*weights, q, heads, one.n, one.m) && dense(*weights) &&
+           weights->dtype() == computed;
+  }
+  if (key_lengths) {
+    fits = fits && key_lengths->ndim() == lead + 2 && key_lengths->shape(lead) == all.kv_heads &&
+           key_lengths->shape(lead + 1) == one.m && dense(*key_lengths) &&
+           key_lengths->dtype() == computed;
+    for (size_t i = 0; fits && i < lead; ++i) fits = key_lengths->shape(i) == q.shape(i);
+  }
+  if (!fits) throw nb::value_error("the shapes or dtypes of the readings do not fit.");
+  all.state = before_heads(numbers);
+  one.state = {.data = static_cast<double*>(numbers.data()),
+               .head = numbers.stride(lead),
+               .row = numbers.stride(lead + 1)};
+  softscope::Readings readings = {};
+  if (grad) {
+    readings.grad = {
+        .data = grad->data(), .head = grad->stride(lead), .row = grad->stride(lead + 1)};
+    readings.grad_batch = before_heads(*grad);
+  }
+  if (weights) {
+    readings.weights = {
+        .data = weights->data(), .head = weights->stride(lead), .row = weights->stride(lead + 1)};
+    readings.weights_batch = before_heads(*weights);
+  }
+  if (key_lengths) {
+    readings.key_lengths = {
+        .data = key_lengths->data(), .head = key_lengths->stride(lead), .row = 0};
+    for (size_t i = 0; i < lead; ++i) {
+      readings.key_lengths_batch.push_back(key_lengths->stride(i));
+    }
+  }
+  const nb::gil_scoped_release released;
+  softscope::read_rows(kernels(), all, readings, threads);
 }
 
 }  // namespace
 
 NB_MODULE(_engine, m) {
-  kernels();  // so that a wrong SOFTSCOPE_ISA is an ImportError and not a surprise later
+  kernels();  // a wrong SOFTSCOPE_ISA is then an ImportError, and not a surprise later
   softscope::prepare_for_forks();
 
   m.doc() = "softscope's compiled kernels.";
@@ -401,17 +430,32 @@ NB_MODULE(_engine, m) {
   define(m, "log_softmax_backward", softscope::kLogSoftmaxBackward);
   define(m, "scaled_weights", softscope::kScaledWeights);
 
-  m.def("read_rows", read_rows);
-
   const auto given = [](const char* name) { return nb::arg(name).noconvert(); };
   const auto optional = [](const char* name) { return nb::arg(name).noconvert().none(); };
-  m.def("attention", attention, given("q"), given("k"), optional("v"), optional("out"),
-        optional("state"), given("scale"), optional("sink"), given("positions"), nb::arg("left"),
-        nb::arg("right"), nb::arg("softcap"), optional("mask"), nb::arg("brain_mask"),
-        nb::arg("brain"), nb::arg("statistics"), nb::arg("threads"));
-  m.def("attention_backward", attention_backward, given("q"), given("k"), given("v"), given("out"),
-        given("state"), given("grad"), given("dq"), given("dk"), given("dv"), given("dscale"),
-        given("scale"), optional("sink"), given("positions"), nb::arg("left"), nb::arg("right"),
-        nb::arg("softcap"), optional("mask"), nb::arg("brain_mask"), nb::arg("brain"),
-        nb::arg("threads"));
+  nb::class_<AttentionOptions>(m, "AttentionOptions")
+      .def(
+          "__init__",
+          [](AttentionOptions* self, const Vector& scale, const Indices& positions, int64_t left,
+             int64_t right, const std::optional<Input>& mask, bool brain_mask, double softcap,
+             const std::optional<Vector>& sink) {
+            new (self) AttentionOptions{.scale = scale,
+                                        .positions = positions,
+                                        .left = left,
+                                        .right = right,
+                                        .mask = mask,
+                                        .brain_mask = brain_mask,
+                                        .softcap = softcap,
+                                        .sink = sink};
+          },
+          nb::kw_only(), given("scale"), given("positions"), nb::arg("left"), nb::arg("right"),
+          optional("mask"), nb::arg("brain_mask"), nb::arg("softcap"), optional("sink"));
+  m.def("attention", attention, given("q"), given("k"), optional("v"), nb::kw_only(),
+        optional("out"), optional("state"), nb::arg("options"), nb::arg("brain"),
+        nb::arg("statistics"), nb::arg("threads"));
+  m.def("attention_backward", attention_backward, given("q"), given("k"), given("v"), nb::kw_only(),
+        given("out"), given("state"), given("grad"), given("dq"), given("dk"), given("dv"),
+        given("dscale"), nb::arg("options"), nb::arg("brain"), nb::arg("threads"));
+  m.def("read_attention", read_attention, given("q"), given("k"), optional("v"), optional("grad"),
+        nb::kw_only(), optional("key_lengths"), given("numbers"), optional("weights"),
+        nb::arg("options"), nb::arg("brain"), nb::arg("threads"));
 }

@@ -2,14 +2,16 @@
 
 #include <algorithm>
 #include <memory>
+#include <type_traits>
 
 #include "threads/parallel_for.h"
+#include "threads/scratch.h"
 
 namespace softscope {
 namespace {
 
-// Query rows of a task. Each packs the keys for itself, so the more the better, while there are
-// enough tasks to share; multiples of the six rows that kernels take at a time.
+// Query rows of a task. Each task packs the keys for itself, so the more rows the better, as long
+// as there are enough tasks to share; multiples of the six rows that kernels take at a time.
 size_t rows_of_a_task(size_t rows, size_t problems) {
   constexpr size_t kMost = 768, kLeast = 96, kTasks = 16;
   const size_t wanted = (kTasks + problems - 1) / problems;
@@ -19,13 +21,13 @@ size_t rows_of_a_task(size_t rows, size_t problems) {
 
 constexpr size_t kPartKeys = 1024;
 
-// Where rows are few, as when a model writes word after word, the keys are shared as well.
+// If rows are few, as when a model generates token by token, the keys are shared out as well.
 size_t parts_of_the_keys(size_t m, size_t tasks) {
   constexpr size_t kTasks = 8;
   return std::clamp<size_t>(kTasks / tasks, 1, std::max<size_t>(1, m / kPartKeys));
 }
 
-// Threads take longer to wake than this many multiply-adds.
+// Waking threads takes longer than this many multiply-adds.
 int threads_worth(const Attention& one, size_t problems, int threads) {
   constexpr double kFew = 1 << 20;
   const auto size = [](size_t n) { return static_cast<double>(n); };
@@ -33,60 +35,66 @@ int threads_worth(const Attention& one, size_t problems, int threads) {
   return work < kFew ? 1 : threads;
 }
 
-void* scratch(size_t bytes) {
-  thread_local std::unique_ptr<char[]> memory;
-  thread_local size_t size = 0;
-  if (size < bytes) {
-    memory.reset(new char[bytes + 64]);
-    size = bytes;
+// A problem is one key head of one batch entry.
+size_t problems_of(const Attentions& all) {
+  size_t problems = all.kv_heads;
+  for (const size_t n : all.batch) problems *= n;
+  return problems;
+}
+
+// How far the batch entry of a problem lies from the first, in entries.
+ptrdiff_t batch_offset(const Attentions& all, const std::vector<ptrdiff_t>& strides,
+                       size_t problem) {
+  size_t entry = problem / all.kv_heads;
+  ptrdiff_t distance = 0;
+  for (size_t i = all.batch.size(); i-- > 0;) {
+    distance += offset(entry % all.batch[i], strides[i]);
+    entry /= all.batch[i];
   }
-  const auto address = reinterpret_cast<uintptr_t>(memory.get());
-  return memory.get() + (64 - address % 64) % 64;
+  return distance;
 }
 
-const char* moved(const void* p, ptrdiff_t entries, size_t size) {
-  return p == nullptr ? nullptr
-                      : static_cast<const char*>(p) + entries * static_cast<ptrdiff_t>(size);
+template <class Data>
+Data* advanced(Data* data, ptrdiff_t entries, size_t size) {
+  using Byte = std::conditional_t<std::is_const_v<Data>, const char, char>;
+  return static_cast<Byte*>(data) + entries * static_cast<ptrdiff_t>(size);
 }
 
-// The problem of one key head of one batch entry.
-Attention problem(const Attentions& all, size_t index) {
+Attention problem_at(const Attentions& all, size_t index) {
   const size_t size = kTypeSize[all.type];
   const size_t kv_head = index % all.kv_heads;
-  index /= all.kv_heads;
-  const auto key_head = static_cast<ptrdiff_t>(kv_head);
-  const size_t head = kv_head * all.one.heads;  // the first that reads it
-  const auto first = static_cast<ptrdiff_t>(head);
-  ptrdiff_t q = first * all.one.q_head, k = key_head * all.k_head, v = key_head * all.v_head;
-  ptrdiff_t out = first * all.one.out_head, mask = first * all.one.mask_head;
-  ptrdiff_t state = first * all.one.state_head;
-  for (size_t i = all.batch.size(); i-- > 0;) {
-    const auto at = static_cast<ptrdiff_t>(index % all.batch[i]);
-    index /= all.batch[i];
-    q += at * all.q[i];
-    k += at * all.k[i];
-    if (all.one.v != nullptr) v += at * all.v[i];
-    if (all.one.out != nullptr) out += at * all.out[i];
-    if (all.one.mask != nullptr) mask += at * all.mask[i];
-    if (all.one.state != nullptr) state += at * all.state[i];
-  }
+  const size_t head = kv_head * all.one.heads;  // the first query head that reads it
   Attention a = all.one;
-  a.q = moved(a.q, q, size);
-  a.k = moved(a.k, k, size);
-  a.v = moved(a.v, v, size);
-  a.out = const_cast<char*>(moved(a.out, out, size));
-  a.mask = moved(a.mask, mask, kMaskSize[a.mask_type]);
-  if (a.state != nullptr) a.state += state;
+  const auto move = [&](auto& rows, const std::vector<ptrdiff_t>& strides, size_t at,
+                        size_t bytes) {
+    if (rows.data == nullptr) return;
+    rows.data =
+        advanced(rows.data, offset(at, rows.head) + batch_offset(all, strides, index), bytes);
+  };
+  move(a.q, all.q, head, size);
+  move(a.k, all.k, kv_head, size);
+  move(a.v, all.v, kv_head, size);
+  move(a.out, all.out, head, size);
+  move(a.mask, all.mask, head, kMaskSize[a.mask.type]);
+  if (a.state.data != nullptr) {
+    a.state.data += offset(head, a.state.head) + batch_offset(all, all.state, index);
+  }
   a.scale += head;
   if (a.sink != nullptr) a.sink += head;
   return a;
 }
 
+// Rows of a task that are read: the scores and gradients of so many stay in the second-level cache,
+// and packing the keys for them is still a small part of the work.
+size_t rows_of_a_reading(size_t m) {
+  constexpr size_t kEntries = size_t{1} << 16, kMost = 192, kLeast = 24;
+  return std::clamp(kEntries / std::max<size_t>(m, 1) / 6 * 6, kLeast, kMost);
+}
+
 }  // namespace
 
 void attend(const Kernels& kernels, const Attentions& all, int threads) {
-  size_t problems = all.kv_heads;
-  for (const size_t n : all.batch) problems *= n;
+  const size_t problems = problems_of(all);
   const Attention& one = all.one;
   const size_t rows = one.heads * one.n;
   if (problems == 0 || rows == 0) return;
@@ -99,59 +107,63 @@ void attend(const Kernels& kernels, const Attentions& all, int threads) {
   std::unique_ptr<char[]> found(parts == 1 ? nullptr
                                            : new char[problems * chunks * parts * stride]);
 
-  const auto rows_of = [&](size_t chunk) {
-    const size_t first = chunk * many;
-    return AttentionRows{first, std::min(many, rows - first), 0, one.m, nullptr, nullptr};
+  const auto task_of = [&](const Attention& a, size_t index) {
+    // Later rows of causal attention see more keys. They go first, so that no long task is left for
+    // the end.
+    const size_t first = (chunks - 1 - index / problems) * many;
+    const size_t count = std::min(many, rows - first);
+    return AttentionTask{.first = first,
+                         .count = count,
+                         .keys = {.begin = 0, .end = one.m},
+                         .part = nullptr,
+                         .scratch = scratch(forward_scratch(a, count))};
   };
   parallel_for(problems * chunks * parts, threads, [&](size_t index) {
-    const size_t task = index / parts, part = index % parts;
-    // Later rows of causal attention see more: these first, so that none is left for the end.
-    AttentionRows some = rows_of(chunks - 1 - task / problems);
-    const Attention a = problem(all, task % problems);
-    some.scratch = scratch(attention_scratch(a, some.count));
+    const Attention a = problem_at(all, index / parts % problems);
+    AttentionTask task = task_of(a, index / parts);
     if (parts > 1) {
-      some.from = std::min(one.m, part * keys);
-      some.to = std::min(one.m, some.from + keys);
-      some.part = found.get() + index * stride;
+      task.keys.begin = std::min(one.m, index % parts * keys);
+      task.keys.end = std::min(one.m, task.keys.begin + keys);
+      task.part = found.get() + index * stride;
     }
-    kernels.attention->attend[all.type](a, some);
+    kernels.attention->forward[all.type](a, task);
   });
   if (parts == 1) return;
-  parallel_for(problems * chunks, threads, [&](size_t task) {
-    AttentionRows some = rows_of(chunks - 1 - task / problems);
-    const Attention a = problem(all, task % problems);
-    some.scratch = scratch(attention_scratch(a, some.count));
-    some.part = found.get() + task * parts * stride;
-    kernels.attention->merge_parts[all.type](a, some, parts, stride);
+  parallel_for(problems * chunks, threads, [&](size_t index) {
+    const Attention a = problem_at(all, index % problems);
+    AttentionTask task = task_of(a, index);
+    task.part = found.get() + index * parts * stride;
+    kernels.attention->merge_parts[all.type](a, task, {.count = parts, .stride = stride});
   });
 }
 
-// Each task adds up dk and dv over its rows for itself. Where there are fewer key heads than
-// threads may want, their rows are cut, too, and what the parts have found is added up in the end.
-void attend_back(const Kernels& kernels, const Attentions& all, const Gradients& gradients,
-                 int threads) {
+// Each task adds up dk and dv over its rows for itself. If there are fewer key heads than threads
+// may want, their rows are cut as well, and the sums of all parts are added up in the end.
+void attend_backward(const Kernels& kernels, const Attentions& all, const Gradients& gradients,
+                     int threads) {
   constexpr size_t kTasks = 8, kLeast = 96;
-  size_t problems = all.kv_heads;
-  for (const size_t n : all.batch) problems *= n;
+  const size_t problems = problems_of(all);
   const Attention& one = all.one;
   const size_t rows = one.heads * one.n, size = kTypeSize[all.type];
   if (problems == 0 || rows == 0) return;
   threads = threads_worth(one, problems, threads);
   const size_t parts = std::clamp<size_t>(kTasks / problems, 1, (rows + kLeast - 1) / kLeast);
   const size_t many = (rows + parts - 1) / parts;
-  const size_t wide = sum_width(one.d) + sum_width(one.dv);
-  const size_t sums_bytes = one.m * wide * std::max<size_t>(size, 4);
+  const size_t computed = std::max<size_t>(size, 4);  // bytes in the type that computes
+  const size_t dk_wide = sum_width(one.d), dv_wide = sum_width(one.dv);
+  const size_t dv_sums = one.m * dk_wide * computed;  // where they begin
+  const size_t sums_bytes = dv_sums + one.m * dv_wide * computed;
 
-  const auto store = [&](size_t index, const char* sums) {
-    const size_t width = std::max<size_t>(size, 4);
-    const size_t wide_k = sum_width(one.d), wide_v = sum_width(one.dv);
+  const auto store = [&](size_t problem, const char* sums) {
+    const auto add_up = kernels.attention->add_up[all.type];
+    const auto row = [&](const char* from, void* to, size_t j, size_t wide, size_t n) {
+      const GradientParts found = {
+          .sums = from + j * wide * computed, .count = parts, .stride = sums_bytes / computed};
+      add_up(found, n, static_cast<char*>(to) + (problem * one.m + j) * n * size);
+    };
     for (size_t j = 0; j < one.m; ++j) {
-      kernels.attention->add_up[all.type](
-          sums + j * wide_k * width, parts, sums_bytes / width, one.d,
-          static_cast<char*>(gradients.dk) + (index * one.m + j) * one.d * size);
-      kernels.attention->add_up[all.type](
-          sums + (one.m * wide_k + j * wide_v) * width, parts, sums_bytes / width, one.dv,
-          static_cast<char*>(gradients.dv) + (index * one.m + j) * one.dv * size);
+      row(sums, gradients.dk, j, dk_wide, one.d);
+      row(sums + dv_sums, gradients.dv, j, dv_wide, one.dv);
     }
   };
   std::unique_ptr<char[]> shared;
@@ -160,36 +172,71 @@ void attend_back(const Kernels& kernels, const Attentions& all, const Gradients&
   parallel_for(problems * parts, threads, [&](size_t task) {
     const size_t part = parts - 1 - task / problems, index = task % problems;
     const size_t first = part * many, count = first < rows ? std::min(many, rows - first) : 0;
-    AttentionBack b = {};
-    b.forward = problem(all, index);
-    const size_t scratch_bytes = attention_back_scratch(b.forward, count);
-    char* memory = static_cast<char*>(scratch(scratch_bytes + (parts == 1 ? sums_bytes : 0) + 64));
-    char* sums = parts == 1 ? memory + (scratch_bytes + 63) / 64 * 64
+    const Attention a = problem_at(all, index);
+    const size_t need = backward_scratch(a, count);
+    char* memory = static_cast<char*>(scratch(need + (parts == 1 ? sums_bytes : 0) + 64));
+    char* sums = parts == 1 ? memory + (need + 63) / 64 * 64
                             : shared.get() + (index * parts + part) * sums_bytes;
     std::fill_n(sums, sums_bytes, char{0});
-    b.dk_sum = sums;
-    b.dv_sum = sums + one.m * sum_width(one.d) * std::max<size_t>(size, 4);
     const size_t head = index % all.kv_heads * one.heads;
-    ptrdiff_t grad = static_cast<ptrdiff_t>(head) * gradients.grad_head;
-    size_t entry = index / all.kv_heads;
-    for (size_t i = all.batch.size(); i-- > 0;) {
-      grad += static_cast<ptrdiff_t>(entry % all.batch[i]) * gradients.grad_batch[i];
-      entry /= all.batch[i];
+    const ptrdiff_t grad =
+        offset(head, gradients.grad.head) + batch_offset(all, gradients.grad_batch, index);
+    const AttentionBackward b = {
+        .forward = a,
+        .grad = {.data = advanced(gradients.grad.data, grad, size),
+                 .head = gradients.grad.head,
+                 .row = gradients.grad.row},
+        .dq = {.data = static_cast<char*>(gradients.dq) + index * rows * one.d * size,
+               .head = static_cast<ptrdiff_t>(one.n * one.d),
+               .row = static_cast<ptrdiff_t>(one.d)},
+        .dscale = gradients.dscale + index * rows,
+        .dk_sum = sums,
+        .dv_sum = sums + dv_sums};
+    if (count > 0) {
+      kernels.attention->backward[all.type](b, {.first = first,
+                                                .count = count,
+                                                .keys = {.begin = 0, .end = one.m},
+                                                .part = nullptr,
+                                                .scratch = memory});
     }
-    b.grad = moved(gradients.grad, grad, size);
-    b.grad_head = gradients.grad_head;
-    b.grad_row = gradients.grad_row;
-    b.dq = static_cast<char*>(gradients.dq) + index * rows * one.d * size;
-    b.dq_head = static_cast<ptrdiff_t>(one.n * one.d);
-    b.dq_row = static_cast<ptrdiff_t>(one.d);
-    b.dscale = gradients.dscale + index * rows;
-    if (count > 0)
-      kernels.attention->attend_back[all.type](b, {first, count, 0, one.m, nullptr, memory});
     if (parts == 1) store(index, sums);
   });
   if (parts == 1) return;
   parallel_for(problems, threads,
                [&](size_t index) { store(index, shared.get() + index * parts * sums_bytes); });
+}
+
+void read_rows(const Kernels& kernels, const Attentions& all, const Readings& readings,
+               int threads) {
+  const size_t problems = problems_of(all);
+  const size_t rows = all.one.heads * all.one.n, many = rows_of_a_reading(all.one.m);
+  if (problems == 0 || rows == 0) return;
+  const size_t chunks = (rows + many - 1) / many, size = kTypeSize[all.type];
+  const size_t computed = std::max<size_t>(size, 4);
+  parallel_for(problems * chunks, threads_worth(all.one, problems, threads), [&](size_t index) {
+    const size_t problem = index % problems, first = (chunks - 1 - index / problems) * many;
+    const size_t kv_head = problem % all.kv_heads, head = kv_head * all.one.heads;
+    AttentionReading r = {.forward = problem_at(all, problem),
+                          .grad = readings.grad,
+                          .weights = readings.weights,
+                          .key_lengths = nullptr};
+    const auto move = [&](auto& of, const std::vector<ptrdiff_t>& strides, size_t at,
+                          size_t bytes) {
+      if (of.data == nullptr) return;
+      of.data = advanced(of.data, offset(at, of.head) + batch_offset(all, strides, problem), bytes);
+    };
+    HeadRows<const void> lengths = readings.key_lengths;
+    move(r.grad, readings.grad_batch, head, size);
+    move(r.weights, readings.weights_batch, head, computed);
+    move(lengths, readings.key_lengths_batch, kv_head, computed);
+    r.key_lengths = lengths.data;
+    const size_t count = std::min(many, rows - first);
+    kernels.attention->read_rows[all.type](r, {.first = first,
+                                               .count = count,
+                                               .keys = {.begin = 0, .end = all.one.m},
+                                               .part = nullptr,
+                                               .scratch = scratch(reading_scratch(r, count))});
+  });
 }
 
 }  // namespace softscope

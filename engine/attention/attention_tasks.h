@@ -1,4 +1,4 @@
-// Attention of whole arrays, cut into tasks for threads.
+// Cuts attention of whole arrays into tasks for threads.
 #pragma once
 
 #include <vector>
@@ -7,30 +7,38 @@
 
 namespace softscope {
 
-// Axes before the heads, and for each array how far apart the entries of each are. `one` is the
-// problem of the first key head of the first batch entry.
+// All key heads of all batch entries.
 struct Attentions {
   Type type;
-  Attention one;
+  Attention one;  // of the first key head of the first batch entry
   size_t kv_heads;
-  ptrdiff_t k_head, v_head;  // between key heads
-  std::vector<size_t> batch;
-  std::vector<ptrdiff_t> q, k, v, out, mask, state;
+  std::vector<size_t> batch;                         // sizes of the axes before the heads
+  std::vector<ptrdiff_t> q, k, v, out, mask, state;  // strides of these axes in each array
 };
 
-// What the way back takes and gives besides: the gradient of the output; dq, dk and dv; and for
-// each row what it adds to the scale's. What it gives has no gaps.
+// What the backward pass takes and gives besides.
 struct Gradients {
-  const void* grad;
-  ptrdiff_t grad_head, grad_row;
-  std::vector<ptrdiff_t> grad_batch;
-  void *dq, *dk, *dv;
-  double* dscale;
+  HeadRows<const void> grad;          // of the output
+  std::vector<ptrdiff_t> grad_batch;  // its strides of the axes before the heads
+  void *dq, *dk, *dv;                 // contiguous
+  double* dscale;                     // what each row adds to the gradient of the scale; contiguous
 };
 
-// The same bits whatever the number of threads: how the work is cut depends on the shape alone.
+// What a reading takes and gives besides.
+struct Readings {
+  HeadRows<const void> grad;          // of the output, or no data
+  std::vector<ptrdiff_t> grad_batch;  // its strides of the axes before the heads
+  HeadRows<void> weights;             // or no data
+  std::vector<ptrdiff_t> weights_batch;
+  HeadRows<const void> key_lengths;  // of each key head, or no data
+  std::vector<ptrdiff_t> key_lengths_batch;
+};
+
+// The number of threads changes no bit: the work is cut by the shape alone.
 void attend(const Kernels& kernels, const Attentions& all, int threads);
-void attend_back(const Kernels& kernels, const Attentions& all, const Gradients& gradients,
-                 int threads);
+void attend_backward(const Kernels& kernels, const Attentions& all, const Gradients& gradients,
+                     int threads);
+void read_rows(const Kernels& kernels, const Attentions& all, const Readings& readings,
+               int threads);
 
 }  // namespace softscope

@@ -1,12 +1,12 @@
-// Attention without its matrix of weights (Dao et al. 2022): keys and values a block at a time, for
-// each row the output so far and its state, which move whenever a larger logit comes.
+// Attention without its matrix of weights (Dao et al. 2022): keys and values a block at a time.
+// Each row keeps its output and its state so far, and both are rescaled when a larger logit comes.
 //
-// The statistics ride along: three multiply-adds for N scores, beside the 2·(d + dv) that scores
-// and output take.
+// The statistics come along cheaply: three multiply-adds for N scores, beside the 2·(d + dv) for
+// scores and output.
 #pragma once
 
 #include "attention/few_queries.h"
-#include "attention/mask_and_softcap.h"
+#include "attention/mask.h"
 #include "attention/multiply.h"
 #include "attention/pack.h"
 #include "attention/running_state.h"
@@ -15,29 +15,22 @@
 namespace softscope {
 namespace {
 
-constexpr size_t kKeys = 256;   // in a block: a strip's scores of it fit the first-level cache
+constexpr size_t kKeys = 256;   // in a block: its scores for one strip fit the first-level cache
 constexpr size_t kChain = 128;  // products that are added up before they join the output
-constexpr size_t kFew = 4;      // rows for which packing the keys costs more than it saves
+constexpr int kFew = 4;         // rows for which packing the keys costs more than it saves
 
 template <class S, int N, bool Output, bool Statistics>
-class Attend {
+class Forward {
   using C = Compute<S>;
   using V = Vec<C, N>;
   static constexpr size_t kTile = 2 * N;
 
  public:
-  static size_t bytes(const Attention& a, size_t count) {
-    const size_t wide = Output ? round_up(a.dv, kTile) : 0;
-    const size_t copies = sizeof(S) == sizeof(C) ? 0 : count * a.d;
-    return (kKeys * (a.d + wide + kStrip + 2) + count * wide + copies) * sizeof(C) +
-           count * (sizeof(RowState) + sizeof(Row)) + 640;
-  }
-
-  Attend(const Attention& attention, const AttentionRows& rows)
+  Forward(const Attention& attention, const AttentionTask& rows)
       : a(attention),
         task(rows),
         count(rows.count),
-        direct(rows.count <= kFew),
+        in_place(rows.count <= kFew),
         wide(Output ? round_up(a.dv, kTile) : 0) {
     char* memory = static_cast<char*>(rows.scratch);
     const auto take = [&]<class T>(T*& to, size_t entries) {
@@ -48,70 +41,51 @@ class Attend {
     take(row, count);
     take(keys, kKeys * a.d);
     take(values, kKeys * wide);
-    take(scores, kKeys * kStrip);
+    take(scores.data, kKeys * kStrip);
     take(bias, kKeys);
     take(own_bias, kKeys);
-    take(output, count * wide);
-    take(block_output, kStrip * wide);
+    take(output.data, count * wide);
+    take(block_output.data, kStrip * wide);
     C* copy = nullptr;
     if constexpr (sizeof(S) != sizeof(C)) take(copy, count * a.d);
     for (size_t s = 0; s < count; ++s) {
       const size_t head = (rows.first + s) / a.n, i = (rows.first + s) % a.n;
-      const S* q = static_cast<const S*>(a.q) + offset(head, a.q_head) + offset(i, a.q_row);
-      states[s] = RowState();
-      row[s] = {head, i, 0, 0, nullptr};
-      visible_keys(row[s]);
-      if constexpr (sizeof(S) != sizeof(C)) {
-        for (size_t c = 0; c < a.d; c += N) {
-          const size_t left = a.d - c;
-          if (left >= N) {
-            store_raw<C, N>(copy + c, load<S, N>(q + c));
-          } else {
-            store_first<C, N>(copy + c, left, load_first<S, N>(q + c, left, 0));
-          }
-        }
-        row[s].q = copy;
-        copy += a.d;
-      } else {
+      states[s] = kNoKeys;
+      row[s] = {.head = head, .i = i, .visible = visible_keys(i), .q = nullptr};
+      const S* q = row_of<const S>(a.q, head, i);
+      if constexpr (sizeof(S) == sizeof(C)) {
         row[s].q = q;
+      } else {
+        row[s].q = copy;
+        widen_query(q, copy);
+        copy += a.d;
       }
     }
-    for (size_t i = 0; i < count * wide; ++i) output[i] = 0;
+    for (size_t i = 0; i < count * wide; ++i) output.data[i] = 0;
   }
 
   void run() {
-    size_t from = a.m, to = 0;
-    for (size_t s = 0; s < count; ++s) {
-      if (row[s].from >= row[s].to) continue;
-      from = row[s].from < from ? row[s].from : from;
-      to = row[s].to > to ? row[s].to : to;
-    }
-    for (size_t first = from / kKeys * kKeys; first < to; first += kKeys) {
-      const size_t many = a.m - first < kKeys ? a.m - first : kKeys;
-      shared_bias = false;
-      if (direct) {
-        with_rows(count, [&]<int R>() { strip<R>(0, first, many); });
+    KeyRange seen = {.begin = a.m, .end = 0};  // by any row
+    for (size_t s = 0; s < count; ++s) widen(seen, row[s].visible);
+    for (size_t first = seen.begin / kKeys * kKeys; first < seen.end; first += kKeys) {
+      const KeyBlock block = block_at(first, kKeys, a);
+      bias_is_shared = false;
+      if (in_place) {
+        with_rows(count, [&]<int R>() { strip<R>(0, block); });
         continue;
       }
-      pack_rows_as_lanes<S, N>(static_cast<const S*>(a.k) + offset(first, a.k_row), a.k_row, many,
-                               a.d, keys);
-      broken = false;
-      if constexpr (Output) {
-        broken = !pack_columns_as_lanes<S, N>(static_cast<const S*>(a.v) + offset(first, a.v_row),
-                                              a.v_row, many, a.dv, values, kKeys);
-        if (broken) clear_broken(many);
-      }
+      pack(block);
       for (size_t s = 0; s < count; s += kStrip) {
-        with_rows(count - s, [&]<int R>() { strip<R>(s, first, many); });
+        with_rows(count - s, [&]<int R>() { strip<R>(s, block); });
       }
     }
     for (size_t s = 0; s < count; ++s) {
       if (task.part == nullptr) {
-        finish<S, N, Output>(a, row[s].head, row[s].i, states[s], output + s * wide);
+        write_results<S, N, Output>(a, row[s].head, row[s].i, states[s], output[s]);
       } else {
-        char* to_part = static_cast<char*>(task.part) + s * part_bytes(a);
-        __builtin_memcpy(to_part, &states[s], sizeof(RowState));
-        if (Output) __builtin_memcpy(to_part + kPartOutput, output + s * wide, a.dv * sizeof(C));
+        char* to = static_cast<char*>(task.part) + s * part_bytes(a);
+        __builtin_memcpy(to, &states[s], sizeof(RunningState));
+        if (Output) __builtin_memcpy(to + kPartOutput, output[s], a.dv * sizeof(C));
       }
     }
   }
@@ -119,104 +93,127 @@ class Attend {
  private:
   struct Row {
     size_t head, i;
-    size_t from, to;  // the keys that it may see
+    KeyRange visible;
     const C* q;
   };
 
   const Attention& a;
-  const AttentionRows& task;
+  const AttentionTask& task;
   const size_t count;
-  const bool direct;  // keys and values are read where they are
-  const size_t wide;
-  RowState* states;
+  const bool in_place;  // keys and values are read where they are, and not packed
+  const size_t wide;    // entries of a row of output, rounded up
+  RunningState* states;
   Row* row;
-  C *keys, *values, *scores, *bias, *own_bias, *output, *block_output;
-  bool broken = false;       // some value of the block is infinite or NaN
-  bool shared_bias = false;  // `bias` holds what the mask adds for every row of the block
+  C *keys, *values;  // of a block, packed
+  C *bias, *own_bias;
+  Strided<C> scores{nullptr, kKeys}, output{nullptr, wide}, block_output{nullptr, wide};
+  bool values_not_finite = false;  // some value of the block is infinite or NaN
+  bool bias_is_shared = false;     // `bias` holds what the mask adds in every row of the block
 
-  void visible_keys(Row& at) const {
-    const int64_t from = a.positions[at.i] - a.left, to = a.positions[at.i] + a.right + 1;
-    at.from = from > static_cast<int64_t>(task.from) ? static_cast<size_t>(from) : task.from;
-    at.to = to < static_cast<int64_t>(task.to) ? (to < 0 ? 0 : static_cast<size_t>(to)) : task.to;
+  KeyRange visible_keys(size_t i) const {
+    const int64_t from = a.positions[i] - a.left, to = a.positions[i] + a.right + 1;
+    const auto begin = static_cast<int64_t>(task.keys.begin);
+    const auto end = static_cast<int64_t>(task.keys.end);
+    return {.begin = static_cast<size_t>(from > begin ? from : begin),
+            .end = static_cast<size_t>(to < end ? (to < 0 ? 0 : to) : end)};
   }
 
-  // R rows from s on against `many` keys from `first` on.
-  template <int R>
-  void strip(size_t s, size_t first, size_t many) {
-    size_t from = kKeys, to = 0;
-    size_t begins[R], ends[R];
-    for (int r = 0; r < R; ++r) {
-      const Row& at = row[s + static_cast<size_t>(r)];
-      begins[r] = at.from > first ? (at.from - first < many ? at.from - first : many) : 0;
-      ends[r] = at.to > first ? (at.to - first < many ? at.to - first : many) : 0;
-      if (begins[r] >= ends[r]) continue;
-      from = begins[r] < from ? begins[r] : from;
-      to = ends[r] > to ? ends[r] : to;
-    }
-    if (from >= to) return;
-    from = from / kTile * kTile;
-    const size_t end = round_up(to, kTile);
-
-    const C* q[R];
-    C scale[R];
-    for (int r = 0; r < R; ++r) {
-      const Row& at = row[s + static_cast<size_t>(r)];
-      q[r] = at.q;
-      scale[r] = static_cast<C>(a.scale[at.head]);
-    }
-    if (direct) {
-      dots<S, N, R>(a, q, scale, first, from, end, many, scores, kKeys);
-    } else {
-      for (size_t j = from; j < end; j += kTile) {
-        V sum[R][2] = {};
-        multiply<C, N, R>(q, keys + j * a.d, a.d, sum);
-        for (int r = 0; r < R; ++r) {
-          C* x = scores + static_cast<size_t>(r) * kKeys + j;
-          store_raw<C, N>(x, sum[r][0] * scale[r]);
-          store_raw<C, N>(x + N, sum[r][1] * scale[r]);
-        }
+  void widen_query(const S* q, C* to) const {
+    for (size_t c = 0; c < a.d; c += N) {
+      const size_t left = a.d - c;
+      if (left >= N) {
+        store_raw<C, N>(to + c, load<S, N>(q + c));
+      } else {
+        store_first<C, N>(to + c, left, load_first<S, N>(q + c, left, 0));
       }
     }
-    for (int r = 0; r < R; ++r) {
-      weigh(s + static_cast<size_t>(r), scores + static_cast<size_t>(r) * kKeys, from, end,
-            begins[r], ends[r], first);
-    }
+  }
+
+  void pack(const KeyBlock& block) {
+    pack_rows_as_lanes<S, N>({row_of<const S>(a.k, 0, block.first), a.k.row, block.count, a.d},
+                             keys);
+    values_not_finite = false;
     if constexpr (Output) {
-      if (direct) {
-        add_few<R>(s, first, from, to);
+      values_not_finite = !pack_columns_as_lanes<S, N>(
+          {row_of<const S>(a.v, 0, block.first), a.v.row, block.count, a.dv}, values, kKeys);
+      if (values_not_finite) clear_not_finite(block.count);
+    }
+  }
+
+  // R rows from s on against a block of keys.
+  template <int R>
+  void strip(size_t s, const KeyBlock& block) {
+    KeyRange visible[R], seen = {.begin = kKeys, .end = 0};
+    Queries<C, R> queries;
+    for (int r = 0; r < R; ++r) {
+      const Row& at = row[s + static_cast<size_t>(r)];
+      visible[r] = within(block, at.visible);
+      widen(seen, visible[r]);
+      queries.q[r] = at.q;
+      queries.scale[r] = static_cast<C>(a.scale[at.head]);
+    }
+    if (empty(seen)) return;
+    seen.begin = seen.begin / kTile * kTile;
+    const KeyRange computed = {.begin = seen.begin, .end = round_up(seen.end, kTile)};
+    if constexpr (R <= kFew) {
+      if (in_place) {
+        dots<S, N, R>(a, queries, block, computed, scores);
+        weigh_rows(s, visible, computed, block);
+        if constexpr (Output) add_in_place<R>(s, block, seen);
         return;
       }
-      const C* p[R];
-      for (int r = 0; r < R; ++r) p[r] = scores + static_cast<size_t>(r) * kKeys + from;
-      for (size_t c = 0; c < wide; c += kTile) {
-        // Each from 0, and then added: what is rounded away grows with the length of a chain.
-        for (size_t j = from; j < to; j += kChain) {
-          const size_t depth = to - j < kChain ? to - j : kChain;
-          V sum[R][2] = {};
-          const C* at[R];
-          for (int r = 0; r < R; ++r) at[r] = p[r] + (j - from);
-          multiply<C, N, R>(at, values + c * kKeys + j * kTile, depth, sum);
-          add_tile(sum, output + s * wide + c, wide);
-        }
+    }
+    for (size_t j = computed.begin; j < computed.end; j += kTile) {
+      V sum[R][2] = {};
+      multiply<C, N, R>(queries.q, keys + j * a.d, a.d, sum);
+      for (int r = 0; r < R; ++r) {
+        C* x = scores[static_cast<size_t>(r)] + j;
+        store_raw<C, N>(x, sum[r][0] * queries.scale[r]);
+        store_raw<C, N>(x + N, sum[r][1] * queries.scale[r]);
+      }
+    }
+    weigh_rows(s, visible, computed, block);
+    if constexpr (Output) add_packed<R>(s, seen);
+  }
+
+  template <int R>
+  SOFTSCOPE_INLINE void weigh_rows(size_t s, const KeyRange (&visible)[R], const KeyRange& computed,
+                                   const KeyBlock& block) {
+    for (size_t r = 0; r < R; ++r) weigh(s + r, scores[r], computed, visible[r], block);
+  }
+
+  // The outputs of R rows from s on gain Σ p·v over some keys of the packed block.
+  template <int R>
+  SOFTSCOPE_INLINE void add_packed(size_t s, const KeyRange& seen) {
+    for (size_t c = 0; c < wide; c += kTile) {
+      // Each chain starts from 0 and is added at its end: rounding errors grow with a chain's
+      // length.
+      for (size_t j = seen.begin; j < seen.end; j += kChain) {
+        const size_t depth = seen.end - j < kChain ? seen.end - j : kChain;
+        V sum[R][2] = {};
+        const C* p[R];
+        for (size_t r = 0; r < R; ++r) p[r] = scores[r] + j;
+        multiply<C, N, R>(p, values + c * kKeys + j * kTile, depth, sum);
+        add_tile(sum, Strided<C>{output[s] + c, wide});
       }
     }
   }
 
-  // The outputs of R rows from s on gain Σ p·v over keys [from, to) of the block.
+  // The same where the values are not packed.
   template <int R>
-  SOFTSCOPE_INLINE void add_few(size_t s, size_t first, size_t from, size_t to) {
-    for (size_t i = 0; i < R * wide; ++i) block_output[i] = 0;
-    add_values<S, N, R>(a, scores, kKeys, first, from, to, block_output, wide);
+  SOFTSCOPE_INLINE void add_in_place(size_t s, const KeyBlock& block, const KeyRange& seen) {
+    for (size_t i = 0; i < R * wide; ++i) block_output.data[i] = 0;
+    add_values<S, N, R>(a, Strided<const C>{scores.data, scores.row}, block, seen, block_output);
     for (size_t r = 0; r < R; ++r) {
-      C* out = output + (s + r) * wide;
-      const C* sums = block_output + r * wide;
+      C* out = output[s + r];
+      const C* sums = block_output[r];
       V odd = {};
       for (size_t c = 0; c < wide; c += N) {
         const V sum = load_raw<C, N>(sums + c);
         odd += sum - sum;
       }
       if (!(sum_lanes<C, N>(odd) == 0)) {
-        add_broken_values(s + r, scores + r * kKeys, first, from, to);
+        add_finite_values(s + r, scores[r], block, seen);
         continue;
       }
       for (size_t c = 0; c < wide; c += N) {
@@ -225,59 +222,57 @@ class Attend {
     }
   }
 
-  // The same where values are infinite or NaN, which must not reach who does not see them. Who sees
-  // them has to be found out again, as weights have taken the place of the logits.
-  void add_broken_values(size_t s, const C* x, size_t first, size_t from, size_t to) {
-    const size_t many = a.m - first < kKeys ? a.m - first : kKeys, end = round_up(to, kTile);
+  // The same where values are infinite or NaN, which must not reach rows that do not see them.
+  // Weights have taken the place of the logits, so what the row sees has to be found out again.
+  void add_finite_values(size_t s, const C* weights, const KeyBlock& block, const KeyRange& seen) {
     const Row& at = row[s];
-    C* again = scores + (kStrip - 1) * kKeys;  // no strip of few rows uses this
-    const C* const q[1] = {at.q};
-    const C scale[1] = {static_cast<C>(a.scale[at.head])};
-    dots<S, N, 1>(a, q, scale, first, from, end, many, again, kKeys);
-    shared_bias = false;
-    const size_t begin = at.from > first ? at.from - first : 0;
-    const size_t stop = at.to - first < many ? at.to - first : many;
-    logits(s, again, from, end, begin, stop, first);
-    for (size_t j = from; j < to; ++j) {
-      const S* v = static_cast<const S*>(a.v) + offset(first + j, a.v_row);
+    C* again = scores[kStrip - 1];  // rows read in place never use this one
+    const KeyRange computed = {.begin = seen.begin, .end = round_up(seen.end, kTile)};
+    const Queries<C, 1> query = {.q = {at.q}, .scale = {static_cast<C>(a.scale[at.head])}};
+    dots<S, N, 1>(a, query, block, computed, {again, kKeys});
+    bias_is_shared = false;
+    const KeyRange visible = within(block, at.visible);
+    logits(s, again, computed, visible, block);
+    for (size_t j = seen.begin; j < seen.end; ++j) {
+      const S* v = row_of<const S>(a.v, 0, block.first + j);
       for (size_t c = 0; c < a.dv; ++c) {
         const C value = load_first<S, N>(v + c, 1, 0)[0];
-        if (value - value == 0) output[s * wide + c] += x[j] * value;
+        if (value - value == 0) output[s][c] += weights[j] * value;
       }
     }
-    poison(s, again, first, begin, stop);
+    poison(s, again, visible, block);
   }
 
-  // Scores x[begin, end) of a row, of which it may see [from, to), become weights so far.
-  SOFTSCOPE_INLINE void weigh(size_t s, C* x, size_t begin, size_t end, size_t from, size_t to,
-                              size_t first) {
-    RowState& state = states[s];
-    const C m = logits(s, x, begin, end, from, to, first);
-    if (!(m > -kInfinity<C>)) {  // nothing to see, or NaN alone
-      for (size_t j = begin; j < end; ++j) {
+  // Turns the scores of a row into weights, which count from its maximum so far.
+  SOFTSCOPE_INLINE void weigh(size_t s, C* x, const KeyRange& computed, const KeyRange& visible,
+                              const KeyBlock& block) {
+    RunningState& state = states[s];
+    const C m = logits(s, x, computed, visible, block);
+    if (!(m > -kInfinity<C>)) {  // nothing to see, or only NaN
+      for (size_t j = computed.begin; j < computed.end; ++j) {
         state.nan |= x[j] != x[j];
         x[j] = 0;
       }
       return;
     }
-    if (broken) poison(s, x, first, from, to);
+    if (values_not_finite) poison(s, x, visible, block);
     if (static_cast<double>(m) > state.m) {
-      const double shrink = state.move(static_cast<double>(m));
+      const double shrink = state.raise(static_cast<double>(m));
       if constexpr (Output) {
-        C* out = output + s * wide;
+        C* out = output[s];
         for (size_t c = 0; c < wide; c += N) {
           store_raw<C, N>(out + c, load_raw<C, N>(out + c) * static_cast<C>(shrink));
         }
       }
     }
     if (state.m == kInfinity<double>) {
-      for (size_t j = begin; j < end; ++j) state.nan |= x[j] != x[j];
+      for (size_t j = computed.begin; j < computed.end; ++j) state.nan |= x[j] != x[j];
     }
     const V maximum = fill<C, N>(static_cast<C>(state.m));
     RowSums<C, N, 4, Statistics> sums;
-    size_t j = begin;
-    for (; j + 4 * N <= end; j += 4 * N) sums.step(x + j, maximum);
-    if (j < end) {
+    size_t j = computed.begin;
+    for (; j + 4 * N <= computed.end; j += 4 * N) sums.step(x + j, maximum);
+    if (j < computed.end) {
       RowSums<C, N, 2, Statistics> rest;
       rest.step(x + j, maximum);
       rest.add_to(state);
@@ -285,67 +280,65 @@ class Attend {
     sums.add_to(state);
   }
 
-  // The logits in x; their maximum.
-  SOFTSCOPE_INLINE C logits(size_t s, C* x, size_t begin, size_t end, size_t from, size_t to,
-                            size_t first) {
-    RowState& state = states[s];
-    if (a.mask_type != kNoMask || a.softcap != 0) {
-      const bool shared = a.mask_row == 0 && a.mask_head == 0;
-      if (!shared || !shared_bias) {
-        const size_t many = a.m - first < kKeys ? a.m - first : kKeys;
-        read_mask<C>(a, row[s].head, row[s].i, first, many, bias);
-        for (size_t j = many; j < round_up(many, kTile); ++j) bias[j] = -kInfinity<C>;
-        shared_bias = shared;
-      }
+  // Turns the scores of a row into logits. Returns the largest.
+  SOFTSCOPE_INLINE C logits(size_t s, C* x, const KeyRange& computed, const KeyRange& visible,
+                            const KeyBlock& block) {
+    Largest<C> largest;
+    if (a.mask.type != kNoMask || a.softcap != 0) {
+      read_bias(s, block);
       const C* add = bias;
-      if (from > begin || to < end) {  // the rows of a strip see different keys
-        for (size_t k = begin; k < end; ++k) own_bias[k] = bias[k];
-        hide(own_bias, begin, end, from, to);
+      if (visible.begin > computed.begin || visible.end < computed.end) {
+        for (size_t k = computed.begin; k < computed.end; ++k) own_bias[k] = bias[k];
+        hide(own_bias, computed, visible);
         add = own_bias;
       }
-      C top;
-      const C m = shaped<C, N>(x, begin, end, add, static_cast<C>(a.softcap), top);
-      if (static_cast<double>(top) > state.highest) state.highest = static_cast<double>(top);
-      return m;
+      largest = cap_and_mask<C, N>(x, computed, add, static_cast<C>(a.softcap));
+    } else {
+      hide(x, computed, visible);
+      const C m = maximum_of(x, computed);
+      largest = {.logit = m, .score = m};
     }
-    hide(x, begin, end, from, to);
-    const C m = largest(x, begin, end);
-    if (static_cast<double>(m) > state.highest) state.highest = static_cast<double>(m);
-    return m;
+    double& highest = states[s].highest;
+    if (static_cast<double>(largest.score) > highest) highest = static_cast<double>(largest.score);
+    return largest.logit;
   }
 
-  SOFTSCOPE_INLINE static C largest(const C* x, size_t begin, size_t end) {
+  // `bias` for a row; read once for the whole block if all rows share it.
+  SOFTSCOPE_INLINE void read_bias(size_t s, const KeyBlock& block) {
+    if (bias_is_shared) return;
+    read_mask<C>(a.mask, row[s].head, row[s].i, block, bias);
+    for (size_t j = block.count; j < round_up(block.count, kTile); ++j) bias[j] = -kInfinity<C>;
+    bias_is_shared = a.mask.row == 0 && a.mask.head == 0;
+  }
+
+  SOFTSCOPE_INLINE static C maximum_of(const C* x, const KeyRange& keys) {
     V m0 = fill<C, N>(-kInfinity<C>), m1 = m0;
-    for (size_t j = begin; j < end; j += kTile) {
+    for (size_t j = keys.begin; j < keys.end; j += kTile) {
       m0 = max(load_raw<C, N>(x + j), m0);
       m1 = max(load_raw<C, N>(x + j + N), m1);
     }
     return max_lane<C, N>(max(m0, m1));
   }
 
-  SOFTSCOPE_INLINE static void hide(C* x, size_t begin, size_t end, size_t from, size_t to) {
-    for (size_t j = begin; j < from && j < end; ++j) x[j] = -kInfinity<C>;
-    for (size_t j = to > begin ? to : begin; j < end; ++j) x[j] = -kInfinity<C>;
-  }
-
-  // Infinite values and NaN out of the packed block: 0·NaN would reach who does not see them.
-  void clear_broken(size_t many) {
+  // Takes infinite values and NaN out of the packed block: 0·NaN would reach rows that do not see
+  // them.
+  void clear_not_finite(size_t packed) {
     for (size_t c = 0; c < wide; c += kTile) {
-      for (size_t i = 0; i < many * kTile; ++i) {
+      for (size_t i = 0; i < packed * kTile; ++i) {
         C& value = values[c * kKeys + i];
         if (!(value - value == 0)) value = 0;
       }
     }
   }
 
-  // Who sees such a value gets NaN there.
-  void poison(size_t s, const C* x, size_t first, size_t from, size_t to) {
-    for (size_t j = from; j < to; ++j) {
+  // A row that sees such a value gets NaN there.
+  void poison(size_t s, const C* x, const KeyRange& visible, const KeyBlock& block) {
+    for (size_t j = visible.begin; j < visible.end; ++j) {
       if (x[j] == -kInfinity<C>) continue;
-      const S* v = static_cast<const S*>(a.v) + offset(first + j, a.v_row);
+      const S* v = row_of<const S>(a.v, 0, block.first + j);
       for (size_t c = 0; c < a.dv; ++c) {
         const C value = load_first<S, N>(v + c, 1, 0)[0];
-        if (!(value - value == 0)) output[s * wide + c] = static_cast<C>(__builtin_nan(""));
+        if (!(value - value == 0)) output[s][c] = static_cast<C>(__builtin_nan(""));
       }
     }
   }

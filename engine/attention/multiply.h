@@ -1,4 +1,4 @@
-// Products of small matrices in registers: the inner loop of attention.
+// Products of small matrices in registers: the inner loops of attention.
 #pragma once
 
 #include "simd/vec.h"
@@ -6,9 +6,18 @@
 namespace softscope {
 namespace {
 
-// Rows at a time, each two vectors wide: with AVX2 these twelve sums, two vectors of b and a
+// Rows at a time, each two vectors wide. With AVX2 these twelve sums, two vectors of b and a
 // broadcast fill the sixteen registers, and twelve sums hide the latency of a multiply-add.
 constexpr int kStrip = 6;
+
+// Rows in memory, `row` entries apart.
+template <class C>
+struct Strided {
+  C* data;
+  size_t row;
+
+  SOFTSCOPE_INLINE C* operator[](size_t i) const { return data + i * row; }
+};
 
 // sum[r] += Σ_k a[r][k]·b[k], with 2N numbers to each b[k].
 template <class C, int N, int R>
@@ -25,33 +34,33 @@ SOFTSCOPE_INLINE void multiply(const C* const (&a)[R], const C* b, size_t depth,
   }
 }
 
-// The same of a's transpose: sum[r] += Σ_k a[k·a_row + r]·b[k·b_row …].
+// The same with a transposed: sum[r] += Σ_k a[k][r]·b[k].
 template <class C, int N, int R>
-SOFTSCOPE_INLINE void multiply_transposed(const C* a, size_t a_row, const C* b, size_t b_row,
-                                          size_t depth, Vec<C, N> (&sum)[R][2]) {
-  for (size_t k = 0; k < depth; ++k, a += a_row, b += b_row) {
-    const Vec<C, N> b0 = load_raw<C, N>(b), b1 = load_raw<C, N>(b + N);
+SOFTSCOPE_INLINE void multiply_transposed(Strided<const C> a, Strided<const C> b, size_t depth,
+                                          Vec<C, N> (&sum)[R][2]) {
+  for (size_t k = 0; k < depth; ++k, a.data += a.row, b.data += b.row) {
+    const Vec<C, N> b0 = load_raw<C, N>(b.data), b1 = load_raw<C, N>(b.data + N);
 #pragma GCC unroll 6
     for (int r = 0; r < R; ++r) {
-      const Vec<C, N> x = fill<C, N>(a[r]);
+      const Vec<C, N> x = fill<C, N>(a.data[r]);
       sum[r][0] += x * b0;
       sum[r][1] += x * b1;
     }
   }
 }
 
-// to[r] += sum[r], rows `row` apart.
+// to[r] += sum[r].
 template <class V, int R, class C>
-SOFTSCOPE_INLINE void add_tile(const V (&sum)[R][2], C* to, size_t row) {
+SOFTSCOPE_INLINE void add_tile(const V (&sum)[R][2], Strided<C> to) {
   constexpr int N = sizeof(V) / sizeof(C);
   for (size_t r = 0; r < R; ++r) {
-    C* at = to + r * row;
+    C* at = to[r];
     store_raw<C, N>(at, load_raw<C, N>(at) + sum[r][0]);
     store_raw<C, N>(at + N, load_raw<C, N>(at + N) + sum[r][1]);
   }
 }
 
-// Calls f.template operator()<R>() for the number of rows R that there are.
+// Calls f.template operator()<R>() with R = rows, at most kStrip.
 template <class Function>
 SOFTSCOPE_INLINE void with_rows(size_t rows, Function&& f) {
   switch (rows) {

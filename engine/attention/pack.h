@@ -1,5 +1,5 @@
-// Keys and values brought into the order in which `multiply` reads them, 2N side by side, in the
-// type that computes.
+// Packs keys and values in the order in which `multiply` reads them, 2N side by side, in the type
+// that computes.
 #pragma once
 
 #include "simd/storage.h"
@@ -8,12 +8,19 @@
 namespace softscope {
 namespace {
 
-constexpr size_t round_up(size_t n, size_t by) { return (n + by - 1) / by * by; }
+// What to pack: `count` rows of `width` entries, `row` apart.
+template <class S>
+struct Unpacked {
+  const S* data;
+  ptrdiff_t row;
+  size_t count, width;
+};
 
-// to[group][column][2N rows]: rows become lanes. Where rows are missing in the last group, zeros.
+// to[group][column][2N rows]: rows become lanes. Missing rows of the last group are zeros.
 template <class S, int N>
-void pack_rows_as_lanes(const S* from, ptrdiff_t row, size_t count, size_t width, Compute<S>* to) {
+void pack_rows_as_lanes(const Unpacked<S>& from, Compute<S>* to) {
   using C = Compute<S>;
+  const size_t count = from.count, width = from.width;
   for (size_t group = 0; group < count; group += 2 * N, to += width * 2 * N) {
     for (size_t half = 0; half < 2; ++half) {
       const size_t first = group + half * N;
@@ -21,7 +28,7 @@ void pack_rows_as_lanes(const S* from, ptrdiff_t row, size_t count, size_t width
         Vec<C, N> v[N];
         const size_t left = width - column;
         for (size_t r = 0; r < N; ++r) {
-          const S* at = from + static_cast<ptrdiff_t>(first + r) * row + column;
+          const S* at = from.data + static_cast<ptrdiff_t>(first + r) * from.row + column;
           if (first + r >= count) {
             v[r] = Vec<C, N>{};
           } else {
@@ -36,18 +43,18 @@ void pack_rows_as_lanes(const S* from, ptrdiff_t row, size_t count, size_t width
   }
 }
 
-// to[group][row][2N columns]. Where columns are missing in the last group, zeros. `stride`: rows
-// between the groups of `to`. False if a number is infinite or NaN.
+// to[group][row][2N columns]: columns become lanes. Missing columns of the last group are zeros. In
+// `to`, groups are `stride` rows apart. False if a number is infinite or NaN.
 template <class S, int N>
-bool pack_columns_as_lanes(const S* from, ptrdiff_t row, size_t count, size_t width, Compute<S>* to,
-                           size_t stride) {
+bool pack_columns_as_lanes(const Unpacked<S>& from, Compute<S>* to, size_t stride) {
   using C = Compute<S>;
+  const size_t count = from.count, width = from.width;
   Vec<C, N> odd = {};
   for (size_t column = 0; column < width; column += N) {
     C* at = to + column / (2 * N) * stride * 2 * N + column % (2 * N);
     const size_t left = width - column;
-    const S* source = from + column;
-    for (size_t r = 0; r < count; ++r, source += row) {
+    const S* source = from.data + column;
+    for (size_t r = 0; r < count; ++r, source += from.row) {
       const Vec<C, N> v = left >= N ? load<S, N>(source) : load_first<S, N>(source, left, 0);
       odd += v - v;
       store_raw<C, N>(at + r * 2 * N, v);

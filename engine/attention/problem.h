@@ -1,4 +1,5 @@
-// Attention of the query heads that share one key head, as plain numbers and addresses.
+// Attention of the query heads that share one key head, as plain numbers and addresses. Every unit
+// shares these; what has a body is in an anonymous namespace, so that no unit runs another's copy.
 #pragma once
 
 #include <cstddef>
@@ -6,71 +7,128 @@
 
 namespace softscope {
 
-// How a mask lies in memory: additive ones in the types that arrays have, boolean ones as bytes.
+// The rows of some heads. Distances count entries; the entries of a row are contiguous.
+template <class Data>
+struct HeadRows {
+  Data* data;
+  ptrdiff_t head;  // from one head to the next
+  ptrdiff_t row;   // from one row to the next
+};
+
+// How a mask lies in memory: additive ones in the types of arrays, boolean ones as bytes.
 enum MaskType { kMaskFloat16, kMaskBFloat16, kMaskFloat32, kMaskFloat64, kMaskBool, kNoMask };
 constexpr size_t kMaskSize[] = {2, 2, 4, 8, 1, 0};
 
-// What is known of a row in the end: n, c, m, r, u, t, w of its keys, and the largest visible score
+struct Mask {
+  MaskType type;
+  const void* data;
+  ptrdiff_t head, row, key;  // from one to the next, in entries
+};
+
+// What is known of a row in the end: the seven numbers of its State, and its largest visible score
 // before cap and mask.
 constexpr size_t kAttentionNumbers = 8;
 
-constexpr ptrdiff_t offset(size_t i, ptrdiff_t stride) {
-  return static_cast<ptrdiff_t>(i) * stride;
-}
-
-// Distances count entries; the last axis of q, k, v and out has none between its entries.
 struct Attention {
-  size_t heads, n, m, d, dv;
-  const void* q;
-  const void* k;
-  const void* v;  // null where only the statistics are wanted, and so is out
-  void* out;
-  ptrdiff_t q_head, q_row, k_row, v_row, out_head, out_row;
+  size_t heads;  // query heads
+  size_t n, m;   // queries of each head, and keys
+  size_t d, dv;  // entries of a key, and of a value
+  HeadRows<const void> q, k;
+  HeadRows<const void> v;  // no data if only the statistics are wanted; nor has out, then
+  HeadRows<void> out;
+  HeadRows<double> state;    // kAttentionNumbers of each row; no data if they are not wanted
   const double* scale;       // of each head
   const double* sink;        // of each head, or null
   const int64_t* positions;  // of each query
   int64_t left, right;       // a query sees the keys from position − left to position + right
   double softcap;            // 0: none
-  MaskType mask_type;
-  const void* mask;
-  ptrdiff_t mask_head, mask_row, mask_key;
-  double* state;  // kAttentionNumbers for each row, or null where they are not wanted
-  ptrdiff_t state_head, state_row;
-  bool statistics;  // else only c, m and r of a state are right
+  Mask mask;
+  bool statistics;  // if false, only c, m and r of a state are right
 };
 
-// The way back, from the gradient of `out`, which is given, as is the state of every row. Sums of
-// dk and dv over the rows of a task, (m, d) and (m, dv) in the type that computes, are left in
-// dk_sum and dv_sum, each row rounded up to `kSumWidth`.
-struct AttentionBack {
+// The backward pass. It is given the gradient of `out`, `out` itself and the state of every row.
+// For dk and dv it leaves sums over the rows of one task, (m, d) and (m, dv) in the type that
+// computes, each row rounded up by sum_width.
+struct AttentionBackward {
   Attention forward;
-  const void* grad;
-  ptrdiff_t grad_head, grad_row;
-  void* dq;
-  ptrdiff_t dq_head, dq_row;
+  HeadRows<const void> grad;
+  HeadRows<void> dq;
   double* dscale;  // of each row, heads·n of them
   void* dk_sum;
   void* dv_sum;
 };
-constexpr size_t kSumWidth = 16;
-constexpr size_t sum_width(size_t n) { return (n + kSumWidth - 1) / kSumWidth * kSumWidth; }
 
-// Rows [first, first + count) of the heads·n query rows, against the keys [from, to). With `part`,
-// what these keys give is left there for merge_parts, part_bytes(a) for each row.
-struct AttentionRows {
+// What a reading has of each row: the kAttentionNumbers of its state, and
+//   Σd, Σd²            of its visible logits, d = x − max
+//   Σ |score|/|k|      0 without key lengths
+//   mean, demand, lowest, expected, supply     of the gradient; 0 without one
+// in this order; src/softscope/_backends/reference/row_reading.py defines them.
+constexpr size_t kReadingNumbers = kAttentionNumbers + 8;
+
+// The reading of rows. In `forward`, `state` has kReadingNumbers for each row, and `out` no data.
+struct AttentionReading {
+  Attention forward;
+  HeadRows<const void> grad;  // of the output, or no data
+  HeadRows<void> weights;     // in the type that computes, or no data if they are not wanted
+  const void* key_lengths;    // 1/|k| of each key in the type that computes, or null
+};
+
+// Keys [begin, end), of all keys or of a block.
+struct KeyRange {
+  size_t begin, end;
+};
+
+// Rows [first, first + count) of the heads·n query rows, against a range of the keys.
+struct AttentionTask {
   size_t first, count;
-  size_t from, to;
-  void* part;
+  KeyRange keys;
+  void* part;  // null, or where to leave what these keys give, part_bytes() for each row
   void* scratch;
 };
+
+// How the keys of a task were cut: into `count` parts, whose results lie `stride` bytes apart.
+struct KeyParts {
+  size_t count, stride;
+};
+
+// A row of sums from each of `count` tasks, `stride` entries apart.
+struct GradientParts {
+  const void* sums;
+  size_t count, stride;
+};
+
+namespace {
+
+constexpr ptrdiff_t offset(size_t i, ptrdiff_t stride) {
+  return static_cast<ptrdiff_t>(i) * stride;
+}
+
+template <class T, class Data>
+inline T* row_of(const HeadRows<Data>& rows, size_t head, size_t i) {
+  return static_cast<T*>(rows.data) + offset(head, rows.head) + offset(i, rows.row);
+}
+
+constexpr size_t sum_width(size_t n) {
+  constexpr size_t kWidest = 16;  // two vectors of eight floats
+  return (n + kWidest - 1) / kWidest * kWidest;
+}
+
 constexpr size_t part_bytes(const Attention& a) { return 128 + 8 * (a.dv + 16); }
 
-// More than any kernel needs for these.
-constexpr size_t attention_scratch(const Attention& a, size_t count) {
+// Scratch for a task of `count` rows: upper bounds that hold for every kernel.
+constexpr size_t forward_scratch(const Attention& a, size_t count) {
   return 8 * (300 * (a.d + a.dv + 64) + count * (a.d + a.dv + 64)) + 4096;
 }
-constexpr size_t attention_back_scratch(const Attention& a, size_t count) {
+constexpr size_t reading_width(size_t m) { return (m + 63) / 64 * 64; }
+constexpr size_t reading_scratch(const AttentionReading& r, size_t count) {
+  const Attention& a = r.forward;
+  const size_t rows = count * (r.grad.data == nullptr ? 1 : 2) + 4;
+  return 8 * (256 * (a.d + a.dv) + rows * reading_width(a.m) + count * (a.d + a.dv + 32)) + 8192;
+}
+constexpr size_t backward_scratch(const Attention& a, size_t count) {
   return 8 * (150 * (3 * a.d + 2 * a.dv + 256) + count * (2 * a.d + a.dv + 80)) + 8192;
 }
+
+}  // namespace
 
 }  // namespace softscope

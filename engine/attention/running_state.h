@@ -1,6 +1,7 @@
-// What is known of a row of attention so far, and what a stretch of its logits adds to that.
+// The state of a row of attention so far, and what a stretch of its logits adds to that.
 #pragma once
 
+#include "rows/merge_states.h"
 #include "simd/exp.h"
 #include "simd/transpose.h"
 
@@ -10,48 +11,43 @@ namespace {
 template <class C>
 constexpr C kFarBelow = sizeof(C) == 4 ? C(-88) : C(-709);  // where exp is 0
 
-struct RowState {
-  double n = 0, c = 0, m = -kInfinity<double>, r = 0, u = 0, t = 0, w = 0;
-  double highest = -kInfinity<double>;
-  bool nan = false;
+struct RunningState : State {
+  double highest;  // the largest visible score before cap and mask
+  bool nan;        // whether a NaN was seen
 
   double z() const { return c + r; }
 
-  // The same row over more keys; both must have moved to the same maximum.
-  void join(const RowState& other) {
-    n += other.n;
-    c += other.c;
-    r += other.r;
-    u += other.u;
-    t += other.t;
-    w += other.w;
+  // Adds the same row over other keys; both must count from the same maximum.
+  void add(const RunningState& other) {
+    add_entries(*this, other);
     if (other.highest > highest) highest = other.highest;
     nan |= other.nan;
   }
 
-  // To a larger maximum: what was at the old one joins the others. Returns what weights shrink by.
-  double move(double maximum) {
-    const double delta = m - maximum, z = c + r;
-    m = maximum;
-    if (z == 0) return 0;
+  // Counts from a larger maximum. Returns what the output shrinks by.
+  double raise(double maximum) {
+    const double delta = m - maximum;
+    if (z() == 0) {
+      m = maximum;
+      return 0;
+    }
     const double shrink = exp_nonpositive<2>(fill<double, 2>(delta))[0];
-    t = shrink * (t + 2 * delta * u + delta * delta * z);
-    u = shrink * (u + delta * z);
-    w = shrink * shrink * (w + c);
-    r = shrink * z;
-    c = 0;
+    raise_maximum(*this, maximum, delta, shrink);
     return shrink;
   }
 };
 
-// x ← exp(x − m) for a row of scores, and what its state gains. Without statistics only c and r:
-// both, so that the output is the same whether they are asked for or not.
+constexpr RunningState kNoKeys = {kNoEntries, -kInfinity<double>, false};
+
+// x ← exp(x − m) for a stretch of logits, and the sums that its state gains. Without Statistics
+// only c and r; both even then, so that the output is the same whether statistics are wanted or
+// not.
 template <class C, int N, int K, bool Statistics>
 struct RowSums {
   using V = Vec<C, N>;
   using I = Vec<typename IndexOf<C>::type, N>;
   V r = {}, u = {}, t = {}, w = {};
-  I top = {}, visible = {};
+  I top = {}, visible = {};  // how many, negative: a true comparison is −1
 
   SOFTSCOPE_INLINE void step(C* x, V m) {
     V d[K], e[K];
@@ -77,14 +73,14 @@ struct RowSums {
     }
   }
 
-  SOFTSCOPE_INLINE void add_to(RowState& s) const {
+  SOFTSCOPE_INLINE void add_to(RunningState& s) const {
     s.r += static_cast<double>(sum_lanes<C, N>(r));
     s.c -= static_cast<double>(sum_lanes<typename IndexOf<C>::type, N>(top));
     if constexpr (Statistics) {
       s.u += static_cast<double>(sum_lanes<C, N>(u));
       s.t += static_cast<double>(sum_lanes<C, N>(t));
       s.w += static_cast<double>(sum_lanes<C, N>(w));
-      s.n -= static_cast<double>(sum_lanes<typename IndexOf<C>::type, N>(visible));
+      s.count -= static_cast<double>(sum_lanes<typename IndexOf<C>::type, N>(visible));
     }
   }
 };

@@ -3,46 +3,50 @@
 
 #include "attention/backward.h"
 #include "attention/forward.h"
-#include "dispatch/kernels.h"
+#include "attention/read_rows.h"
+#include "dispatch/per_type.h"
 
 namespace softscope {
 namespace {
 
-// What is asked for: the output, the statistics, or both.
-template <class S, int N, class Function>
-void with_wanted(const Attention& a, Function&& function) {
-  if (a.out == nullptr) {
-    function.template operator()<Attend<S, N, false, true>>();
+// The output, the statistics, or both: whatever is wanted.
+template <class S, int N>
+void attend(const Attention& a, const AttentionTask& task) {
+  if (a.out.data == nullptr) {
+    Forward<S, N, false, true>(a, task).run();
   } else if (!a.statistics) {
-    function.template operator()<Attend<S, N, true, false>>();
+    Forward<S, N, true, false>(a, task).run();
   } else {
-    function.template operator()<Attend<S, N, true, true>>();
+    Forward<S, N, true, true>(a, task).run();
   }
 }
 
 template <class S, int N>
-void attend(const Attention& a, const AttentionRows& rows) {
-  with_wanted<S, N>(a, [&]<class Kind>() { Kind(a, rows).run(); });
+void attend_backward(const AttentionBackward& b, const AttentionTask& task) {
+  Backward<S, N>(b, task).run();
 }
 
 template <class S, int N>
-void merge_parts(const Attention& a, const AttentionRows& rows, size_t parts, size_t stride) {
-  (a.out == nullptr ? merge<S, N, false> : merge<S, N, true>)(a, rows, parts, stride);
+void merge_parts(const Attention& a, const AttentionTask& task, const KeyParts& parts) {
+  const bool output = a.out.data != nullptr;
+  (output ? merge_key_parts<S, N, true> : merge_key_parts<S, N, false>)(a, task, parts);
 }
 
 template <class S, int N>
-void attend_back(const AttentionBack& b, const AttentionRows& rows) {
-  AttendBack<S, N>(b, rows).run();
+void read_rows(const AttentionReading& r, const AttentionTask& task) {
+  ReadRows<S, N>(r, task).run();
 }
 
 // With F lanes of float32 and D of float64.
 template <int F, int D>
-constexpr AttentionKernels all_attention() {
+constexpr AttentionKernels attention_kernels() {
   return {
-      {attend<Half, F>, attend<Brain, F>, attend<float, F>, attend<double, D>},
-      {merge_parts<Half, F>, merge_parts<Brain, F>, merge_parts<float, F>, merge_parts<double, D>},
-      {attend_back<Half, F>, attend_back<Brain, F>, attend_back<float, F>, attend_back<double, D>},
-      {add_up<Half, F>, add_up<Brain, F>, add_up<float, F>, add_up<double, D>}};
+      .forward = per_type<F, D>([]<class S, int N>() { return attend<S, N>; }),
+      .merge_parts = per_type<F, D>([]<class S, int N>() { return merge_parts<S, N>; }),
+      .backward = per_type<F, D>([]<class S, int N>() { return attend_backward<S, N>; }),
+      .add_up = per_type<F, D>([]<class S, int N>() { return add_up_gradients<S, N>; }),
+      .read_rows = per_type<F, D>([]<class S, int N>() { return read_rows<S, N>; }),
+  };
 }
 
 }  // namespace

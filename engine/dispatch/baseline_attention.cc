@@ -3,6 +3,7 @@
 
 namespace softscope {
 
-const AttentionKernels baseline_attention = all_attention<4, 2>();
+// constinit: code that fills the table at load would run before the level is chosen.
+constinit const AttentionKernels baseline_attention = attention_kernels<4, 2>();
 
 }  // namespace softscope

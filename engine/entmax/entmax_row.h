@@ -1,13 +1,14 @@
-// sparsemax and α-entmax of one contiguous row: most entries have weight 0, and are never looked at
-// closely.
+// sparsemax and α-entmax of one contiguous row. Most entries have weight 0 and are hardly looked
+// at.
 //
-// One pass keeps the largest entry of every few vectors, its peak. Only entries above max − T/(α−1)
-// can have weight; they are picked from the few blocks whose peak lies above that, and the root is
-// found on them alone. Then blocks whose peak has no weight are zeros, and are not even read again.
+// A first pass keeps the largest entry of each block of a few vectors: its peak. Only entries above
+// max − T/(α−1) can have weight. They are picked from the few blocks whose peak lies above that,
+// and the root is found on them alone. Blocks whose peak has no weight are then zeros, and are not
+// even read again.
 #pragma once
 
 #include "entmax/newton.h"
-#include "rows/softmax_family.h"
+#include "rows/softmax.h"
 
 namespace softscope {
 namespace {
@@ -26,7 +27,7 @@ SOFTSCOPE_INLINE C peak_of(Vec<C, N> v) {
   }
 }
 
-// The peaks of n entries, and their maximum: NaN if one is among them.
+// Writes the peaks of n entries, and returns their maximum; NaN if there is one among them.
 template <class S, int N>
 Compute<S> find_peaks(const S* x, size_t n, Compute<S>* peaks) {
   using C = Compute<S>;
@@ -56,8 +57,8 @@ Compute<S> find_peaks(const S* x, size_t n, Compute<S>* peaks) {
   return peak_of<C, N>(top);
 }
 
-// What turns logits into e = β·(x − max)/T, and how far below the maximum weights may end: at
-// β·d = −s, or where p ≤ exp(d) is 0 when rounded.
+// What turns logits into e = β·(x − max)/T, and how far below the maximum there can be weight: down
+// to β·d = −s, or to where p ≤ exp(d) rounds to 0.
 template <class S>
 struct Reach {
   using C = Compute<S>;
@@ -66,8 +67,8 @@ struct Reach {
   SOFTSCOPE_INLINE Reach(C m, double t, double alpha)
       : maximum(static_cast<double>(m)), scale((alpha - 1) / t), temperature(t), beta(alpha - 1) {}
 
-  // No entry at or below it has weight if the largest weight to the power β is s; a little lower,
-  // for roundings.
+  // No entry at or below the floor has weight if the largest weight to the power β is s. It is set
+  // a little low, to allow for roundings.
   SOFTSCOPE_INLINE C floor(double s) const {
     constexpr double kVanishes = sizeof(C) == 8 ? 746 : 105;
     const double lowest = s < kVanishes * beta ? s / beta : kVanishes;
@@ -81,7 +82,7 @@ struct Reach {
   }
 };
 
-// e of the entries above the floor, in order; returns how many.
+// Writes e of the entries above the floor, in order, and returns how many there are.
 template <class S, int N>
 size_t pick(const S* x, size_t n, const Compute<S>* peaks, const Reach<S>& reach, double* e) {
   using C = Compute<S>;
@@ -103,7 +104,7 @@ size_t pick(const S* x, size_t n, const Compute<S>* peaks, const Reach<S>& reach
   return count;
 }
 
-// out = p / Σ p; `out` may be where x is.
+// out = p / Σ p; `out` may be x.
 template <class S, int N, class Form>
 void write_weights(const S* x, S* out, size_t n, const Compute<S>* peaks, const Reach<S>& reach,
                    const Form& form, double total) {
@@ -147,7 +148,7 @@ void write_weights(const S* x, S* out, size_t n, const Compute<S>* peaks, const 
   }
 }
 
-// Calls back with the form that solves for this alpha > 1.
+// Calls back with the form of the problem for this alpha > 1.
 template <class Call>
 SOFTSCOPE_INLINE void with_form(double alpha, const Call& call) {
   if (alpha == 2) {
@@ -172,10 +173,10 @@ void fill_row(S* out, size_t n, Compute<S> value) {
 
 template <class C>
 SOFTSCOPE_INLINE bool finite(C m) {
-  return m > -kInfinity<C> && m < kInfinity<C>;  // false for NaN, too
+  return m > -kInfinity<C> && m < kInfinity<C>;  // false for NaN too
 }
 
-// The scratch holds the peaks, then the entries that were picked.
+// The scratch holds the peaks, and behind them the entries that were picked.
 template <class S, int N>
 void entmax_row(const S* x, S* out, size_t n, double temperature, double alpha, void* scratch) {
   using C = Compute<S>;

@@ -1,30 +1,31 @@
-// sparsemax and α-entmax of a row that several threads share: what each does with its part.
+// sparsemax and α-entmax of a row that several threads share: the kernels for one part of it.
 #pragma once
 
 #include "entmax/entmax_row.h"
+#include "entmax/long_row.h"
 
 namespace softscope {
 namespace {
 
 template <class S, int N>
-double part_peaks(const SparsePart& p) {
+double part_peaks(const EntmaxPart& p) {
   return static_cast<double>(
       find_peaks<S, N>(static_cast<const S*>(p.x), p.n, static_cast<Compute<S>*>(p.peaks)));
 }
 
 template <class S>
-SOFTSCOPE_INLINE Reach<S> reach_of(const SparsePart& p) {
+SOFTSCOPE_INLINE Reach<S> reach_of(const EntmaxPart& p) {
   return Reach<S>(static_cast<Compute<S>>(p.maximum), p.temperature, p.alpha);
 }
 
 template <class S, int N>
-size_t part_pick(const SparsePart& p) {
+size_t part_pick(const EntmaxPart& p) {
   return pick<S, N>(static_cast<const S*>(p.x), p.n, static_cast<const Compute<S>*>(p.peaks),
-                    reach_of<S>(p), p.e);
+                    reach_of<S>(p), p.picked);
 }
 
 template <class S, int N>
-void part_weights(const SparsePart& p) {
+void part_weights(const EntmaxPart& p) {
   using C = Compute<S>;
   S* out = static_cast<S*>(p.out);
   if (!finite(p.maximum)) {
@@ -38,12 +39,12 @@ void part_weights(const SparsePart& p) {
   });
 }
 
-// The root of the whole row, from what all parts picked.
+// Finds the root of the whole row from the entries that all parts picked.
 template <int D>
-void solve_parts(SparsePart& p, size_t count) {
+void solve_parts(EntmaxPart& p, size_t count) {
   with_form(p.alpha, [&](auto& form) {
-    p.total = solve<D>(form, p.e, count);
-    p.root = form.place();
+    p.total = solve<D>(form, p.picked, count);
+    p.root = form.root();
   });
 }
 

@@ -1,11 +1,12 @@
-// sparsemax and α-entmax of rows that are long enough to be shared by threads.
+// Cuts a long row of sparsemax or α-entmax into parts, for several threads to share.
 #pragma once
 
-#include "rows/row_tasks.h"
+#include "dispatch/kernels.h"
+#include "rows/array_rows.h"
 
 namespace softscope {
 
-// Contiguous rows. Cut by the shape alone, as row_tasks.h says.
-void run_long_sparse(const Kernels& kernels, const Rows& rows, int threads);
+// Contiguous rows. Cut by the shape alone, as in row_tasks.h.
+void run_long_entmax(const Kernels& kernels, const Rows& rows, int threads);
 
 }  // namespace softscope

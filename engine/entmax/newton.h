@@ -1,16 +1,17 @@
-// Where the weights of sparsemax and α-entmax sum to 1.
+// Finds where the weights of sparsemax and α-entmax sum to 1, by Newton's method.
 //
-// With β = α − 1 and e = β·(x − max)/T ≤ 0 the weights are p = [s + e]₊^(1/β), where s is the
-// largest weight to the power β. Newton's method on the norm (Σ p)^β: it is convex and grows with
-// s, so from s = 1, where it is at least 1, every step stays above the root. For β = 1 this is
-// Michelot's algorithm, which ends after as many steps as it has to throw entries out; for β = 0 it
-// would end after one. All in float64, whatever the rows are.
+// With β = α − 1 and e = β·(x − max)/T ≤ 0, the weights are p = [s + e]₊^(1/β), where s is the
+// largest weight to the power β. Newton's method runs on the norm (Σ p)^β, which is convex and
+// grows with s: from s = 1, where it is at least 1, every step stays above the root. For β = 1 this
+// is Michelot's algorithm, which needs as many steps as it takes to throw entries out; for β = 0 it
+// would need one. All in float64, whatever the type of the rows.
 #pragma once
 
 #include <cmath>
 
 #include "simd/exp.h"
 #include "simd/log.h"
+#include "simd/sum.h"
 
 namespace softscope {
 namespace {
@@ -19,7 +20,7 @@ constexpr int kMostSteps = 100;  // about 6 are usual
 constexpr double kNear = 0x1p-50;
 
 // With u = p^(1−β), the derivative of a weight: f = Σ p, g = Σ u, h = Σ u·(−e), and how many p > 0.
-struct Sums {
+struct NewtonSums {
   double f = 0, g = 0, h = 0, count = 0;
 };
 
@@ -29,19 +30,8 @@ struct Term {
   Vec<double, D> p, u;
 };
 
-// A sum of parts that carries what each addition rounded away.
-struct Careful {
-  double total = 0, lost = 0;
-
-  SOFTSCOPE_INLINE void add(double v) {
-    const double s = total + v, part = s - total;
-    lost += (total - (s - part)) + (v - part);
-    total = s;
-  }
-};
-
 // β = 1 and β = ½. The next s is (f^(1−β) + h)/g: Newton's step with s·g − f written as h, which
-// adds numbers of one sign where s − (…)/g would cancel in long rows.
+// adds numbers of one sign; s − (…)/g would cancel in long rows.
 template <bool Squared>
 struct Closed {
   double s = 1;
@@ -52,10 +42,10 @@ struct Closed {
     if constexpr (Squared) return {w * w, w};
     return {w, w > 0.0 ? fill<double, D>(1) : Vec<double, D>{}};
   }
-  double place() const { return s; }
-  void move_to(double root) { s = root; }
-  // False if s is the root already.
-  bool step(const Sums& sums) {
+  double root() const { return s; }
+  void move_to(double found) { s = found; }
+  // False if s is already the root.
+  bool step(const NewtonSums& sums) {
     const double next = ((Squared ? ::sqrt(sums.f) : 1) + sums.h) / sums.g;
     if (!(next < s * (1 - kNear))) return false;
     s = next;
@@ -65,7 +55,7 @@ struct Closed {
 using Sparsemax = Closed<false>;
 using Entmax15 = Closed<true>;
 
-// Any β in (0, 1], in logarithms: near β = 0 s is 1 minus almost nothing, and p = s^(1/β).
+// Any β in (0, 1], in logarithms: near β = 0, s is 1 minus almost nothing, and p = s^(1/β).
 struct General {
   double beta, inverse_beta, log_top = 0, s = 1, inverse_s = 1;
   int turns = 0;
@@ -81,16 +71,16 @@ struct General {
     const Vec<double, D> p = left > 0.0 ? exp_nonpositive<D>(log) : Vec<double, D>{};
     return {p, left > 0.0 ? p / (left * s) : Vec<double, D>{}};
   }
-  double place() const { return log_top; }
+  double root() const { return log_top; }
   void move_to(double log) {
     log_top = log < 0 ? log : 0;
     s = ::exp(beta * log_top);
     inverse_s = ::exp(-beta * log_top);
   }
-  bool step(const Sums& sums) {
+  bool step(const NewtonSums& sums) {
     const double share = -::expm1(-beta * ::log(sums.f)) * sums.f / (sums.g * s);
     const double down = -::log1p(-share) * inverse_beta;
-    // Rounding may take it below the root; from there one step leads back.
+    // Rounding may take it below the root; one step leads back from there.
     if (!(::fabs(down) > kNear) || turns == 2) return false;
     if (down < 0) ++turns;
     move_to(log_top - down);
@@ -100,11 +90,11 @@ struct General {
 
 // Over n entries, a multiple of 2·D.
 template <int D, class Form>
-Sums sums_of(const Form& form, const double* e, size_t n) {
+NewtonSums sums_of(const Form& form, const double* e, size_t n) {
   using V = Vec<double, D>;
-  constexpr size_t kFew = 256;  // added up plainly
-  Careful f, g, h;
-  Sums sums;
+  constexpr size_t kFew = 256;  // entries in one plain sum
+  CompensatedSum<double> f, g, h;
+  NewtonSums sums;
   for (size_t first = 0; first < n; first += kFew) {
     const size_t end = n - first < kFew ? n : first + kFew;
     V part_f[2] = {}, part_g[2] = {}, part_h[2] = {}, count{};
@@ -129,20 +119,21 @@ Sums sums_of(const Form& form, const double* e, size_t n) {
   return sums;
 }
 
-// Fills up to a whole number of vectors with entries that have no weight; there must be room.
+// Fills e up to a whole number of vectors with entries that have no weight. There must be room.
 template <int D>
 SOFTSCOPE_INLINE size_t padded(double* e, size_t n) {
   for (size_t i = n; i < n + 2 * D; ++i) e[i] = -kInfinity<double>;
   return (n + 2 * D - 1) / (2 * D) * (2 * D);
 }
 
-// Finds the root; returns Σ p there, which is 1 but for roundings. Of e only what has weight stays.
+// Finds the root. Returns Σ p there, which is 1 up to rounding. Drops entries from e once they have
+// no weight.
 template <int D, class Form>
 double solve(Form& form, double* e, size_t count) {
   constexpr size_t kMany = 512;
   size_t n = padded<D>(e, count);
   for (int i = 0;; ++i) {
-    const Sums sums = sums_of<D>(form, e, n);
+    const NewtonSums sums = sums_of<D>(form, e, n);
     if (i == kMostSteps || !form.step(sums)) return sums.f;
     if (n > kMany && sums.count < 0.5 * static_cast<double>(n)) {
       size_t kept = 0;

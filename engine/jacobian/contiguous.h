@@ -1,9 +1,9 @@
-// J·v of contiguous rows: their sums and their map, a row at a time. See jacobian_product.h.
+// J·v of contiguous rows: sums and map of one row at a time. See jacobian_product.h.
 #pragma once
 
 #include "jacobian/moments.h"
 #include "jacobian/sensitivity.h"
-#include "rows/contiguous.h"
+#include "rows/contiguous_state.h"
 
 namespace softscope {
 namespace {
@@ -39,7 +39,7 @@ struct RowProduct {
     return {two[0].total + two[1].total, two[0].sum + two[1].sum, two[0].square + two[1].square};
   }
 
-  // The same of exactly Few vectors, the last of which may overlap: `fresh` is 0 where it does.
+  // The same of exactly Few vectors. The last may overlap the one before: `fresh` is 0 there.
   template <int Few>
   SOFTSCOPE_INLINE Sums sums(const S* p, const S* v, size_t n, V fresh) const {
     Sums all = {};
@@ -95,8 +95,8 @@ struct RowProduct {
     return there[best];
   }
 
-  // The mean, if v may be counted from 0: vectors are added up by fours before the careful sum
-  // takes over.
+  // The mean; false if v may not be counted from 0. Vectors are added in fours before the careful
+  // sum takes over.
   bool quick(const S* p, const S* v, size_t n, C& mean) const {
     Sum<C, N> total, sum;
     V square[4] = {};
@@ -121,7 +121,7 @@ struct RowProduct {
     return near_zero(all, found, static_cast<double>(sum_lanes<C, N>(squares)));
   }
 
-  // Of many entries, that the first-level cache holds.
+  // The moments of as many entries as the first-level cache holds.
   Moments stretch(const S* p, const S* v, size_t n) const {
     Sum<C, N> total, product;
     V sum = {}, top = {};
@@ -138,7 +138,10 @@ struct RowProduct {
       sum += here * uncovered<C, N>(load_last<S, N>(v, n, 0), n);
       top = max(here, top);
     }
-    Moments m = {static_cast<double>(max_lane<C, N>(top)), 0, total.value(), 0};
+    Moments m = {.top = static_cast<double>(max_lane<C, N>(top)),
+                 .centre = 0,
+                 .total = total.value(),
+                 .product = 0};
     m.centre = static_cast<double>(sum_lanes<C, N>(sum)) / (m.total == 0 ? 1 : m.total);
     const bool known = m.centre - m.centre == 0 && m.top <= kDominant<double> * m.total;
     const C centre = known ? static_cast<C>(m.centre) : at_top(p, v, n);
@@ -154,12 +157,12 @@ struct RowProduct {
     product.add(second(p + i, v + i, n - i, origin(centre)));
     m.product = product.value();
     if constexpr (sizeof(C) == 8) {
-      m.product = or_endless(m.product, sum_lanes<double, N>(product.total));
+      m.product = or_infinite(m.product, sum_lanes<double, N>(product.total));
     }
     return m;
   }
 
-  // A row of any length: memory is read once.
+  // The moments of a row of any length, in stretches, so that memory is read once.
   Moments moments(const S* p, const S* v, size_t n) const {
     constexpr size_t many = kStretchBytes / 4 / sizeof(S);
     Moments total = kNoMoments;
@@ -169,16 +172,16 @@ struct RowProduct {
     return total;
   }
 
-  // Quick: the mean has no lower part. Few: how many vectors there are, or 0 for any number.
+  // Quick: the mean has no lower part. Few: the number of vectors, or 0 for any.
   template <bool Quick, int Few = 0>
-  SOFTSCOPE_INLINE void map(const S* p, const S* v, S* out, size_t n, Place<C> place,
+  SOFTSCOPE_INLINE void map(const S* p, const S* v, S* out, size_t n, HalfMean<C> mean,
                             Scale<C> scale) const {
     const auto one = [&](V weights, V beside) __attribute__((always_inline)) {
-      V d = beside * C(0.5) - place.upper;
-      if constexpr (!Quick) d -= place.lower;
+      V d = beside * C(0.5) - mean.upper;
+      if constexpr (!Quick) d -= mean.lower;
       return ((s.of(weights) * scale.before) * d) * scale.after;
     };
-    // Before `out`, which may be p or v, is written.
+    // Before out, which may be p or v, is written.
     const V tail = one(load_last<S, N>(p, n, 0), load_last<S, N>(v, n, 0));
     if constexpr (Few != 0) {
       for (size_t i = 0; i + N < Few * N; i += N) {
@@ -194,7 +197,7 @@ struct RowProduct {
   }
 };
 
-// Calls what computes at this α.
+// Calls back with the RowProduct for this α.
 template <class S, int N, class Function>
 SOFTSCOPE_INLINE void with_sensitivity(double alpha, Function&& function) {
   if (alpha == 1) {

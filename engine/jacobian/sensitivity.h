@@ -1,4 +1,4 @@
-// s = p^(2−α) of weights p: how much a weight answers to its logit.
+// s = p^(2−α) of weights p: how strongly a weight responds to its logit.
 #pragma once
 
 #include "simd/exp.h"
@@ -7,11 +7,11 @@
 namespace softscope {
 namespace {
 
-// p^q of p in (0, 1], 0 < q < 1, as exp(q·log p) in float64: a relative error of at most
-// (2 + 3·|log p|)·2^-53. p may round to a little more than 1, up to √2.
+// p^q for p in (0, 1] and 0 < q < 1, as exp(q·log p) in float64. The relative error is at most
+// (2 + 3·|log p|)·2^-53. p may be rounded to a little more than 1, up to √2.
 template <int N>
 SOFTSCOPE_INLINE Vec<double, N> power(Vec<double, N> p, Vec<double, N> q) {
-  // 1/p must not overflow; a denormal weight's power is nothing beside the largest.
+  // 1/p must not overflow; the power of a denormal weight is nothing beside the largest.
   p = max(p, fill<double, N>(0x1p-1022));
   return exp_nonpositive<N>(-q * log1p_nonnegative<N>(1.0 / p - 1.0));
 }
@@ -39,8 +39,8 @@ SOFTSCOPE_INLINE Vec<double, N> power(Vec<double, N> p, const double* q) {
   return power<N>(p, load_raw<double, N>(q));
 }
 
-// s = p^q, q = 2 − α, of N weights. Plain: q is 1 throughout. Where p is not positive, s is p: 0
-// outside of the support, and NaN stays.
+// s = p^q of N weights, q = 2 − α of each lane. Plain: q is 1 everywhere. Where p is not positive,
+// s is p: 0 outside the support, and NaN stays NaN.
 template <class C, int N, bool Plain>
 struct Sensitivity {
   SOFTSCOPE_INLINE void set(int, double) {}
@@ -49,9 +49,9 @@ struct Sensitivity {
 
 template <class C, int N>
 struct Sensitivity<C, N, false> {
-  C kinds[N] = {};  // of each lane: see below
+  C kinds[N] = {};  // of each lane: 0 for q = 1, 1 for q = 0, 2 for q = ½, 3 for any other
   double exponents[N] = {};
-  bool some[4] = {};
+  bool some[4] = {};  // whether any lane is of this kind
 
   SOFTSCOPE_INLINE void set(int lane, double exponent) {
     const int k = exponent == 1 ? 0 : exponent == 0 ? 1 : exponent == 0.5 ? 2 : 3;

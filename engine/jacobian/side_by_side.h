@@ -1,4 +1,4 @@
-// J·v of rows that lie side by side, a lane for each. See jacobian_product.h.
+// J·v of rows side by side, one row per lane. See jacobian_product.h.
 #pragma once
 
 #include "jacobian/moments.h"
@@ -9,7 +9,7 @@
 namespace softscope {
 namespace {
 
-// What each of the lanes brings: its temperature and its α.
+// What the rows bring with them: temperature and α.
 template <class C, int N>
 struct ProductLanes {
   C before[kWidth<N>], after[kWidth<N>];
@@ -51,12 +51,7 @@ struct ColumnsProduct {
     return load<A, N>(in.x + static_cast<ptrdiff_t>(i) * in.step + g * N);
   }
 
-  // A sum for each lane; of a few entries it needs no care.
-  struct ShortSum {
-    V total{};
-    SOFTSCOPE_INLINE void add(V v) { total += v; }
-    SOFTSCOPE_INLINE V value() const { return total; }
-  };
+  using ShortSum = PlainLaneSum<C, N>;  // a few entries need no care
 
   template <class A, bool Plain, class LanesSum>
   static void side_by_side(Columns<A> p, Columns<A> v, A* out, ptrdiff_t out_step,
@@ -64,7 +59,7 @@ struct ColumnsProduct {
     constexpr int K = kGroups;
     Sensitivity<C, N, Plain> s[K];
     LanesSum totals[K], sums[K];
-    V squares[K] = {}, total[K], upper[K], lower[K], near[K];
+    V squares[K] = {}, total[K], upper[K], lower[K], doubts[K];
     for (int l = 0; l < K * N; ++l) s[l / N].set(l % N, lanes.exponents[l]);
     for (size_t i = 0; i < p.n; ++i) {
       for (int g = 0; g < K; ++g) {
@@ -80,15 +75,15 @@ struct ColumnsProduct {
       const V sum = sums[g].value();
       upper[g] = sum / (total[g] == 0 ? fill<C, N>(1) : total[g]) * C(0.5);
       lower[g] = V{};
-      near[g] = near_zero(total[g], sum, squares[g]) ? V{} : fill<C, N>(1);
-      doubt += near[g];
+      doubts[g] = near_zero(total[g], sum, squares[g]) ? V{} : fill<C, N>(1);
+      doubt += doubts[g];
     }
     if (sum_lanes<C, N>(doubt) != 0) {
-      Place<V> place[K];
-      place_carefully<LanesSum>(p, v, s, total, upper, place);
+      HalfMean<V> mean[K];
+      mean_carefully<LanesSum>(p, v, s, total, upper, mean);
       for (int g = 0; g < K; ++g) {
-        upper[g] = near[g] == 0 ? upper[g] : place[g].upper;
-        lower[g] = near[g] == 0 ? lower[g] : place[g].lower;
+        upper[g] = doubts[g] == 0 ? upper[g] : mean[g].upper;
+        lower[g] = doubts[g] == 0 ? lower[g] : mean[g].lower;
       }
     }
     for (size_t i = 0; i < p.n; ++i, out += out_step) {
@@ -100,12 +95,13 @@ struct ColumnsProduct {
     }
   }
 
-  // Counted from the means, whose halves are given, or from v at the largest weight.
+  // The means in a second pass, counted from those of the first, whose halves are given, or from v
+  // at the largest weight.
   template <class LanesSum, class A, bool Plain>
-  static void place_carefully(Columns<A> p, Columns<A> v,
-                              const Sensitivity<C, N, Plain> (&s)[kGroups],
-                              const V (&total)[kGroups], const V (&halves)[kGroups],
-                              Place<V> (&place)[kGroups]) {
+  static void mean_carefully(Columns<A> p, Columns<A> v,
+                             const Sensitivity<C, N, Plain> (&s)[kGroups],
+                             const V (&total)[kGroups], const V (&halves)[kGroups],
+                             HalfMean<V> (&mean)[kGroups]) {
     V tops[kGroups] = {};
     for (size_t i = 0; i < p.n; ++i) {
       for (int g = 0; g < kGroups; ++g) tops[g] = max(s[g].of(entry(p, i, g)), tops[g]);
@@ -123,8 +119,8 @@ struct ColumnsProduct {
         products.add(s[g].of(entry(p, i, g)) * (entry(v, i, g) * C(0.5) - half));
       }
       V product = products.value();
-      if constexpr (sizeof(C) == 8) product = or_endless(product, products.total);
-      place[g] = place_of(centre, total[g], product);
+      if constexpr (sizeof(C) == 8) product = or_infinite(product, products.total);
+      mean[g] = half_mean(centre, total[g], product);
     }
   }
 

@@ -1,5 +1,5 @@
-// What kernels do with one contiguous stretch of a row, N lanes at a time. A row is one such
-// stretch, or many: their maxima and sums merge.
+// Passes over one contiguous segment, N lanes at a time: maximum, Σ exp, division, logarithm. A row
+// is one segment, or several whose maxima and sums merge.
 #pragma once
 
 #include "simd/exp.h"
@@ -9,14 +9,14 @@
 namespace softscope {
 namespace {
 
-constexpr size_t kChains = 4;  // running maxima, to hide the latency of one
+constexpr size_t kChains = 4;  // maxima at a time, to hide the latency of each
 
-// Vectors added up as a tree before the careful sum takes over. A long chain drifts: small terms
-// after a large one all round the same way, up to 1 u each. Two roundings cost 2 u, one would cost
-// a tenth of the speed, none a fifth.
+// How many vectors are added as a tree before the careful sum takes over. A long plain chain
+// drifts: small terms after a large one all round the same way, by up to 1 u each. The tree's two
+// roundings cost 2 u; one rounding would cost a tenth of the speed, none a fifth.
 constexpr size_t kSumBlock = 4;
 
-// How far logits are from the maximum, as the exponential sees it: (x − m)·(1/T).
+// What turns a logit into the argument of exp: (x − m)·(1/T).
 template <class C>
 struct Shift {
   C maximum;
@@ -28,9 +28,9 @@ SOFTSCOPE_INLINE Vec<C, N> distance(Vec<C, N> x, Shift<C> shift) {
   return (x - shift.maximum) * shift.inverse_temperature;
 }
 
-// The last N entries of n ≥ N, or all n < N and `rest` behind them; and which lanes of these the
-// whole vectors before do not cover. Overlapping costs nothing, where moving single entries costs
-// as much as several vectors.
+// The last N of n entries, which overlap the whole vectors before them; or, if n < N, all n entries
+// and `rest` behind them. Overlapping costs nothing, while moving single entries costs as much as
+// several vectors.
 template <class S, int N>
 SOFTSCOPE_INLINE Vec<Compute<S>, N> load_last(const S* x, size_t n, Compute<S> rest) {
   return n >= N ? load<S, N>(x + n - N) : load_first<S, N>(x, n, rest);
@@ -45,16 +45,17 @@ SOFTSCOPE_INLINE void store_last(S* out, size_t n, Vec<Compute<S>, N> v) {
   }
 }
 
+// Zeroes the lanes of that last vector which the whole vectors cover already.
 template <class C, int N>
 SOFTSCOPE_INLINE Vec<C, N> uncovered(Vec<C, N> v, size_t n) {
-  // Lane l of the last vector is entry n − N + l, covered if below n − n mod N.
+  // Lane l is entry n − N + l, and covered if that is below n − n mod N.
   if (n < N) return v;
   Vec<C, N> lane;
   for (int l = 0; l < N; ++l) lane[l] = static_cast<C>(l);
   return lane >= static_cast<C>(N - n % N) ? v : Vec<C, N>{};
 }
 
-// The maximum of n entries, −inf for none. NaN may get lost: it comes back in the sum.
+// The maximum of n entries, −inf for none. It may lose a NaN, which comes back in the sum.
 template <class S, int N>
 Compute<S> segment_max(const S* x, size_t n) {
   using C = Compute<S>;
@@ -68,8 +69,8 @@ Compute<S> segment_max(const S* x, size_t n) {
   return max_lane<C, N>(max(max(m[0], m[1]), max(m[2], m[3])));
 }
 
-// The end of a row, `left` of its n entries, in K vectors. Where there are fewer, −inf fills up:
-// its weight is 0, unless the maximum is −inf itself, when all is NaN anyway.
+// The last `left` of n entries in K vectors, filled up with −inf, whose weight is 0 (unless the
+// maximum is −inf too, but then everything is NaN anyway).
 template <class S, int N, int K, bool Store>
 SOFTSCOPE_INLINE Vec<Compute<S>, N> last_exps(const S* x, Compute<S>* e, size_t left,
                                               Shift<Compute<S>> shift, size_t n,
@@ -95,15 +96,15 @@ SOFTSCOPE_INLINE Vec<Compute<S>, N> last_exps(const S* x, Compute<S>* e, size_t 
   if constexpr (K == 4) return (v[0] + v[1]) + (v[2] + v[3]);
 }
 
-// Σ exp(d); with Store also e = exp(d) in whole vectors, which may be where x is if both have the
-// same type, and the rest of it in `tail`, as load_last gives it: a vector that overlaps two stores
-// would be slow to read back.
+// Σ exp(d). With Store it also writes e = exp(d), whole vectors only; e may be x if both have the
+// same type. The rest is left in `tail`, in the layout of load_last: it is not stored, because
+// reading back a vector that overlaps two stores is slow.
 template <class S, int N, bool Store>
 SOFTSCOPE_INLINE double segment_exp(const S* x, Compute<S>* e, size_t n, Shift<Compute<S>> shift,
                                     Vec<Compute<S>, N>& tail) {
   using C = Compute<S>;
   Sum<C, N> sum;
-  // Read before e, which may be where x is, is written.
+  // Read before e, which may be x, is written.
   tail = load_last<S, N>(x, n, -kInfinity<C>);
   size_t i = 0;
   for (; i + kSumBlock * N <= n; i += kSumBlock * N) {
@@ -116,7 +117,7 @@ SOFTSCOPE_INLINE double segment_exp(const S* x, Compute<S>* e, size_t n, Shift<C
     sum.add((v[0] + v[1]) + (v[2] + v[3]));
   }
   if (i == n) return sum.value();
-  // What is left is one to four vectors, the last of which may be the tail.
+  // One to four vectors are left, the last of which may be the tail.
   if (n - i <= N) {
     sum.add(last_exps<S, N, 1, Store>(x + i, e + (Store ? i : 0), n - i, shift, n, tail));
   } else if (n - i <= 2 * N) {
@@ -127,8 +128,8 @@ SOFTSCOPE_INLINE double segment_exp(const S* x, Compute<S>* e, size_t n, Shift<C
   return sum.value();
 }
 
-// e / z for many e. Where multiply and add are fused, 1/z in two parts is as exact as a division
-// and takes a third of its time; else a division, which is a rounding better than the product.
+// e / z for many e. With fused multiply-add, 1/z in two parts is as exact as a division and takes a
+// third of its time. Without, a division, which is one rounding better than a product.
 template <class C, int N>
 struct Divisor {
   Vec<C, N> z, inverse, rest;
@@ -147,7 +148,7 @@ struct Divisor {
   }
 };
 
-// out = e / z, of what segment_exp gave; e may be out.
+// out = e / z for the e and tail of segment_exp; e may be out.
 template <class S, int N>
 SOFTSCOPE_INLINE void segment_divide(const Compute<S>* e, Vec<Compute<S>, N> tail, S* out, size_t n,
                                      Compute<S> z) {
@@ -157,7 +158,7 @@ SOFTSCOPE_INLINE void segment_divide(const Compute<S>* e, Vec<Compute<S>, N> tai
   if (n % N != 0) store_last<S, N>(out, n, by.divide(tail));
 }
 
-// put(i, exp(of(i))) for the whole vectors of n entries, several of them in step.
+// put(i, exp(of(i))) for the whole vectors of n entries, several at a time.
 template <class C, int N, class Of, class Put>
 SOFTSCOPE_INLINE void each_exp(size_t n, Of of, Put put) {
   size_t i = 0;
@@ -170,13 +171,13 @@ SOFTSCOPE_INLINE void each_exp(size_t n, Of of, Put put) {
   for (; i + N <= n; i += N) put(i, exp_nonpositive<N>(of(i)));
 }
 
-// out = exp(d) / z without a place for exp(d): for rows that no cache holds, computing it twice
-// costs less than writing it and reading it back.
+// out = exp(d) / z without storing exp(d) in between: for rows that no cache holds, computing it
+// twice is cheaper than writing it and reading it back.
 template <class S, int N>
 void segment_exp_divide(const S* x, S* out, size_t n, Shift<Compute<S>> shift, Compute<S> z) {
   using C = Compute<S>;
   const Divisor<C, N> by(z);
-  const Vec<C, N> tail = load_last<S, N>(x, n, -kInfinity<C>);  // x may be where out is
+  const Vec<C, N> tail = load_last<S, N>(x, n, -kInfinity<C>);  // before out, which may be x
   each_exp<C, N>(
       n,
       [&](size_t i)
@@ -187,8 +188,8 @@ void segment_exp_divide(const S* x, S* out, size_t n, Shift<Compute<S>> shift, C
   store_last<S, N>(out, n, by.divide(exp_nonpositive<N>(distance<C, N>(tail, shift))));
 }
 
-// out = (x − m)/T − log z, in float64: in float32 the subtraction and the division alone would use
-// up the bound of 2 ulp.
+// out = (x − m)/T − log z, computed in float64: in float32, subtraction and division alone would
+// use up the bound of 2 ulp.
 template <class S, int N>
 void segment_log(const S* x, S* out, size_t n, double m, double temperature, double log_z) {
   using C = Compute<S>;
@@ -199,7 +200,7 @@ void segment_log(const S* x, S* out, size_t n, double m, double temperature, dou
     };
     return joined<float, N>(half(lower_half<float, N>(v)), half(upper_half<float, N>(v)));
   };
-  const Vec<C, N> tail = one(load_last<S, N>(x, n, 0));  // x may be where out is
+  const Vec<C, N> tail = one(load_last<S, N>(x, n, 0));  // before out, which may be x
   for (size_t i = 0; i + N <= n; i += N) store<S, N>(out + i, one(load<S, N>(x + i)));
   if (n % N != 0) store_last<S, N>(out, n, tail);
 }

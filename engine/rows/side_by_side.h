@@ -1,56 +1,16 @@
-// The same kernels with the lanes across rows: N rows side by side, one entry of each at a time.
+// The same passes with the lanes across rows: one row per lane, one entry of each row at a time.
 //
-// For rows along another axis than the last, whose neighbours in memory belong to other rows, and
-// for rows shorter than a vector or two, once they are transposed. No lane ever meets another, so
-// every row computes as if it were alone.
+// For rows along another axis than the last, where neighbours in memory belong to other rows; and
+// for rows shorter than a vector or two, once they are transposed. Lanes never mix, so every row
+// computes as if it were alone.
 #pragma once
 
-#include "rows/state.h"
+#include "rows/contiguous_state.h"
 
 namespace softscope {
 namespace {
 
-// A sum for each lane. Plain: float64 that serves float32 needs no care.
-template <class C, int N, bool Plain = false>
-struct LaneSum;
-
-template <int N>
-struct LaneSum<double, N, true> {
-  Vec<double, N> total{};
-
-  SOFTSCOPE_INLINE void add(Vec<double, N> v) { total += v; }
-  SOFTSCOPE_INLINE Vec<double, N> value() const { return total; }
-};
-
-template <int N>
-struct LaneSum<float, N, false> {
-  Vec<double, N / 2> lower{}, upper{};
-
-  SOFTSCOPE_INLINE void add(Vec<float, N> v) {
-    lower += widened<N / 2>(lower_half<float, N>(v));
-    upper += widened<N / 2>(upper_half<float, N>(v));
-  }
-  SOFTSCOPE_INLINE double lane(int i) const { return i < N / 2 ? lower[i] : upper[i - N / 2]; }
-  SOFTSCOPE_INLINE Vec<float, N> value() const {
-    return joined<float, N>(narrowed<N / 2>(lower), narrowed<N / 2>(upper));
-  }
-};
-
-template <int N>
-struct LaneSum<double, N, false> {
-  Vec<double, N> total{}, lost{};
-
-  SOFTSCOPE_INLINE void add(Vec<double, N> v) {
-    const Vec<double, N> s = total + v;
-    const Vec<double, N> part = s - total;
-    lost += (total - (s - part)) + (v - part);
-    total = s;
-  }
-  SOFTSCOPE_INLINE double lane(int i) const { return total[i] + lost[i]; }
-  SOFTSCOPE_INLINE Vec<double, N> value() const { return total + lost; }
-};
-
-// n entries of K·N rows: entry i of lane l of group g at x + i·step + g·N + l.
+// K·N rows of n entries: entry i of the row in lane l of group g is at x + i·step + g·N + l.
 template <class S>
 struct Columns {
   const S* x;
@@ -67,8 +27,8 @@ SOFTSCOPE_INLINE void columns_max(Columns<S> in, Vec<Compute<S>, N> (&m)[K]) {
   }
 }
 
-// put(i, g, exp(of(entry i of group g, g))), two entries at a time: K vectors alone would wait for
-// each other.
+// put(i, g, exp(of(entry i of group g, g))), two entries at a time: K vectors are too few to hide
+// exp's latency.
 template <class S, int N, int K, class Of, class Put>
 SOFTSCOPE_INLINE void columns_exp(Columns<S> in, Of of, Put put) {
   using C = Compute<S>;
@@ -91,17 +51,17 @@ SOFTSCOPE_INLINE void columns_exp(Columns<S> in, Of of, Put put) {
   for (int g = 0; g < K; ++g) put(i, g, e[g]);
 }
 
-// inverse: 1/T of each lane.
+// `inverse`: 1/T of each lane.
 template <class S, int N, int K>
 void columns_softmax(Columns<S> in, S* out, ptrdiff_t out_step, const Compute<S>* inverse) {
   using C = Compute<S>;
-  // exp(d) waits in `out` if that holds it exactly, else it is computed again.
+  // exp(d) waits in `out` for its division if `out` holds it exactly; else it is computed again.
   constexpr bool waits = sizeof(S) == sizeof(C);
   Vec<C, N> m[K], t[K];
   LaneSum<C, N> sum[K];
   columns_max<S, N, K>(in, m);
   for (int g = 0; g < K; ++g) t[g] = load_raw<C, N>(inverse + g * N);
-  // Two entries at a time: K vectors alone would wait for each other.
+  // Two entries at a time, as in columns_exp.
   const auto exps = [&](const S* x, Vec<C, N>(&e)[2 * K], ptrdiff_t next)
                         __attribute__((always_inline)) {
                           for (int g = 0; g < K; ++g) {
@@ -145,8 +105,8 @@ void columns_softmax(Columns<S> in, S* out, ptrdiff_t out_step, const Compute<S>
   }
 }
 
-// A row with NaN, +inf, or nothing but −inf: the last has no state, and a NaN that the maximum
-// passed over comes back into it.
+// Corrects the state of a row with NaN, with +inf, or with nothing but −inf. A NaN goes back into
+// the maximum, which passed it over; nothing but −inf is no entries at all.
 template <class S, int N>
 void mend(const S* x, ptrdiff_t step, size_t n, State& s) {
   bool lost = false;
@@ -157,11 +117,11 @@ void mend(const S* x, ptrdiff_t step, size_t n, State& s) {
   if (lost) {
     s.m = s.c;
   } else if (s.m == -kInfinity<double>) {
-    s = {0, 0, s.m, 0, 0, 0, 0};
+    s = kNoEntries;
   }
 }
 
-// The state of each lane's row; without Full only m, c and r.
+// The state of each lane's row. Full: all of it; else only m, c and r.
 template <class S, int N, int K, bool Full>
 void columns_state(Columns<S> in, const Compute<S>* inverse, State* states) {
   using C = Compute<S>;
@@ -176,12 +136,12 @@ void columns_state(Columns<S> in, const Compute<S>* inverse, State* states) {
       const V v = load<S, N>(x + g * N);
       V d = (v - m[g]) * scale[g];
       const V e = exp_nonpositive<N>(d);
-      const auto below = d < C(0);  // false for NaN, which so reaches c
+      const auto below = d < C(0);  // false for NaN, which thus reaches c
       const V others = below ? e : V{};
       c[g].add(below ? V{} : e);
       r[g].add(others);
       if constexpr (Full) {
-        d = max(d, fill<C, N>(-1e3f));  // where exp underflows d may be −inf, and 0·(−inf) is NaN
+        d = max(d, fill<C, N>(-1e3f));  // where exp underflows, d may be −inf, and 0·(−inf) is NaN
         u[g].add(others * d);
         t[g].add(others * d * d);
         w[g].add(others * others);
@@ -192,13 +152,13 @@ void columns_state(Columns<S> in, const Compute<S>* inverse, State* states) {
   for (int g = 0; g < K; ++g) {
     for (int l = 0; l < N; ++l) {
       State& s = states[g * N + l];
-      s = {Full ? seen[g].lane(l) : static_cast<double>(in.n),
-           c[g].lane(l),
-           static_cast<double>(m[g][l]),
-           r[g].lane(l),
-           u[g].lane(l),
-           t[g].lane(l),
-           w[g].lane(l)};
+      s = {.count = Full ? seen[g].lane(l) : static_cast<double>(in.n),
+           .c = c[g].lane(l),
+           .m = static_cast<double>(m[g][l]),
+           .r = r[g].lane(l),
+           .u = u[g].lane(l),
+           .t = t[g].lane(l),
+           .w = w[g].lane(l)};
       if (m[g][l] == -kInfinity<C> || m[g][l] == kInfinity<C> || s.c != s.c) {
         mend<S, N>(in.x + g * N + l, in.step, in.n, s);
       }

@@ -1,10 +1,11 @@
-// Short rows, several at a time: transposed, so that no lane is left empty and none meets another.
+// Short rows, several at a time, transposed into one row per lane: no lane stays empty, and lanes
+// never mix.
 //
-// Logarithms of float32 and narrower are computed in float64 here: in float32 a row of few entries
-// often misses the bound of 2 ulp, and taking it again would cost more.
+// Logarithms of float32 and narrower are computed in float64 here. In float32, short rows often
+// miss the bound of 2 ulp, and taking them again would cost more.
 #pragma once
 
-#include "dispatch/kernels.h"
+#include "rows/block.h"
 #include "rows/side_by_side.h"
 #include "simd/log.h"
 #include "simd/transpose.h"
@@ -12,12 +13,12 @@
 namespace softscope {
 namespace {
 
-constexpr int kGroups = 2;  // vectors side by side: 16 floats are one line of cache
+constexpr int kGroups = 2;  // vectors side by side: 16 floats are one cache line
 template <int N>
 constexpr size_t kWidth = kGroups * N;
 
-// Rows of at most this many entries are transposed. Along a row of 64 floats a kernel spends as
-// much on its ends as on its entries.
+// Rows of at most this many entries are transposed: along a row of 64 floats, a kernel spends as
+// much time on the ends as on the entries.
 template <class C>
 constexpr size_t kShort = sizeof(C) == 4 ? 64 : 24;
 
@@ -30,26 +31,38 @@ SOFTSCOPE_INLINE T* at(void* base, size_t i, ptrdiff_t stride) {
   return static_cast<T*>(base) + static_cast<ptrdiff_t>(i) * stride;
 }
 
-SOFTSCOPE_INLINE double temperature_of(const Block& b, size_t row) {
-  return *at<double>(b.numbers, row, b.numbers_row);
+template <class T>
+SOFTSCOPE_INLINE const T* row_at(const RowsIn& rows, size_t i) {
+  return at<T>(rows.data, i, rows.row);
+}
+template <class T>
+SOFTSCOPE_INLINE T* row_at(const RowsOut& rows, size_t i) {
+  return at<T>(rows.data, i, rows.row);
 }
 
-// Short rows transposed, in the type that computes: entry i of row r at entries[i·kWidth<N> + r].
+// What a row brings with it: see kRowNumbers.
+SOFTSCOPE_INLINE const double* numbers_of(const Block& b, size_t row) {
+  return at<double>(b.numbers, row, b.numbers_row);
+}
+SOFTSCOPE_INLINE double temperature_of(const Block& b, size_t row) { return *numbers_of(b, row); }
+
+// kWidth<N> short rows, transposed, in the type that computes: entry i of row r is at
+// entries[i·kWidth<N> + r].
 template <class S, int N, size_t Longest = kShort<Compute<S>>>
 struct Tile {
   using C = Compute<S>;
   static constexpr size_t kRounded = (Longest + N - 1) / N * N;
   C entries[kRounded * kWidth<N>];
 
-  // Rows past the last repeat it, so that no lane is left undefined.
+  // Lanes past the last row repeat it, so that none is undefined.
   SOFTSCOPE_INLINE void fill_from(const Block& b, size_t first, size_t rows) {
-    // A row shorter than a vector: the rows behind it may be read along, as long as there are.
-    const bool inside = b.x_row == static_cast<ptrdiff_t>(b.n) &&
+    // A row shorter than a vector may be read as a whole vector if enough rows follow it.
+    const bool inside = b.x.row == static_cast<ptrdiff_t>(b.n) &&
                         (b.rows - first - rows + 1) * b.n >= static_cast<size_t>(N);
-    if (rows == kWidth<N> && b.x_step == 1 && (b.n >= N || inside)) {
-      const S* x = at<S>(b.x, first, b.x_row);
+    if (rows == kWidth<N> && b.x.step == 1 && (b.n >= N || inside)) {
+      const S* x = row_at<S>(b.x, first);
       squares(b.n, [&](size_t r, size_t i) __attribute__((always_inline)) {
-        return load<S, N>(at<S>(x, r, b.x_row) + i);
+        return load<S, N>(at<S>(x, r, b.x.row) + i);
       });
     } else {
       squares(b.n, [&](size_t r, size_t i) __attribute__((always_inline)) {
@@ -59,7 +72,7 @@ struct Tile {
   }
 
   SOFTSCOPE_INLINE void give_to(const Block& b, size_t first, size_t rows) const {
-    const bool whole = rows == kWidth<N> && b.out_step == 1 && b.n >= N;
+    const bool whole = rows == kWidth<N> && b.out.step == 1 && b.n >= N;
     for (size_t g = 0; g < rows; g += N) {
       for (size_t i = 0; i < b.n; i += N) {
         const size_t start = start_of(i, b.n);
@@ -68,19 +81,19 @@ struct Tile {
           square[k] = load_raw<C, N>(entries + (start + k) * kWidth<N> + g);
         }
         transpose<C, N>(square);
-        S* out = at<S>(at<S>(b.out, first + g, b.out_row), start, b.out_step);
+        S* out = at<S>(row_at<S>(b.out, first + g), start, b.out.step);
         if (whole) {
-          for (size_t r = 0; r < N; ++r) store<S, N>(at<S>(out, r, b.out_row), square[r]);
+          for (size_t r = 0; r < N; ++r) store<S, N>(at<S>(out, r, b.out.row), square[r]);
           continue;
         }
         const size_t count = b.n < N ? b.n : N;
-        for (size_t r = 0; r < N && g + r < rows; ++r, out += b.out_row) {
-          if (b.out_step == 1) {
+        for (size_t r = 0; r < N && g + r < rows; ++r, out += b.out.row) {
+          if (b.out.step == 1) {
             store_first<S, N>(out, count, square[r]);
             continue;
           }
           for (size_t k = 0; k < count; ++k) {
-            store_first<S, N>(at<S>(out, k, b.out_step), 1, fill<C, N>(square[r][k]));
+            store_first<S, N>(at<S>(out, k, b.out.step), 1, fill<C, N>(square[r][k]));
           }
         }
       }
@@ -88,7 +101,7 @@ struct Tile {
   }
 
  private:
-  // The last square of a row overlaps the one before.
+  // The last square of a row overlaps the one before it.
   SOFTSCOPE_INLINE static size_t start_of(size_t i, size_t n) {
     return i + N > n && n > N ? n - N : i;
   }
@@ -108,28 +121,28 @@ struct Tile {
     }
   }
 
-  // Entries i … i + N of a row, or as many as there are.
+  // Entries i … i + N of a row, or as many as it has.
   SOFTSCOPE_INLINE static Vec<C, N> part(const Block& b, size_t row, size_t i) {
-    const S* x = at<S>(b.x, row, b.x_row);
+    const S* x = row_at<S>(b.x, row);
     const size_t count = b.n < N ? b.n : N;
-    if (b.x_step == 1) {
+    if (b.x.step == 1) {
       return count == N ? load<S, N>(x + i) : load_first<S, N>(x + i, count, 0);
     }
     Vec<C, N> v{};
     for (size_t k = 0; k < count; ++k) {
-      v[k] = load_first<S, N>(at<S>(x, i + k, b.x_step), 1, 0)[0];
+      v[k] = load_first<S, N>(at<S>(x, i + k, b.x.step), 1, 0)[0];
     }
     return v;
   }
 };
 
-// T and 1/T of kWidth<N> rows; those past the last repeat the first.
+// T and 1/T of kWidth<N> rows; lanes past the last row repeat the first.
 template <class W, int N>
 struct Temperatures {
   W value[kWidth<N>], inverse[kWidth<N>];
 
   SOFTSCOPE_INLINE void read(const Block& b, size_t first, size_t rows) {
-    if (b.numbers_row == 0 && first != 0) return;  // the same for all, and read already
+    if (b.numbers_row == 0 && first != 0) return;  // shared by all rows, and read already
     for (size_t r = 0; r < kWidth<N>; ++r) {
       const double t = temperature_of(b, first + (r < rows ? r : 0));
       value[r] = static_cast<W>(t);
@@ -138,8 +151,8 @@ struct Temperatures {
   }
 };
 
-// The sums of a tile of float32 rows, in float64. Vectors are half as long there, so there are four
-// of them side by side; entries of a row are N apart, as the halves of a vector were.
+// The sums of a tile of float32 rows, in float64. Its vectors have half the lanes, so there are
+// four of them side by side.
 template <int N>
 struct TileSums {
   static constexpr int H = N / 2, kVectors = 2 * kGroups;
@@ -151,7 +164,8 @@ struct TileSums {
     for (int g = 0; g < kVectors; ++g) to[g] = widened<H>(load_raw<float, H>(from + g * H));
   }
 
-  // Without Full only m, c and r. A row with NaN, with +inf or of nothing but −inf: c is NaN.
+  // Full: all sums; else only m, c and r. For a row with NaN, with +inf, or with nothing but −inf,
+  // c is NaN.
   template <bool Full>
   SOFTSCOPE_INLINE void take(const float* entries, size_t n, const double* inverses) {
     Vec<float, N> top[kGroups];
@@ -176,13 +190,14 @@ struct TileSums {
       for (int g = 0; g < kVectors; ++g) e[g] = d[g] = (d[g] - m[g]) * inverse[g];
       exp_for_float32<H, kVectors>(e);
       for (int g = 0; g < kVectors; ++g) {
-        const auto below = d[g] < 0.0;  // false for NaN, which so reaches c
+        const auto below = d[g] < 0.0;  // false for NaN, which thus reaches c
         c[g] += below ? V{} : e[g];
         e[g] = below ? e[g] : V{};
         r[g] += e[g];
       }
       for (int g = 0; Full && g < kVectors; ++g) {
-        d[g] = max(d[g], fill<double, H>(-1e3));  // where e is 0, d may be −inf: 0·(−inf) is NaN
+        d[g] =
+            max(d[g], fill<double, H>(-1e3));  // where e is 0, d may be −inf, and 0·(−inf) is NaN
         const V first = e[g] * d[g];
         u[g] += first;
         t[g] += first * d[g];
@@ -191,8 +206,8 @@ struct TileSums {
     }
   }
 
-  // One sum over all is quicker, and exact enough unless a row is so near one-hot that the 1 would
-  // swallow the others: then false, and nothing done.
+  // One sum over all entries is quicker, and exact enough unless a row is so near one-hot that the
+  // 1 would swallow the others. Then this returns false and has done nothing.
   SOFTSCOPE_INLINE bool take_plainly(const float* entries, size_t n) {
     V z[kVectors] = {};
     for (size_t i = 0; i < n; ++i) {

@@ -1,9 +1,8 @@
-// How a block of rows is walked: along contiguous rows, across neighbouring ones, or through a
-// copy.
+// Walks a block of rows: along contiguous rows, across rows that lie side by side, or through a
+// copy of each.
 //
-// An operation gives two ways to compute: `row`, on one contiguous row, and `columns`, on
-// kWidth<N> rows side by side. Which one fits depends on the strides and the length alone, so a row
-// computes the same whoever computes it.
+// An operation knows two ways to compute: on contiguous rows, and on kWidth<N> rows side by side.
+// Which way is taken depends on strides and length alone, so the number of threads changes no bit.
 #pragma once
 
 #include "rows/transposed_tile.h"
@@ -11,16 +10,16 @@
 namespace softscope {
 namespace {
 
-// A row with gaps, as a contiguous copy in scratch; returns what is left of that.
+// Copies a row with gaps into the scratch, contiguously. Returns the rest of the scratch.
 template <class S>
 SOFTSCOPE_INLINE void* gather(const Block& b, size_t row) {
-  const S* x = at<S>(b.x, row, b.x_row);
+  const S* x = row_at<S>(b.x, row);
   S* copy = static_cast<S*>(b.scratch);
-  for (size_t i = 0; i < b.n; ++i) copy[i] = *at<S>(x, i, b.x_step);
+  for (size_t i = 0; i < b.n; ++i) copy[i] = *at<S>(x, i, b.x.step);
   return copy + (b.n + 63) / 64 * 64;
 }
 
-// What a tile of C is computed in.
+// The type that a tile of C is computed in.
 template <class C, bool Wide>
 struct TileType {
   using type = C;
@@ -30,14 +29,14 @@ struct TileType<C, true> {
   using type = double;
 };
 
-// For operations that give a row back: Op::rows(block, first, count) for contiguous rows, at most
-// kWidth<N> at a time; and for as many side by side Op::columns(in, out, out_step, temperatures,
-// their inverses) or, where kWide, Op::tile(entries, n, temperatures).
+// For operations whose result is a row. They have Op::rows(block, first, count) for contiguous
+// rows, at most kWidth<N> at a time. For kWidth<N> rows side by side they have Op::columns(in, out,
+// out_step, T, 1/T), or, if kWide, Op::tile(entries, n, 1/T), which computes in float64.
 template <class S, int N, class Op>
 void map_block(const Block& b) {
   using C = Compute<S>;
   constexpr bool wide = Op::kWide && sizeof(C) == 4;
-  const bool along = b.x_step == 1 && b.out_step == 1;
+  const bool along = b.x.step == 1 && b.out.step == 1;
   size_t r = 0;
   if (b.n <= kShort<C>) {
     Temperatures<typename TileType<C, wide>::type, N> t;
@@ -57,12 +56,12 @@ void map_block(const Block& b) {
     return;
   }
   if constexpr (!wide) {
-    if (b.x_row == 1 && b.out_row == 1 && !along) {
+    if (b.x.row == 1 && b.out.row == 1 && !along) {
       Temperatures<C, N> t;
       for (; r + kWidth<N> <= b.rows; r += kWidth<N>) {
         t.read(b, r, kWidth<N>);
-        Op::template columns<S, N>({at<S>(b.x, r, 1), b.x_step, b.n}, at<S>(b.out, r, 1),
-                                   b.out_step, t.value, t.inverse);
+        Op::template columns<S, N>({at<S>(b.x.data, r, 1), b.x.step, b.n}, at<S>(b.out.data, r, 1),
+                                   b.out.step, t.value, t.inverse);
       }
     }
   }
@@ -72,25 +71,25 @@ void map_block(const Block& b) {
     }
   }
   for (; r < b.rows; ++r) {
-    S* out = at<S>(b.out, r, b.out_row);
+    S* out = row_at<S>(b.out, r);
     S* copy = static_cast<S*>(b.scratch);
     Block one = b;
     one.scratch = gather<S>(b, r);
-    one.x = one.out = copy;
-    one.x_step = one.out_step = 1;
+    one.x = {.data = copy, .row = 0, .step = 1};
+    one.out = {.data = copy, .row = 0, .step = 1};
     one.numbers = at<double>(b.numbers, r, b.numbers_row);
     Op::rows(one, 0, 1);
-    for (size_t i = 0; i < b.n; ++i) *at<S>(out, i, b.out_step) = copy[i];
+    for (size_t i = 0; i < b.n; ++i) *at<S>(out, i, b.out.step) = copy[i];
   }
 }
 
-// For operations that give one thing for a row of float32 or narrower: Op::finish(states, block,
-// first, count) makes it from the rows' states, Op::tile(sums, tile, block, first, count) from
-// those of a tile.
+// For operations with one result per row, of float32 or narrower. Op::finish(states, block, first,
+// count) makes the results from the rows' states, Op::tile(sums, entries, block, first, count) from
+// the sums of a tile.
 template <class S, int N, class Op>
 void reduce_block(const Block& b) {
   using C = Compute<S>;
-  const bool along = b.x_step == 1;
+  const bool along = b.x.step == 1;
   State states[kWidth<N>];
   size_t r = 0;
   if (b.n <= kShort<C>) {
@@ -106,19 +105,20 @@ void reduce_block(const Block& b) {
     }
     return;
   }
-  if (b.x_row == 1 && !along) {
+  if (b.x.row == 1 && !along) {
     Temperatures<C, N> t;
     for (; r + kWidth<N> <= b.rows; r += kWidth<N>) {
       t.read(b, r, kWidth<N>);
-      columns_state<S, N, kGroups, Op::kFull>({at<S>(b.x, r, 1), b.x_step, b.n}, t.inverse, states);
+      columns_state<S, N, kGroups, Op::kFull>({at<S>(b.x.data, r, 1), b.x.step, b.n}, t.inverse,
+                                              states);
       Op::finish(states, b, r, kWidth<N>);
     }
   }
-  // As many rows as logarithms are taken at a time.
+  // As many rows at a time as their logarithms are computed in one go.
   for (; r < b.rows; r += kWidth<N>) {
     const size_t rows = b.rows - r < kWidth<N> ? b.rows - r : kWidth<N>;
     for (size_t j = 0; j < rows; ++j) {
-      const S* x = at<S>(b.x, r + j, b.x_row);
+      const S* x = row_at<S>(b.x, r + j);
       if (!along) {
         gather<S>(b, r + j);
         x = static_cast<const S*>(b.scratch);

@@ -1,5 +1,5 @@
-// How a block is walked for products and backward passes: as in walk_block.h, but with a second row
-// beside the first, and several numbers for each.
+// Walks a block for backward operations: as walk_block.h does, but with a second input beside the
+// first, and with several numbers for each row.
 #pragma once
 
 #include "rows/walk_block.h"
@@ -7,34 +7,28 @@
 namespace softscope {
 namespace {
 
-SOFTSCOPE_INLINE const double* numbers_of(const Block& b, size_t row) {
-  return at<double>(b.numbers, row, b.numbers_row);
-}
-
-// The block with its second rows in the place of the first.
-SOFTSCOPE_INLINE Block second(const Block& b) {
+// The block with its second input in place of the first.
+SOFTSCOPE_INLINE Block second_input(const Block& b) {
   Block other = b;
   other.x = b.y;
-  other.x_row = b.y_row;
-  other.x_step = b.y_step;
   return other;
 }
 
 template <class S, class Op>
 SOFTSCOPE_INLINE void each_row(const Block& b, size_t first) {
   for (size_t r = first; r < b.rows; ++r) {
-    Op::row(at<S>(b.x, r, b.x_row), at<S>(b.y, r, b.y_row), at<S>(b.out, r, b.out_row), b.n,
-            numbers_of(b, r));
+    Op::row(row_at<S>(b.x, r), row_at<S>(b.y, r), row_at<S>(b.out, r), b.n, numbers_of(b, r));
   }
 }
 
-// Op::row(x, y, out, n, numbers) computes one contiguous row, Op::rows(block, first) all that are
-// left of a block, and Op::columns(x, y, out, out_step, lanes) kWidth<N> rows side by side, whose
-// numbers Op::Lanes holds; rows shorter than Op::kTile are transposed for it. out may be x or y.
+// Op::row(x, y, out, n, numbers) computes one contiguous row; Op::rows(block, first) computes all
+// rows of a block from `first` on; Op::columns(x, y, out, out_step, lanes) computes kWidth<N> rows
+// side by side, whose numbers Op::Lanes has read. Rows shorter than Op::kTile are transposed for
+// the latter. `out` may be x or y. Op::kTwo: there is a y.
 template <class S, int N, class Op>
-void pair_block(const Block& b) {
-  const bool along = b.x_step == 1 && b.out_step == 1 && (!Op::kTwo || b.y_step == 1);
-  const bool across = b.x_row == 1 && b.out_row == 1 && (!Op::kTwo || b.y_row == 1);
+void map_block_two_inputs(const Block& b) {
+  const bool along = b.x.step == 1 && b.out.step == 1 && (!Op::kTwo || b.y.step == 1);
+  const bool across = b.x.row == 1 && b.out.row == 1 && (!Op::kTwo || b.y.row == 1);
   typename Op::Lanes lanes;
   size_t r = 0;
   if (b.n < Op::kTile) {
@@ -44,7 +38,7 @@ void pair_block(const Block& b) {
       const size_t rows = b.rows - r < kWidth<N> ? b.rows - r : kWidth<N>;
       if (r == 0 || b.numbers_row != 0) lanes.read(b, r, rows);
       x.fill_from(b, r, rows);
-      if constexpr (Op::kTwo) y.fill_from(second(b), r, rows);
+      if constexpr (Op::kTwo) y.fill_from(second_input(b), r, rows);
       Op::template columns<C>({x.entries, kWidth<N>, b.n}, {y.entries, kWidth<N>, b.n}, x.entries,
                               kWidth<N>, lanes);
       x.give_to(b, r, rows);
@@ -54,8 +48,9 @@ void pair_block(const Block& b) {
   if (across && !along) {
     for (; r + kWidth<N> <= b.rows; r += kWidth<N>) {
       if (r == 0 || b.numbers_row != 0) lanes.read(b, r, kWidth<N>);
-      Op::template columns<S>({at<S>(b.x, r, 1), b.x_step, b.n}, {at<S>(b.y, r, 1), b.y_step, b.n},
-                              at<S>(b.out, r, 1), b.out_step, lanes);
+      Op::template columns<S>({at<S>(b.x.data, r, 1), b.x.step, b.n},
+                              {at<S>(b.y.data, r, 1), b.y.step, b.n}, at<S>(b.out.data, r, 1),
+                              b.out.step, lanes);
     }
   }
   if (along) {
@@ -64,13 +59,13 @@ void pair_block(const Block& b) {
   }
   for (; r < b.rows; ++r) {
     // Behind the copy of x there is as much again, and more where S computes in a wider type.
-    Block other = second(b);
+    Block other = second_input(b);
     other.scratch = gather<S>(b, r);
     if constexpr (Op::kTwo) gather<S>(other, r);
     S* copy = static_cast<S*>(b.scratch);
     Op::row(copy, static_cast<const S*>(other.scratch), copy, b.n, numbers_of(b, r));
-    S* out = at<S>(b.out, r, b.out_row);
-    for (size_t i = 0; i < b.n; ++i) *at<S>(out, i, b.out_step) = copy[i];
+    S* out = row_at<S>(b.out, r);
+    for (size_t i = 0; i < b.n; ++i) *at<S>(out, i, b.out.step) = copy[i];
   }
 }
 

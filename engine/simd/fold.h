@@ -1,4 +1,4 @@
-// N vectors of N lanes, each folded into one number: lane r of the result is of vector r.
+// Folds each of N vectors into one number, all at once: lane r of the result comes from vector r.
 #pragma once
 
 #include "simd/transpose.h"
@@ -6,8 +6,9 @@
 namespace softscope {
 namespace {
 
-// Half of the lanes of a and half of b, so that combining the even and the odd ones halves both.
-// Neighbours within 128 bits first, and these last: then each is one instruction.
+// Half the lanes of a beside half the lanes of b. Combining the even half with the odd half then
+// halves both vectors. First neighbours within chunks of 128 bits, last (Chunk = 0) the two 128-bit
+// halves: in this order each shuffle is one instruction.
 template <class C, int N, int Chunk, bool Odd>
 SOFTSCOPE_INLINE Vec<C, N> halves(Vec<C, N> a, Vec<C, N> b) {
   using I = typename IndexOf<C>::type;
@@ -16,7 +17,7 @@ SOFTSCOPE_INLINE Vec<C, N> halves(Vec<C, N> a, Vec<C, N> b) {
     if constexpr (Chunk != 0) {
       const int within = i % Chunk, of_b = within >= Chunk / 2 ? N : 0;
       from[i] = static_cast<I>(of_b + i - within + 2 * (within % (Chunk / 2)) + Odd);
-    } else {  // the lower or upper half of each
+    } else {  // the lower or the upper half of each
       from[i] = static_cast<I>((i >= N / 2 ? N : 0) + i % (N / 2) + (Odd ? N / 2 : 0));
     }
   }
@@ -25,18 +26,18 @@ SOFTSCOPE_INLINE Vec<C, N> halves(Vec<C, N> a, Vec<C, N> b) {
 
 template <class C, int N, class Combine>
 SOFTSCOPE_INLINE Vec<C, N> fold(const Vec<C, N> (&rows)[N], Combine combine) {
-  constexpr int kChunk = 16 / sizeof(C) < N ? 16 / sizeof(C) : N;
+  constexpr int kPerChunk = 16 / sizeof(C) < N ? 16 / sizeof(C) : N;
   Vec<C, N> v[N];
   for (int i = 0; i < N; ++i) v[i] = rows[i];
   int count = N;
-  for (int width = kChunk; width > 1; width /= 2, count /= 2) {
+  for (int width = kPerChunk; width > 1; width /= 2, count /= 2) {
     for (int i = 0; i < count / 2; ++i) {
-      v[i] = combine(halves<C, N, kChunk, false>(v[2 * i], v[2 * i + 1]),
-                     halves<C, N, kChunk, true>(v[2 * i], v[2 * i + 1]));
+      v[i] = combine(halves<C, N, kPerChunk, false>(v[2 * i], v[2 * i + 1]),
+                     halves<C, N, kPerChunk, true>(v[2 * i], v[2 * i + 1]));
     }
   }
-  if constexpr (N > kChunk) {
-    static_assert(N == 2 * kChunk);
+  if constexpr (N > kPerChunk) {
+    static_assert(N == 2 * kPerChunk);
     v[0] = combine(halves<C, N, 0, false>(v[0], v[1]), halves<C, N, 0, true>(v[0], v[1]));
   }
   return v[0];

@@ -1,5 +1,5 @@
-// log(1 + r) of float64 numbers r ≥ 0, N at a time: what is left of a sum of exponentials once the
-// maximum's own 1 is taken out. Below 2 ulp; NaN: NaN.
+// log(1 + r) for float64 r ≥ 0, N at a time: r is a sum of exponentials without the maximum's
+// own 1. Below 2 ulp; NaN gives NaN.
 #pragma once
 
 #include "simd/vec.h"
@@ -7,8 +7,8 @@
 namespace softscope {
 namespace {
 
-// Σ 2·s^(2i+1)/(2i+1) from the third power on, over s³: for |s| ≤ 0.1716 what is left out is below
-// 2^-57 of log f = 2·atanh(s).
+// The series Σ 2·s^(2i+1)/(2i+1) from the third power on, divided by s³. For |s| ≤ 0.1716 the
+// remainder is below 2^-57 of log f = 2·atanh(s).
 template <class V>
 SOFTSCOPE_INLINE V atanh_tail(V s2) {
   V q = s2 * (2.0 / 21.0) + 2.0 / 19.0;
@@ -34,15 +34,14 @@ struct LogSplit {
     constexpr uint64_t kHalfRoot = 0x3fe6a09e667f3bcd;  // √½
     exponent = ((Bits)z - kHalfRoot) >> 52;
     f = (Vec<double, N>)((Bits)z - (exponent << 52));
-    // The exponent as a float64: its bits below those of 2^52.
+    // The exponent as a float64: put its bits below those of 2^52, then subtract that.
     k = (Vec<double, N>)(exponent | 0x4330000000000000u) - 0x1p52;
   }
 };
 
 template <int N>
 SOFTSCOPE_INLINE Vec<double, N> log1p_nonnegative(Vec<double, N> r) {
-  // log f = 2·atanh(s), s = (f − 1)/(f + 1). For k = 0 the difference f − 1 is r itself, with all
-  // its digits.
+  // log f = 2·atanh(s), s = (f − 1)/(f + 1). For k = 0, f − 1 is r itself, with all its digits.
   using Split = LogSplit<N>;
   const Split z(1.0 + r);
   const Vec<double, N> above = z.k == 0.0 ? r : z.f - 1.0;

@@ -1,11 +1,11 @@
-// How numbers lie in memory and what they are computed in: float16 and bfloat16 in float32.
+// Loading and storing the four types of arrays. float16 and bfloat16 are computed in float32.
 #pragma once
 
 #include "simd/vec.h"
 
 namespace softscope {
 
-// Distinct types for the two 16-bit formats, so that kernels can be chosen by type.
+// float16 and bfloat16: two distinct types, so that a template argument can select the kernel.
 struct Half {
   uint16_t bits;
 };
@@ -31,7 +31,7 @@ SOFTSCOPE_INLINE Vec<uint32_t, N> widen(Vec<uint16_t, N> v) {
   return __builtin_convertvector(v, Vec<uint32_t, N>);
 }
 
-// float32 to bfloat16, to nearest even; a NaN must not round to infinity.
+// float32 to bfloat16, rounded to nearest even. A NaN must not round to infinity.
 template <int N>
 SOFTSCOPE_INLINE Vec<uint16_t, N> to_brain(Vec<float, N> v) {
   const Vec<uint32_t, N> bits = (Vec<uint32_t, N>)v;
@@ -40,7 +40,7 @@ SOFTSCOPE_INLINE Vec<uint16_t, N> to_brain(Vec<float, N> v) {
   return __builtin_convertvector(v == v ? rounded : quiet, Vec<uint16_t, N>);
 }
 
-// The two below are what F16C does in one instruction each, for processors without it.
+// float16 to float32 and back, for processors without F16C, which has an instruction for each.
 template <int N>
 SOFTSCOPE_INLINE Vec<float, N> from_half(Vec<uint16_t, N> h) {
 #if defined(__F16C__)
@@ -51,8 +51,9 @@ SOFTSCOPE_INLINE Vec<float, N> from_half(Vec<uint16_t, N> h) {
 #endif
   const Vec<uint32_t, N> wide = widen<N>(h);
   const Vec<uint32_t, N> sign = (wide & 0x8000u) << 16;
-  // Exponent and mantissa moved into place; the multiplication by 2^112 mends the bias, of
-  // denormals too. Infinity and NaN need the full exponent.
+  // Shift exponent and mantissa into place, then correct the bias by multiplying by 2^112: unlike
+  // an addition to the exponent, that is right for denormals too. Infinity and NaN need the full
+  // exponent.
   const Vec<uint32_t, N> magnitude = (wide & 0x7fffu) << 13;
   const Vec<float, N> scaled = (Vec<float, N>)magnitude * 0x1p112f;
   const Vec<uint32_t, N> special = magnitude | 0x7f800000u;
@@ -71,7 +72,8 @@ SOFTSCOPE_INLINE Vec<uint16_t, N> to_half(Vec<float, N> v) {
   const Vec<uint32_t, N> bits = (Vec<uint32_t, N>)v;
   const Vec<uint32_t, N> sign = (bits >> 16) & 0x8000u;
   const Vec<uint32_t, N> size = bits & 0x7fffffffu;
-  // Normal results: round to nearest even at bit 13. Denormal ones: adding 0.5 aligns the last bit.
+  // Normal results round to nearest even at bit 13. For denormal ones, adding 0.5 aligns the last
+  // bit, and the addition itself rounds.
   const Vec<uint32_t, N> normal = (size - 0x38000000u + 0xfffu + ((size >> 13) & 1u)) >> 13;
   const Vec<float, N> aligned = (Vec<float, N>)size + 0.5f;
   const Vec<uint32_t, N> tiny = (Vec<uint32_t, N>)aligned - 0x3f000000u;
@@ -111,9 +113,9 @@ SOFTSCOPE_INLINE void store(S* to, Vec<Compute<S>, N> v) {
   }
 }
 
-// The first `count` lanes; the others hold `rest`. Never touches what lies past the end: the page
-// may end there. Not a loop up to `count`: that becomes a call of memcpy, and rows of 9 take 2.8
-// times as long.
+// The first `count` lanes; the others hold `rest`. Never reads past the end, where the page may end
+// too. The loop runs to N and not to `count`: the latter becomes a call of memcpy, and rows of 9
+// entries then take 2.8 times as long.
 template <class S, int N>
 SOFTSCOPE_INLINE Vec<Compute<S>, N> load_first(const S* from, size_t count, Compute<S> rest) {
   if constexpr (sizeof(S) != 2) {

@@ -1,13 +1,26 @@
 // Sums that stay within a rounding or two of the exact ones, however long the row.
 #pragma once
 
+#include "simd/double_double.h"
 #include "simd/vec.h"
 
 namespace softscope {
 namespace {
 
-// float32 lanes are added up in float64, two to one: N doubles would not fit a register.
-// float64 lanes have nothing wider, and carry what each addition rounded away (Knuth's two-sum).
+// Carries along what each addition rounds away. Of numbers, or of vectors lane by lane.
+template <class V>
+struct CompensatedSum {
+  V total{}, lost{};
+
+  SOFTSCOPE_INLINE void add(V v) {
+    const DoubleDouble<V> s = two_sum(total, v);
+    lost += s.low;
+    total = s.high;
+  }
+};
+
+// The sum of all lanes. float32 lanes are added in float64, two to one, since N doubles do not fit
+// a register. float64 lanes have nothing wider, so they are compensated.
 template <class T, int N>
 struct Sum;
 
@@ -23,25 +36,48 @@ struct Sum<float, N> {
 };
 
 template <int N>
-struct Sum<double, N> {
-  Vec<double, N> total{}, lost{};
-
-  SOFTSCOPE_INLINE void add(Vec<double, N> v) {
-    const Vec<double, N> s = total + v;
-    const Vec<double, N> part = s - total;
-    lost += (total - (s - part)) + (v - part);
-    total = s;
-  }
+struct Sum<double, N> : CompensatedSum<Vec<double, N>> {
   SOFTSCOPE_INLINE double value() const {
     double s = 0, rest = 0;
     for (int i = 0; i < N; ++i) {
-      const double next = s + total[i];
-      const double part = next - s;
-      rest += (s - (next - part)) + (total[i] - part) + lost[i];
-      s = next;
+      const DoubleDouble<double> next = two_sum(s, this->total[i]);
+      rest += next.low + this->lost[i];
+      s = next.high;
     }
     return s + rest;
   }
+};
+
+// A sum for each lane, for rows side by side.
+template <class C, int N>
+struct LaneSum;
+
+template <int N>
+struct LaneSum<float, N> {
+  Vec<double, N / 2> lower{}, upper{};
+
+  SOFTSCOPE_INLINE void add(Vec<float, N> v) {
+    lower += widened<N / 2>(lower_half<float, N>(v));
+    upper += widened<N / 2>(upper_half<float, N>(v));
+  }
+  SOFTSCOPE_INLINE double lane(int i) const { return i < N / 2 ? lower[i] : upper[i - N / 2]; }
+  SOFTSCOPE_INLINE Vec<float, N> value() const {
+    return joined<float, N>(narrowed<N / 2>(lower), narrowed<N / 2>(upper));
+  }
+};
+
+template <int N>
+struct LaneSum<double, N> : CompensatedSum<Vec<double, N>> {
+  SOFTSCOPE_INLINE Vec<double, N> value() const { return this->total + this->lost; }
+};
+
+// The same without care: for a few entries, or for float64 on behalf of float32.
+template <class C, int N>
+struct PlainLaneSum {
+  Vec<C, N> total{};
+
+  SOFTSCOPE_INLINE void add(Vec<C, N> v) { total += v; }
+  SOFTSCOPE_INLINE Vec<C, N> value() const { return total; }
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// N vectors of N lanes, transposed in registers: log2(N) rounds of exchanges between neighbours.
+// Transposes N vectors of N lanes in registers, in log2(N) rounds of exchanges between neighbours.
 #pragma once
 
 #include "simd/storage.h"

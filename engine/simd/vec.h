@@ -1,11 +1,12 @@
-// Vectors of N lanes over the compiler's vector extensions: + - * / and comparisons come with them.
+// Vectors of N lanes on top of the compiler's vector extensions, which bring + - * / and
+// comparisons.
 //
-// Not intrinsics: one source then serves every processor, and what the compiler cannot map to one
-// instruction it splits. Not a library: we need a dozen operations.
+// Not intrinsics: this way one source serves every processor, and the compiler splits what it
+// cannot map to one instruction. Not a library: we need a dozen operations.
 //
-// This header is compiled once per instruction set, so everything is in an anonymous namespace, and
-// nothing from the standard library with a body is called: the linker keeps one copy of an inline
-// function, and if that is the AVX2 one, an older processor dies in it.
+// This header is compiled once per instruction set. So everything is in an anonymous namespace, and
+// nothing calls an inline function of the standard library: the linker keeps only one copy of
+// those, and if that is the AVX2 one, an older processor dies in it.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +27,7 @@ using Vec = typename VecOf<T, N>::type;
 template <class T>
 constexpr T kInfinity = static_cast<T>(__builtin_inf());
 
-// Whether a·b + c is one instruction with one rounding here.
+// Whether a·b + c is one instruction, with one rounding, on this level.
 #if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
 constexpr bool kFusedMultiplyAdd = true;
 #else
@@ -51,8 +52,8 @@ SOFTSCOPE_INLINE void store_raw(T* to, Vec<T, N> v) {
   __builtin_memcpy(to, &v, sizeof v);
 }
 
-// The larger of each lane; where either is NaN, b. That is one instruction on x86, but GCC 12 makes
-// two of the comparison.
+// The larger of each lane; b where either is NaN. x86 has one instruction for exactly that, but
+// GCC 12 turns the comparison into two.
 template <class V>
 SOFTSCOPE_INLINE V max(V a, V b) {
 #if defined(__AVX__) && !defined(__clang__)
@@ -66,7 +67,7 @@ SOFTSCOPE_INLINE V max(V a, V b) {
   return a > b ? a : b;
 }
 
-// The two halves, by their bytes: lane by lane GCC 12 would take eight instructions.
+// The two halves, copied as bytes: lane by lane, GCC 12 needs eight instructions.
 template <class T, int N>
 SOFTSCOPE_INLINE Vec<T, N / 2> lower_half(Vec<T, N> v) {
   Vec<T, N / 2> half;
@@ -95,7 +96,7 @@ SOFTSCOPE_INLINE Vec<T, N> joined(Vec<T, N / 2> lower, Vec<T, N / 2> upper) {
   return v;
 }
 
-// Between float32 and float64. GCC 12 splits what is one instruction with AVX.
+// Between float32 and float64. AVX has one instruction for each; GCC 12 does not find it.
 template <int N>
 SOFTSCOPE_INLINE Vec<double, N> widened(Vec<float, N> v) {
 #if defined(__AVX__) && !defined(__clang__)
@@ -111,8 +112,8 @@ SOFTSCOPE_INLINE Vec<float, N> narrowed(Vec<double, N> v) {
   return __builtin_convertvector(v, Vec<float, N>);
 }
 
-// a·b + c with one rounding, of float64 numbers or vectors of them. Only where kFusedMultiplyAdd:
-// elsewhere it would be a slow call of a library.
+// a·b + c with one rounding, for float64 numbers or vectors. Only where kFusedMultiplyAdd:
+// elsewhere this would be a slow library call.
 template <class V>
 SOFTSCOPE_INLINE V fused(V a, V b, V c) {
   if constexpr (__is_same(V, double)) {

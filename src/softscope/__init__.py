@@ -4,8 +4,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from softscope._attention import additive_attention, attention, attention_partition
-    from softscope._backends.reference.gradient_readings import GradientReadings
-    from softscope._gradient_readings import gradient_readings
+    from softscope._gradient_readings import GradientReadings, gradient_readings
     from softscope._jacobian import jacobian, jacobian_product
     from softscope._losses import cross_entropy, distillation_loss
     from softscope._maps import entmax, log_softmax, logsumexp, softmax, sparsemax
@@ -21,7 +20,7 @@ __version__ = "0.1.0"
 # Each name is fetched from its home when it is first used: who wants a softmax does not wait for attention.
 _HOMES = {
     "Calibration": "_temperature",
-    "GradientReadings": "_backends.reference.gradient_readings",
+    "GradientReadings": "_gradient_readings",
     "Partition": "_partition",
     "Support": "_support",
     "additive_attention": "_attention",

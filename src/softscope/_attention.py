@@ -87,7 +87,7 @@ def attention_partition(
         q, k, None, scale=scale, causal=causal, query_start=query_start, window=window, mask=mask,
         softcap=softcap, sink=sink, alpha=alpha, rows=rows,
     )  # fmt: skip
-    return _statistics(call, giver(q), attention_backend_of(call.q).of_rows(call, None))
+    return _statistics(call, giver(q), attention_backend_of(call.q).statistics_of_rows(call, None))
 
 
 def additive_attention(
@@ -143,7 +143,7 @@ def _attend(call: Call, give: Any, return_partition: bool, additive: Any = None)
 
 
 def _statistics(call: Call, give: Any, found: Any) -> Partition | Support:
-    if call.alpha != 1.0:
+    if call.options.alpha != 1.0:
         return Support(**{name: give(_head(value, call)) for name, value in found.items()})
     state, highest = found
     return Partition(type(state)(*(_head(part, call) for part in state)), _head(highest, call), 1.0, give)

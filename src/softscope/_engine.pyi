@@ -41,14 +41,28 @@ def log_softmax_backward(x: Any, y: Any, out: Any, numbers: Any, brain: bool, th
 def scaled_weights(x: Any, out: Any, numbers: Any, brain: bool, threads: int) -> None:
     """Write a·exp((x − m)/T)/z + b into out, which may be x; numbers (…, 5) holds T, m, z, a, b of each row."""
 
-def read_rows(
-    x: int, grad: int, lengths: int, counts: int, out: int,
-    groups: int, rows: int, keys: int, stride: int, dtype: int, threads: int,
+class AttentionOptions:
+    """How queries see keys, as the engine holds it; see `softscope._arguments.attention.Options`."""
+
+    def __init__(
+        self, *, scale: Any, positions: Any, left: int, right: int, mask: Any, brain_mask: bool, softcap: float,
+        sink: Any,
+    ) -> None: ...  # fmt: skip
+
+def attention(
+    q: Any, k: Any, v: Any, *, out: Any, state: Any, options: AttentionOptions, brain: bool, statistics: bool,
+    threads: int,
 ) -> None:  # fmt: skip
-    """A dozen sums of rows of attention, and their weights in place of x: see engine/kernels.h, and doctor.quick."""
+    """Write the output and the states of attention: see `_backends.engine.attention.run`, which alone calls it."""
 
-def attention(*arguments: Any) -> None:
-    """Output and states of attention: see _attention_kernel.run, which alone calls it, and engine/attention.h."""
+def attention_backward(
+    q: Any, k: Any, v: Any, *, out: Any, state: Any, grad: Any, dq: Any, dk: Any, dv: Any, dscale: Any,
+    options: AttentionOptions, brain: bool, threads: int,
+) -> None:  # fmt: skip
+    """Write its gradients: see `_backends.engine.attention.run_backward`."""
 
-def attention_backward(*arguments: Any) -> None:
-    """Its gradients: see _attention_kernel.run_back."""
+def read_attention(
+    q: Any, k: Any, v: Any, grad: Any, *, key_lengths: Any, numbers: Any, weights: Any, options: AttentionOptions,
+    brain: bool, threads: int,
+) -> None:  # fmt: skip
+    """Write the reading of every row, and its weights: see `_backends.engine.attention.run_reading`."""

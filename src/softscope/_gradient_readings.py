@@ -2,12 +2,70 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from softscope._arguments.arrays import Array, floating, giver, is_tensor
+import numpy as np
+
+from softscope._arguments.arrays import Array, floating, giver, is_tensor, namespace
 from softscope._arguments.attention import prepare
 from softscope._backends.choose import attention_backend_of
-from softscope._backends.reference.gradient_readings import GradientReadings
+
+if TYPE_CHECKING:
+    from softscope._backends.reference.row_reading import GradientSums
+
+# A row is blocked when transmission < BLOCKED·√n: at a peak weight of 1−ε transmission is about 1.4·ε·√n, so less than
+# about 0.2% of the row's weight is still free.
+BLOCKED = 0.0025
+
+
+class GradientReadings(NamedTuple):
+    """One number per query row; over its n visible keys, with dP the gradient reaching the weights.
+
+    demand        ‖dP − mean dP‖: how much the loss cares which key is read
+    supply        ‖dS‖: how much of that reaches scale·q·k
+    transmission  n·supply/demand: 1 for a uniform uncapped row
+    advantage     (mean dP − Σ p·dP)/std dP: are the keys it reads better for the loss than a random one
+    regret_ratio  (Σ p·dP − min dP)/(mean dP − min dP): 0 at the best key, 1 when unrelated
+    blocked       transmission < 0.0025·√n
+
+    Rows of one key, or with demand 0, are left out: NaN in transmission, advantage and regret_ratio, not blocked.
+
+    >>> import numpy as np, softscope as ss
+    >>> q, k, v = np.full((1, 1, 4), 20.0), 9.0 * np.eye(4)[None], np.eye(4)[None]
+    >>> wants = np.array([[[-1.0, 0.0, 0.0, 0.0]]])     # the loss falls where the first value is read
+    >>> ss.gradient_readings(q, k, v, wants).demand.round(3)
+    array([[0.866]])
+    """
+
+    demand: Any
+    supply: Any
+    transmission: Any
+    advantage: Any
+    regret_ratio: Any
+    blocked: Any
+
+
+def readings_of(sums: GradientSums) -> GradientReadings:
+    """The readings from what was summed over each row, in arrays or tensors."""
+    n, _, demand, lowest, expected, supply = sums
+    xp = namespace(demand)
+    nan = xp.full_like(demand, float("nan"))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        judged = (n > 1) & (demand > 0.0)
+        root = xp.sqrt(n + xp.zeros_like(demand))
+        transmission = xp.where(judged, n * supply / demand, nan)
+        advantage = xp.where(judged, -expected / (demand / root), nan)
+        regret = xp.where(judged, (expected - lowest) / -lowest, nan)
+        blocked = transmission < BLOCKED * root
+    nothing = n == 0
+    return GradientReadings(
+        demand=xp.where(nothing, nan, demand),
+        supply=xp.where(nothing, nan, supply),
+        transmission=transmission,
+        advantage=advantage,
+        regret_ratio=regret,
+        blocked=blocked,
+    )
 
 
 def gradient_readings(
@@ -28,7 +86,7 @@ def gradient_readings(
 ) -> GradientReadings:
     """Demand, supply, transmission, advantage, regret ratio and blocked, one per query row: (…, heads, n).
 
-    Arguments:
+    Args:
         q, k, v and the options: as for `attention`.
         grad_output: the gradient of the loss with respect to attention's output, of its shape.
         rows: indices of the queries to read, at their true positions; masks and grad_output are given whole.
@@ -62,6 +120,6 @@ def gradient_readings(
         )
     if call.rows is not None:
         grad = grad[..., call.rows, :]
-    readings = attention_backend_of(call.q).gradients(call, grad)
+    sums = attention_backend_of(call.q).gradient_sums(call, grad)
     give = giver(q)
-    return GradientReadings(*(give(x[0] if call.single else x) for x in readings))
+    return GradientReadings(*(give(x[0] if call.single else x) for x in readings_of(sums)))

@@ -219,14 +219,43 @@ def test_infinite_logits(rows):
     close(output, ss.attention(q, *others), 1e-6)
 
 
+def options(**changed):
+    given = {
+        "scale": np.ones(2), "positions": np.arange(3), "left": 9, "right": 9, "mask": None, "brain_mask": False,
+        "softcap": 0.0, "sink": None,
+    }  # fmt: skip
+    return _engine.AttentionOptions(**(given | changed))
+
+
 def test_what_would_crash_is_refused():
     q = np.zeros((1, 2, 3, 4), np.float32)
-    out, state = np.empty_like(q), np.empty((1, 2, 3, 8))
-    right = [q, q, q, out, state, np.ones(2), None, np.arange(3), 9, 9, 0.0, None, False, False, True, 1]
-    _engine.attention(*right)
-    for at, wrong in {
-        1: q[:, :1, :, :3], 2: q[:, :, :2], 3: out[:, :1], 4: state[..., :7], 5: np.ones(3), 6: np.ones(1),
-        7: np.arange(2), 11: np.ones((1, 2, 3, 4), np.float32),
-    }.items():  # fmt: skip
+    right = {
+        "q": q, "k": q, "v": q, "out": np.empty_like(q), "state": np.empty((1, 2, 3, 8)), "options": options(),
+        "brain": False, "statistics": True, "threads": 1,
+    }  # fmt: skip
+    _engine.attention(**right)
+    for name, wrong in [
+        ("k", q[:, :1, :, :3]), ("v", q[:, :, :2]), ("out", right["out"][:, :1]), ("state", right["state"][..., :7]),
+        ("options", options(scale=np.ones(3))), ("options", options(sink=np.ones(1))),
+        ("options", options(positions=np.arange(2))), ("options", options(mask=np.ones((1, 2, 3, 4), np.float32))),
+    ]:  # fmt: skip
         with pytest.raises(ValueError, match="do not fit"):
-            _engine.attention(*(wrong if i == at else x for i, x in enumerate(right)))
+            _engine.attention(**(right | {name: wrong}))
+
+
+def test_readings_that_would_crash_are_refused():
+    q = np.zeros((1, 2, 3, 4), np.float32)
+    right = {
+        "q": q, "k": q, "v": q, "grad": q, "key_lengths": np.ones((1, 2, 3), np.float32),
+        "numbers": np.empty((1, 2, 3, 16)), "weights": np.empty((1, 2, 3, 3), np.float32), "options": options(),
+        "brain": False, "threads": 1,
+    }  # fmt: skip
+    _engine.read_attention(**right)
+    for name, wrong in [
+        ("grad", q[..., :3]), ("grad", None), ("v", None), ("grad", q.astype(np.float64)),
+        ("key_lengths", np.ones((1, 2, 4), np.float32)), ("key_lengths", np.ones((1, 2, 3))),
+        ("numbers", np.empty((1, 2, 3, 15))), ("weights", np.empty((1, 2, 3, 4), np.float32)),
+        ("weights", np.empty((1, 2, 3, 3))),
+    ]:  # fmt: skip
+        with pytest.raises(ValueError, match="do not fit"):
+            _engine.read_attention(**(right | {name: wrong}))

@@ -1,7 +1,8 @@
-"""The dozen sums of a row of attention that the doctor reads, against the same in long double."""
+"""The reading of rows of attention by the engine, against the same in long double."""
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -9,138 +10,186 @@ import pytest
 
 from softscope import _engine
 
-TYPES = {np.dtype(np.float32): 2, np.dtype(np.float64): 3}
-NAMES = (
-    "top", "aligned", "z", "product", "squares", "below", "squared_below", "mean", "demand", "lowest", "expected",
-    "supply",
-)  # fmt: skip
-SIZES = [1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 33, 64, 511, 1023, 1024, 1025, 1031, 2500]
+STATE = ("n", "c", "m", "r", "u", "t", "w", "highest")
+OTHERS = ("distance", "squares", "aligned", "mean", "demand", "lowest", "expected", "supply")
+KEYS = [1, 2, 3, 7, 8, 15, 16, 17, 31, 33, 64, 255, 256, 257, 511, 1023, 1025, 2500]
+D, DV = 5, 3
 
 
-def engine(x: Any, grad: Any, lengths: Any, threads: int = 1) -> tuple[dict[str, Any], Any]:
-    """What the engine finds, and the weights that it leaves."""
-    x = x.copy()
-    groups, rows, keys = x.shape
-    counts = (x > -np.inf).sum(axis=-1).astype(x.dtype)
-    out = np.full((len(NAMES), groups, rows), 7.0, x.dtype)
-    address = 0 if grad is None else grad.ctypes.data
-    _engine.read_rows(
-        x.ctypes.data, address, lengths.ctypes.data, counts.ctypes.data, out.ctypes.data,
-        groups, rows, keys, lengths.shape[-1], TYPES[x.dtype], threads,
+def problem(m: int, dtype: Any, n: int = 5, spread: float = 1.0) -> dict[str, Any]:
+    """Two batch entries, four heads on two key heads; and a mask that hides some keys, and never all of a row."""
+    rng = np.random.default_rng(m)
+    shapes = {"q": (2, 4, n, D), "k": (2, 2, m, D), "v": (2, 2, m, DV), "grad": (2, 4, n, DV)}
+    found = {name: rng.normal(size=shape).astype(dtype) for name, shape in shapes.items()}
+    found["q"] *= dtype(spread)
+    shown = rng.random((2, 4, n, m)) < 0.7
+    shown[..., rng.integers(m)] = True
+    return found | {"shown": shown, "positions": rng.integers(0, m, n)}
+
+
+def engine(given: dict[str, Any], *, gradient: bool = True, threads: int = 1, **changed: Any) -> tuple[Any, Any]:
+    """The numbers that the engine finds, by name, and the weights."""
+    q, k = given["q"], given["k"]
+    m, dtype = k.shape[-2], q.dtype
+    numbers = np.full((*q.shape[:-1], 16), 7.0)
+    weights = np.full((*q.shape[:-1], m), 7.0, dtype)
+    options = {
+        "scale": np.full(4, 0.7), "positions": given["positions"].astype(np.int64), "left": 1 << 60, "right": 1 << 60,
+        "mask": given["shown"].view(np.uint8), "brain_mask": False, "softcap": 0.0, "sink": None,
+    }  # fmt: skip
+    _engine.read_attention(
+        q, k, given["v"] if gradient else None, given["grad"] if gradient else None,
+        key_lengths=(1.0 / np.linalg.norm(k, axis=-1)).astype(dtype), numbers=numbers, weights=weights,
+        options=_engine.AttentionOptions(**(options | changed)), brain=False, threads=threads,
     )  # fmt: skip
-    return dict(zip(NAMES, out, strict=True)), x
+    return dict(zip(STATE + OTHERS, np.moveaxis(numbers, -1, 0), strict=True)), weights
 
 
-def definition(x: Any, grad: Any, lengths: Any) -> tuple[dict[str, Any], Any]:
-    seen = x > -np.inf
-    n = seen.sum(axis=-1)
-    wide, lengths = x.astype(np.longdouble), lengths[:, None, : x.shape[-1]].astype(np.longdouble)
-    top = wide.max(axis=-1)
-    d = np.where(seen, wide - top[..., None], 0.0)
-    e = np.where(seen, np.exp(d), 0.0)
-    p = e / e.sum(axis=-1)[..., None]
-    found = {
-        "top": top, "aligned": np.where(seen, np.abs(wide) * lengths, 0.0).sum(axis=-1), "z": e.sum(axis=-1),
-        "product": (e * d).sum(axis=-1), "squares": (e * e).sum(axis=-1), "below": d.sum(axis=-1),
-        "squared_below": (d * d).sum(axis=-1),
-    }  # fmt: skip
-    if grad is None:
-        return found, p
-    g = np.where(seen, grad, 0.0).astype(np.longdouble)
-    mean = g.sum(axis=-1) / n
-    c = np.where(seen, g - mean[..., None], 0.0)
-    # Counted from the largest weight: next to one-hot even long double would lose what is left.
-    at_top = np.take_along_axis(c, x.argmax(axis=-1)[..., None], axis=-1)
-    away = (p * (c - at_top)).sum(axis=-1)
-    expected = at_top[..., 0] + away
-    jacobian = p * ((c - at_top) - away[..., None])
-    found |= {
-        "mean": mean, "demand": np.sqrt((c * c).sum(axis=-1)), "lowest": c.min(axis=-1), "expected": expected,
-        "supply": np.sqrt((jacobian * jacobian).sum(axis=-1)),
-    }  # fmt: skip
-    return found, p
+def definition(given: dict[str, Any], *, left: int | None = None, right: int | None = None, softcap: float = 0.0,
+               sink: Any = None, bias: Any = 0.0) -> tuple[dict[str, Any], Any]:  # fmt: skip
+    """The same, row by row in long double."""
+    found: dict[str, Any] = {name: np.zeros(given["q"].shape[:-1], np.longdouble) for name in STATE + OTHERS}
+    weights = np.zeros((*given["q"].shape[:-1], given["k"].shape[-2]), np.longdouble)
+    bias = np.broadcast_to(bias, given["shown"].shape)
+    for b, h, i in itertools.product(*map(range, given["q"].shape[:-1])):
+        k, v = (given[name][b, h // 2].astype(np.longdouble) for name in "kv")
+        shown = given["shown"][b, h, i].copy()
+        offset = np.arange(len(k)) - given["positions"][i]
+        shown &= (offset >= -(1 << 60 if left is None else left)) & (offset <= (1 << 60 if right is None else right))
+        if not shown.any():
+            found["m"][b, h, i] = found["highest"][b, h, i] = -np.inf
+            continue
+        scores = (k @ given["q"][b, h, i].astype(np.longdouble) * np.longdouble(0.7))[shown]
+        x = (scores if not softcap else softcap * np.tanh(scores / softcap)) + bias[b, h, i][shown]
+        slope = np.ones_like(x) if not softcap else np.cosh(scores / softcap) ** -2
+        d = x - x.max()
+        e, top = np.exp(d), d == 0
+        below = np.where(top, 0.0, e)
+        numbers = [len(x), top.sum(), x.max(), below.sum(), (below * d).sum(), (below * d * d).sum(),
+                   (below**2).sum(), scores.max(), d.sum(), (d * d).sum(),
+                   (np.abs(scores) / np.linalg.norm(k[shown], axis=-1)).sum()]  # fmt: skip
+        g = (v @ given["grad"][b, h, i].astype(np.longdouble))[shown]
+        if sink is not None:
+            x, g, slope = np.append(x, sink[h]), np.append(g, 0.0), np.append(slope, 1.0)
+            e = np.exp(x - x.max())
+        p, c = e / e.sum(), g - g.mean()
+        # Counted from the largest weight: next to one-hot even long double would lose what is left.
+        away = (p * (c - c[p.argmax()])).sum()
+        dS = slope * p * ((c - c[p.argmax()]) - away)
+        numbers += [g.mean(), np.linalg.norm(c), c.min(), away + c[p.argmax()], np.linalg.norm(dS)]
+        for name, number in zip(STATE + OTHERS, numbers, strict=True):
+            found[name][b, h, i] = number
+        weights[b, h, i][shown] = p[: shown.sum()]
+    return found, weights
 
 
-def rows(keys: int, dtype: Any, spread: float = 3.0, hidden: float = 0.3) -> tuple[Any, Any, Any]:
-    """Logits of 3 groups of 5 rows with some hidden, a gradient, and more lengths than keys."""
-    rng = np.random.default_rng(keys)
-    x = (spread * rng.normal(size=(3, 5, keys))).astype(dtype)
-    gone = rng.random(x.shape) < hidden
-    gone[..., rng.integers(keys)] = False
-    x[gone] = -np.inf
-    grad = rng.normal(size=x.shape).astype(dtype)
-    grad[gone & (rng.random(x.shape) < 0.5)] = np.nan  # what is hidden may be anything
-    return x, grad, rng.uniform(0.5, 2.0, size=(3, keys + 3)).astype(dtype)
-
-
-def close(got: dict[str, Any], wanted: dict[str, Any], dtype: Any, factor: float = 64.0) -> None:
-    for name, value in wanted.items():
-        # Sums of numbers of both signs are as exact as their terms are large.
-        size = np.abs(value) + (1.0 if name in ("mean", "expected", "lowest", "demand") else 0.0)
-        assert (np.abs(got[name] - value) <= factor * np.finfo(dtype).eps * size).all(), name
+def close(got: tuple[Any, Any], wanted: tuple[Any, Any], dtype: Any, factor: float = 64.0) -> None:
+    eps = factor * np.finfo(dtype).eps
+    for name, value in wanted[0].items():
+        with np.errstate(invalid="ignore"):
+            # Sums of numbers of both signs are as exact as their terms are large; a logit, as its products are.
+            size = np.abs(value) * (1.0 + np.abs(np.nan_to_num(wanted[0]["m"], neginf=0.0))) + 1.0
+            off = np.abs(got[0][name] - value) > eps * size
+        same = (got[0][name] == value) | ~off
+        assert same.all(), (name, got[0][name][~same][0], value[~same][0])
+    assert np.abs(got[1] - wanted[1]).max() <= eps
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("keys", SIZES)
-def test_sums_and_weights(keys: int, dtype: Any) -> None:
-    x, grad, lengths = rows(keys, dtype)
-    got, weights = engine(x, grad, lengths)
-    wanted, p = definition(x, grad, lengths)
-    close(got, wanted, dtype)
-    assert np.abs(weights - p).max() <= 8 * np.finfo(dtype).eps
-    assert (weights[x == -np.inf] == 0).all()
+@pytest.mark.parametrize("m", KEYS)
+def test_numbers_and_weights(m: int, dtype: Any) -> None:
+    given = problem(m, dtype)
+    close(engine(given), definition(given), dtype)
+
+
+OPTIONS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "causal": ({"right": 0}, {"right": 0}),
+    "window": ({"left": 9, "right": 3}, {"left": 9, "right": 3}),
+    "soft cap": ({"softcap": 1.5}, {"softcap": 1.5}),
+    "sink": ({"sink": np.array([-3.0, 0.0, 2.0, 9.0])}, {"sink": [-3.0, 0.0, 2.0, 9.0]}),
+    "cap, sink, causal": (
+        {"softcap": 1.5, "sink": np.array([-3.0, 0.0, 2.0, 9.0]), "right": 0},
+        {"softcap": 1.5, "sink": [-3.0, 0.0, 2.0, 9.0], "right": 0},
+    ),
+}
+
+
+@pytest.mark.parametrize("m", [1, 17, 300])
+@pytest.mark.parametrize("name", OPTIONS)
+def test_options(name: str, m: int) -> None:
+    given = problem(m, np.float64)
+    for_engine, for_definition = OPTIONS[name]
+    close(engine(given, **for_engine), definition(given, **for_definition), np.float64)
+
+
+def test_an_additive_mask() -> None:
+    given = problem(70, np.float64)
+    bias = np.random.default_rng(0).normal(size=given["shown"].shape)
+    mask = np.where(given["shown"], bias, -np.inf)
+    close(engine(given, mask=mask), definition(given, bias=bias), np.float64)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_without_a_gradient(dtype: Any) -> None:
-    x, _, lengths = rows(100, dtype)
-    got, weights = engine(x, None, lengths)
-    wanted, p = definition(x, None, lengths)
-    close(got, wanted, dtype)
-    assert np.abs(weights - p).max() <= 8 * np.finfo(dtype).eps
-    assert (got["supply"] == 0).all()
+    given = problem(100, dtype)
+    got, weights = engine(given, gradient=False)
+    wanted, p = definition(given)
+    wanted = {name: value for name, value in wanted.items() if name not in OTHERS[3:]}
+    close((got, weights), (wanted, p), dtype)
+    assert all((got[name] == 0).all() for name in OTHERS[3:])
 
 
-@pytest.mark.parametrize("spread", [30.0, 300.0])
-def test_next_to_one_hot_the_supply_keeps_its_digits(spread: float) -> None:
+@pytest.mark.parametrize("spread", [10.0, 100.0])
+def test_next_to_one_hot_supply_and_state_keep_their_digits(spread: float) -> None:
     """What reaches q and k is tiny there, and it is what the doctor judges by."""
-    x, grad, lengths = rows(300, np.float64, spread)
-    grad = grad + 1e3
-    got, _ = engine(x, grad, lengths)
-    wanted, _ = definition(x, grad, lengths)
+    given = problem(300, np.float64, spread=spread)
+    got, _ = engine(given)
+    wanted, _ = definition(given)
     assert (wanted["supply"] < 1e-3).any()
-    assert got["supply"] == pytest.approx(wanted["supply"].astype(float), rel=1e-8, abs=1e-290)
+    for name in ("r", "w", "supply"):
+        exact = wanted[name].astype(float)
+        assert got[name] == pytest.approx(exact, rel=1e-8 * spread, abs=1e-290), name
 
 
 def test_any_number_of_threads_finds_the_same() -> None:
-    x, grad, lengths = rows(2500, np.float32)
-    x, grad = np.repeat(x, 20, axis=1), np.repeat(grad, 20, axis=1)
-    (one, p), (two, q) = engine(x, grad, lengths, 1), engine(x, grad, lengths, 3)
-    assert all(np.array_equal(one[name], two[name]) for name in NAMES)
+    given = problem(2500, np.float32, n=60)
+    (one, p), (two, q) = engine(given, threads=1), engine(given, threads=3)
+    assert all(np.array_equal(one[name], two[name]) for name in one)
     assert np.array_equal(p, q)
 
 
-def test_rows_that_see_nothing_and_rows_with_nan() -> None:
-    x, grad, lengths = rows(40, np.float32)
-    x[0, 0] = -np.inf
-    x[1, 1, 3] = np.nan
-    x[2, 2, 5] = np.inf
-    got, weights = engine(x, grad, lengths)
-    assert got["top"][0, 0] == -np.inf
-    assert got["z"][0, 0] == 0
-    assert (weights[0, 0] == 0).all()
-    assert np.isnan(got["top"][1, 1])
-    assert np.isnan(got["z"][1, 1])
-    assert got["top"][2, 2] == np.inf
-    assert np.isnan(got["z"][2, 2])
-    kept = np.ones((3, 5), bool)
-    kept[[0, 1, 2], [0, 1, 2]] = False
-    wanted, _ = definition(x[kept][:, None], grad[kept][:, None], np.repeat(lengths, [4, 4, 4], axis=0))
-    close({name: value[kept][:, None] for name, value in got.items()}, wanted, np.float32)
+def test_rows_that_see_nothing_and_rows_with_nan_or_infinity() -> None:
+    given = problem(40, np.float32)
+    given["shown"][0, 0, 0] = False
+    given["q"][1, 1, 1] = np.nan
+    given["q"][1, 2, 2], given["k"][1, 1, 5], given["shown"][1, 2, 2, 5] = np.abs(given["q"][1, 2, 2]), np.inf, True
+    given["shown"][1, 2:, :, 5] = False
+    given["shown"][1, 2, 2, 5] = True
+    got, weights = engine(given)
+    assert got["n"][0, 0, 0] == 0
+    assert got["m"][0, 0, 0] == -np.inf
+    assert (weights[0, 0, 0] == 0).all()
+    assert all(np.isnan(got[name][1, 1, 1]) for name in ("m", "r", "supply", "demand"))
+    assert got["m"][1, 2, 2] == np.inf
+    assert np.isnan(got["r"][1, 2, 2])
+    kept = np.ones((2, 4, 5), bool)
+    kept[[0, 1, 1], [0, 1, 2], [0, 1, 2]] = False
+    given["k"][1, 1, 5] = 0.5  # nobody else sees it
+    wanted, p = definition(given)
+    close(
+        ({name: value[kept] for name, value in got.items()}, weights[kept]),
+        ({name: value[kept] for name, value in wanted.items()}, p[kept]),
+        np.float32,
+    )
 
 
-def test_nothing_at_an_address_is_refused() -> None:
-    with pytest.raises(ValueError, match="no rows at this address"):
-        _engine.read_rows(0, 0, 8, 8, 8, 1, 1, 1, 1, 2, 1)
-    with pytest.raises(ValueError, match="another type"):
-        _engine.read_rows(8, 0, 8, 8, 8, 1, 1, 1, 1, 0, 1)
+def test_what_a_hidden_key_holds_does_not_matter() -> None:
+    given = problem(40, np.float32)
+    before = engine(given)
+    given["shown"][..., 7] = False
+    wanted = engine(given)
+    given["k"][:, :, 7], given["v"][:, :, 7] = np.nan, np.inf
+    got = engine(given)
+    assert all(np.array_equal(got[0][name], wanted[0][name]) for name in STATE + OTHERS[:2] + OTHERS[3:])
+    assert np.array_equal(got[1], wanted[1])
+    assert not np.array_equal(before[1], wanted[1])

@@ -1,4 +1,4 @@
-"""The arguments of attention, checked and brought into one form that both rooms compute from."""
+"""The arguments of attention, checked and brought into one form that every backend computes from."""
 
 from __future__ import annotations
 
@@ -10,38 +10,81 @@ import numpy as np
 
 from softscope._arguments.arrays import Array, beside, dtype_name, floating, is_tensor, namespace
 from softscope._arguments.checks import alpha_number, flag, is_number, number, real_beside, whole_number
-from softscope._backends.reference.attention import offsets_allow
-
-# An additive mask at or below half the lowest finite number of its dtype means "hidden", as −inf does.
-_LOWEST = {"float16": -65504.0, "bfloat16": -3.3895313892515355e38, "float32": -3.4028234663852886e38,
-           "float64": -1.7976931348623157e308}  # fmt: skip
-
+from softscope._backends.reference.visible_keys import LOWEST, mask_hides, offsets_allow
 
 _TILE = 1 << 22  # logits that are written down at a time, where that is done
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+    """How each query sees the keys: the one record of attention's options, from the public functions to the kernel.
+
+    Attributes:
+        scale: a number, or one per head as (heads, 1, 1).
+        positions: (rows,), where each query stands among the keys.
+        left: a query sees keys from position − left on; None is unlimited.
+        right: and up to position + right; None is unlimited. Causal is 0.
+        mask: boolean (True = attend) or additive, broadcastable to (…, heads, rows, m); None for none.
+        softcap: c of c·tanh(s/c), or None.
+        sink: a number, one per head as (heads, 1), or None.
+        alpha: 1 softmax, 2 sparsemax, between entmax.
+    """
+
+    scale: Any
+    positions: Array
+    left: int | None = None
+    right: int | None = None
+    mask: Array | None = None
+    softcap: float | None = None
+    sink: Any = None
+    alpha: float = 1.0
+
+    def of_rows(self, rows: Any) -> Options:
+        """The same for some of the queries: a slice, or indices."""
+        mask = self.mask
+        if mask is not None and mask.ndim >= 2 and mask.shape[-2] != 1:
+            mask = mask[..., rows, :]
+        return dataclasses.replace(self, positions=self.positions[rows], mask=mask)
+
+    def of_keys(self, last: int) -> Options:
+        """The same for the keys before `last`."""
+        mask = self.mask
+        if mask is not None and mask.ndim and mask.shape[-1] != 1:
+            mask = mask[..., :last]
+        return dataclasses.replace(self, mask=mask)
+
+    def in_window(self, m: int) -> Array | None:
+        """Which of m keys the window shows, (rows, m), or None for all."""
+        if self.left is None and self.right is None:
+            return None
+        return offsets_allow(_arange(m, self.positions) - self.positions[:, None], self.left, self.right)
+
+    def visible_and_bias(self, m: int) -> tuple[Array | None, Array | None]:
+        """Which of m keys window and mask show, None for all, and what the mask adds, None for nothing."""
+        window = self.in_window(m)
+        if self.mask is None:
+            return window, None
+        shown, bias = self.mask, None
+        if dtype_name(self.mask) != "bool":
+            hidden = mask_hides(self.mask)
+            xp = namespace(self.mask)
+            shown, bias = ~hidden, xp.where(hidden, xp.zeros_like(self.mask), self.mask)
+        return (shown if window is None else window & shown), bias
 
 
 @dataclasses.dataclass(frozen=True)
 class Call:
     """One call of attention: arguments checked, rows chosen, nothing copied yet.
 
-    q (…, heads, rows, d), k (…, kv_heads, m, d), v (…, kv_heads, m, dv) or None; scale a number or (heads, 1, 1);
-    positions (rows,): a query sees keys from position − left to position + right, None unlimited; mask boolean or
-    additive, with the chosen rows, or None; sink a number, (heads, 1) or None.
+    q (…, heads, rows, d), k (…, kv_heads, m, d), v (…, kv_heads, m, dv) or None.
     """
 
     q: Array
     k: Array
     v: Array | None
-    scale: Any
-    positions: Array
-    left: int | None
-    right: int | None
-    mask: Array | None
-    softcap: float | None
-    sink: Any
-    alpha: float
-    single: bool  # one head was given without its axis
-    rows: Array | None
+    options: Options
+    single: bool = False  # one head was given without its axis
+    rows: Array | None = None  # which of the caller's queries these are; None: all
 
     @property
     def batch(self) -> tuple[int, ...]:
@@ -54,12 +97,14 @@ class Call:
         v = None if self.v is None else _spread_heads(self.v, heads)
         return dataclasses.replace(self, k=_spread_heads(self.k, heads), v=v)
 
-    def some(self, rows: slice) -> Call:
+    def of_rows(self, rows: slice) -> Call:
         """The same for some of its rows."""
-        mask = self.mask
-        if mask is not None and mask.ndim >= 2 and mask.shape[-2] != 1:
-            mask = mask[..., rows, :]
-        return dataclasses.replace(self, q=self.q[..., rows, :], positions=self.positions[rows], mask=mask)
+        return dataclasses.replace(self, q=self.q[..., rows, :], options=self.options.of_rows(rows))
+
+    def of_keys(self, last: int) -> Call:
+        """The same for the keys before `last`."""
+        v = None if self.v is None else self.v[..., :last, :]
+        return dataclasses.replace(self, k=self.k[..., :last, :], v=v, options=self.options.of_keys(last))
 
     def tiles(self) -> list[slice]:
         """Its rows in slices that are small enough to write their logits down."""
@@ -68,24 +113,9 @@ class Call:
         many = max(1, _TILE // max(1, others))
         return [slice(first, first + many) for first in range(0, rows, many)] or [slice(0, 0)]
 
-    def in_window(self) -> Array | None:
-        """Which keys (rows, m) the window shows, or None for all."""
-        if self.left is None and self.right is None:
-            return None
-        return offsets_allow(_arange(self.k.shape[-2], self.q) - self.positions[:, None], self.left, self.right)
-
     def visible_and_bias(self) -> tuple[Array | None, Array | None]:
         """Which keys window and mask show, None for all, and what the mask adds, None for nothing."""
-        window = self.in_window()
-        if self.mask is None:
-            return window, None
-        shown, bias = self.mask, None
-        kind = dtype_name(self.mask)
-        if kind != "bool":
-            hidden = self.mask <= _LOWEST[kind] / 2
-            xp = namespace(self.mask)
-            shown, bias = ~hidden, xp.where(hidden, xp.zeros_like(self.mask), self.mask)
-        return (shown if window is None else window & shown), bias
+        return self.options.visible_and_bias(self.k.shape[-2])
 
 
 def joint_batch(*arrays: Array | None) -> tuple[int, ...]:
@@ -114,7 +144,7 @@ def prepare(
 ) -> Call:
     """Check every argument of an attention function and bring it into the form of `Call`."""
     given = {"q": q, "k": k} if v is None else {"q": q, "k": k, "v": v}
-    arrays = _alike(_autocast({name: floating(value, name) for name, value in given.items()}))
+    arrays = _alike(autocast({name: floating(value, name) for name, value in given.items()}))
     q = arrays["q"]
     single = q.ndim == 2
     arrays = {name: array[None] if single else array for name, array in arrays.items()}
@@ -132,10 +162,7 @@ def prepare(
     left, right = _window(window)
     if flag(causal, "causal"):
         right = 0 if right is None else min(right, 0)
-    return Call(
-        q=q if chosen is None else q[..., chosen, :],
-        k=k,
-        v=v,
+    options = Options(
         scale=_scale(scale, q, heads),
         positions=positions,
         left=left,
@@ -144,12 +171,11 @@ def prepare(
         softcap=_softcap(softcap),
         sink=_sink(sink, q, heads),
         alpha=a,
-        single=single,
-        rows=chosen,
     )
+    return Call(q if chosen is None else q[..., chosen, :], k, v, options, single, chosen)
 
 
-def _autocast(arrays: dict[str, Array]) -> dict[str, Array]:
+def autocast(arrays: dict[str, Array]) -> dict[str, Array]:
     """Tensors in the dtype that torch.autocast asks for, as it does for PyTorch's own attention; float64 stays."""
     q = arrays["q"]
     if not is_tensor(q):
@@ -256,7 +282,7 @@ def _mask(mask: Any, q: Array, shape: tuple[int, ...], chosen: Array | None) -> 
         return None
     array = beside(mask, q, "mask")
     kind = dtype_name(array)
-    if kind != "bool" and kind not in _LOWEST:
+    if kind != "bool" and kind not in LOWEST:
         raise TypeError(f"mask must be boolean (True = attend) or additive floats, but its dtype is {kind}; convert it")
     try:
         np.broadcast_shapes(tuple(array.shape), shape)

@@ -184,7 +184,7 @@ class Scope:
         with quiet(result.device):
             first = (
                 min(FEWEST, observed.m // 2) - 1
-                if observed.right == 0 and observed.mask is None and observed.n == observed.m
+                if observed.options.right == 0 and observed.options.mask is None and observed.n == observed.m
                 else 0
             )
             some = choose_rows(self._rows, max(first, 0), observed.n, self._rng)
@@ -271,11 +271,8 @@ def _number(loss: Any) -> float | None:
 
 
 def _site(name: str, observed: ObservedCall) -> Site:
-    scale = float("nan")
-    if isinstance(observed.scale, Tensor):
-        scale = float(observed.scale.float().mean())
-    elif observed.scale is not None:
-        scale = float(observed.scale)
+    scale = observed.options.scale
+    scale = float(scale.float().mean()) if isinstance(scale, Tensor) else float(scale)
     return Site(
         name=name, kind=observed.kind, heads=observed.heads, kv_heads=observed.kv_heads, scale=scale,
         head_size=0 if observed.q is None else observed.q.shape[-1], causal=observed.causal, fused=observed.fused,

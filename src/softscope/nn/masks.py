@@ -6,6 +6,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from softscope._backends.reference.visible_keys import mask_shows
+
 
 def joined(
     attn_mask: Tensor | None, key_padding_mask: Tensor | None, *, heads: tuple[int, ...], extra: int
@@ -42,7 +44,7 @@ def _both(a: Tensor, b: Tensor) -> Tensor:
 
 def shown(mask: Tensor) -> Tensor:
     """Which keys one of softscope's masks shows: boolean as it is, additive above half the lowest number."""
-    return mask if mask.dtype == torch.bool else mask > torch.finfo(mask.dtype).min / 2
+    return mask_shows(mask)
 
 
 def causal(n: int, m: int, device: torch.device) -> Tensor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -11,12 +12,11 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 import softscope as ss
-from softscope import _engine
-from softscope.doctor.read import quick
+from softscope import _engine, bounds
+from softscope._backends.torch import engine_attention, maps, row_reading
+from softscope.doctor import scope
 
 from . import by_hand
-
-plainly = quick.read
 
 BATCH, HEADS, N, D = 2, 4, 320, 16
 CASES: dict[str, dict[str, Any]] = {
@@ -133,8 +133,6 @@ def compare(history: Any, wanted: list[dict[str, float]], rel: float, skip: set[
             assert got == pytest.approx(head[name], rel=rel, abs=rel), f"{name} of head {h}"
 
 
-# What the engine reads: a plain softmax. A cap, a sink and a bias are left to tensor operations.
-QUICK = [name for name, says in CASES.items() if not {"softcap", "sink", "bias"} & says.keys()]
 SINGLE = ("grouped", "padded causal", "blocked, capped, with a sink")  # these in float32, too
 
 
@@ -142,11 +140,11 @@ SINGLE = ("grouped", "padded causal", "blocked, capped, with a sink")  # these i
     ("name", "dtype"), [*((name, torch.float64) for name in CASES), *((name, torch.float32) for name in SINGLE)]
 )
 def test_every_row(name: str, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = []
-    monkeypatch.setattr(quick, "read", lambda *given: asked.append(given) or plainly(*given))
+    asked, by_engine = [], row_reading.by_engine
+    monkeypatch.setattr(row_reading, "by_engine", lambda *a, **b: asked.append(a) or by_engine(*a, **b))
     arrays, options, wanted = case(name, dtype)
     history = read(arrays, options)
-    assert bool(asked) == (name in QUICK), "who has read it?"
+    assert asked, "who has read it?"
     compare(history, wanted, 1e-5 if dtype == torch.float64 else 2e-3)
     blocked = history.snapshots[0].readings["blocked"]
     assert (blocked > 0.1).all() if "blocked" in name else (blocked < 0.1).all()
@@ -179,10 +177,7 @@ def test_a_mask_of_any_large_number_hides(name: str, value: float) -> None:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "name", ["plain", "causal", "padded causal", "more keys than queries", "blocked, padded, causal",
-             "blocked, previous token"]
-)  # fmt: skip
+@pytest.mark.parametrize("name", CASES)
 def test_readings_need_no_engine(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """As on another device: tensor operations alone."""
 
@@ -193,7 +188,9 @@ def test_readings_need_no_engine(name: str, monkeypatch: pytest.MonkeyPatch) -> 
     assert len(functions) > 5
     for function in functions:
         monkeypatch.setattr(_engine, function, off)
-    monkeypatch.setattr(quick, "offered", lambda _: False)
+    monkeypatch.setattr(row_reading, "offers", lambda _: False)
+    monkeypatch.setattr(engine_attention, "offers", lambda *_: False)
+    monkeypatch.setattr(maps, "offered", lambda *_: False)
     arrays, options, wanted = case(name, torch.float64)
     compare(read(arrays, options), wanted, 1e-5)
 
@@ -278,3 +275,29 @@ def test_a_batch_of_one_that_serves_all(one: str) -> None:
         found.append(read({"q": a, "k": b, "v": b, "g": g}, {"is_causal": True}).snapshots[0].readings)
     for name in found[1]:
         np.testing.assert_allclose(found[0][name], found[1][name], rtol=1e-4, atol=1e-6, err_msg=name)
+
+
+@pytest.mark.parametrize("engine", [True, False])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("gap", [2.0, 20.0, 40.0])
+def test_next_to_one_hot_trace_and_sharpness_hold_their_bounds(
+    gap: float, dtype: torch.dtype, engine: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """1 − Σp² in float32 is 0 from a gap of 17 on; the partition's form keeps its digits. The truth is in float64."""
+    if not engine:
+        monkeypatch.setattr(row_reading, "offers", lambda _: False)
+    keys = 8
+    q, k = torch.zeros(1, 1, keys, 4, dtype=dtype), torch.zeros(1, 1, keys, 4, dtype=dtype)
+    q[..., 0], k[:, :, 3, 0] = 1.0, gap  # every row reads key 3, `gap` above the seven others: products are exact
+    rows, reader = [], scope.read
+    monkeypatch.setattr(scope, "read", lambda *given: rows.append(reader(*given)) or rows[-1])
+    history = read({"q": q, "k": k, "v": torch.randn_like(k), "g": torch.randn_like(q)}, {"scale": 1.0})
+    r = (keys - 1) * math.exp(-gap)
+    trace = (2.0 * r + r * r - r * r / (keys - 1)) / (1.0 + r) ** 2
+    entropy = math.log1p(r) + gap * r / (1.0 + r)
+    (found,), bound = rows, bounds.readings(dtype)
+    assert found.values["jacobian_trace"].flatten().tolist() == pytest.approx([trace] * keys, rel=bound)
+    missing = (1.0 - found.values["sharpness"]) * math.log(keys)  # the entropy, less what 1 − … has rounded away
+    assert missing.flatten().tolist() == pytest.approx([entropy] * keys, rel=bound, abs=1e-15)
+    stored = history.snapshots[0].readings["jacobian_trace"]  # in float32
+    assert stored[0, 0] == pytest.approx(trace, rel=bound + 2.0**-23)

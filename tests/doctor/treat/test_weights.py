@@ -26,7 +26,7 @@ class Heard:
 
     def hear(self, observed):
         k = observed.k.repeat_interleave(observed.heads // observed.k.shape[1], dim=1)
-        self.logits[module_paths.innermost(self.paths)[0] + observed.below] = observed.scale * (
+        self.logits[module_paths.innermost(self.paths)[0] + observed.below] = observed.options.scale * (
             observed.q @ k.transpose(-1, -2)
         )
 

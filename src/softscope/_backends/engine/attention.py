@@ -1,56 +1,51 @@
-"""The bridge to attention's kernels: NumPy arrays in, the output and the state of every row out."""
+"""The bridge to attention's kernels: NumPy arrays in; outputs, states and readings of every row out."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from softscope import _engine, _threads
 from softscope._backends.engine.kernels import bits, brain, native
 from softscope._backends.reference.partition import State
+from softscope._backends.reference.row_reading import GradientSums, RowReading
 
 if TYPE_CHECKING:
-    from softscope._arguments.attention import Call
+    from softscope._arguments.attention import Call, Options
 
 Array = np.ndarray[Any, Any]
 
 FAR = 1 << 60  # no window reaches that far
-NUMBERS = 8  # n, c, m, r, u, t, w of a row, and its largest score
-
-
-class Sight(NamedTuple):
-    """How queries see keys, as the engine takes it: scale and sink (heads,), positions (rows,), window, cap, mask."""
-
-    scale: Array
-    sink: Array | None
-    positions: Array
-    left: int
-    right: int
-    softcap: float
-    mask: Array | None
+STATE_NUMBERS = 8  # n, c, m, r, u, t, w of a row, and its largest score
+READING_NUMBERS = 16  # these; Σd, Σd², Σ|score|/|k|; and the gradient's mean, demand, lowest, expected, supply
 
 
 def offers(call: Call, additive: Any) -> bool:
     """Whether the engine computes this: dot products, softmax, and something in every array."""
-    return additive is None and call.alpha == 1.0 and 0 not in (*call.q.shape, *call.k.shape, *_shape(call.v))
+    return additive is None and call.options.alpha == 1.0 and 0 not in (*call.q.shape, *call.k.shape, *_shape(call.v))
 
 
 def _shape(x: Any) -> tuple[int, ...]:
     return () if x is None else tuple(x.shape)
 
 
-def sight(call: Call) -> Sight:
-    """What the engine has to know of a call of NumPy arrays, but for the arrays themselves."""
-    heads = call.q.shape[-3]
-    return Sight(
-        scale=_per_head(call.scale, heads),
-        sink=None if call.sink is None else _per_head(call.sink, heads),
-        positions=np.clip(call.positions, -FAR, FAR).astype(np.int64),
-        left=FAR if call.left is None else min(call.left, FAR),
-        right=FAR if call.right is None else min(call.right, FAR),
-        softcap=call.softcap or 0.0,
-        mask=call.mask,
+def _options(options: Options, shape: tuple[int, ...]) -> _engine.AttentionOptions:
+    """The options as the engine holds them, for weights of this shape (…, heads, rows, m)."""
+    heads, mask, brain_mask = shape[-3], options.mask, False
+    if mask is not None:
+        mask = native(mask)
+        brain_mask = mask.dtype != bool and brain(mask)
+        mask = np.broadcast_to(mask.view(np.uint8) if mask.dtype == bool else bits(mask), shape)
+    return _engine.AttentionOptions(
+        scale=_per_head(options.scale, heads),
+        positions=np.clip(options.positions, -FAR, FAR).astype(np.int64),
+        left=FAR if options.left is None else min(options.left, FAR),
+        right=FAR if options.right is None else min(options.right, FAR),
+        mask=mask,
+        brain_mask=brain_mask,
+        softcap=options.softcap or 0.0,
+        sink=None if options.sink is None else _per_head(options.sink, heads),
     )
 
 
@@ -62,7 +57,7 @@ def run(
     q: Array,
     k: Array,
     v: Array | None,
-    how: Sight,
+    options: Options,
     out: Array | None,
     state: Array | None,
     *,
@@ -74,52 +69,74 @@ def run(
     Without statistics only c, m and r of a state are right.
     """
     batch = (out if out is not None else state).shape[:-3]  # type: ignore[union-attr]
-    arrays = [None if x is None else _dense(x, batch) for x in (q, k, v)]
     _engine.attention(
-        *arrays,
-        None if out is None else bits(out),
-        state,
-        *_seen(how, (*batch, *q.shape[-3:-1], k.shape[-2])),
-        brain(q),
-        statistics,
-        threads or _threads.count,
+        *(None if x is None else _dense(x, batch) for x in (q, k, v)),
+        out=None if out is None else bits(out),
+        state=state,
+        options=_options(options, (*batch, *q.shape[-3:-1], k.shape[-2])),
+        brain=brain(q),
+        statistics=statistics,
+        threads=threads or _threads.count,
     )
 
 
-def run_back(
+def run_backward(
     q: Array,
     k: Array,
     v: Array,
-    how: Sight,
+    options: Options,
     out: Array,
     state: Array,
     grad: Array,
-    given: list[Array],
+    gradients: list[Array],
     threads: int = 0,
 ) -> None:
-    """Fill `given`: dq, dk and dv of out's batch, and (…, heads, rows) what each row adds to the scale's gradient."""
+    """Fill `gradients`: dq, dk, dv of out's batch, and (…, heads, rows) what each row adds to the scale's gradient."""
     batch = out.shape[:-3]
-    *gradients, dscale = given
+    dq, dk, dv, dscale = gradients
     _engine.attention_backward(
-        *(_dense(x, batch) for x in (q, k, v, out)),
-        state,
-        _dense(grad, batch),
-        *(bits(x) for x in gradients),
-        dscale,
-        *_seen(how, (*batch, *q.shape[-3:-1], k.shape[-2])),
-        brain(q),
-        threads or _threads.count,
+        *(_dense(x, batch) for x in (q, k, v)),
+        out=_dense(out, batch),
+        state=state,
+        grad=_dense(grad, batch),
+        dq=bits(dq),
+        dk=bits(dk),
+        dv=bits(dv),
+        dscale=dscale,
+        options=_options(options, (*batch, *q.shape[-3:-1], k.shape[-2])),
+        brain=brain(q),
+        threads=threads or _threads.count,
     )
 
 
-def _seen(how: Sight, shape: tuple[int, ...]) -> tuple[Any, ...]:
-    mask = how.mask
-    brain_mask = False
-    if mask is not None:
-        mask = native(mask)
-        brain_mask = mask.dtype != bool and brain(mask)
-        mask = np.broadcast_to(mask.view(np.uint8) if mask.dtype == bool else bits(mask), shape)
-    return how.scale, how.sink, how.positions, how.left, how.right, how.softcap, mask, brain_mask
+def run_reading(
+    q: Array,
+    k: Array,
+    v: Array | None,
+    grad: Array | None,
+    options: Options,
+    numbers: Array,
+    *,
+    key_lengths: Array | None = None,
+    weights: Array | None = None,
+    threads: int = 0,
+) -> None:
+    """Fill `numbers` (…, heads, rows, 16), and `weights` (…, heads, rows, m) if they are asked for.
+
+    grad: of the output; v is needed with it. key_lengths: 1/|k|, (…, kv_heads, m). Weights and lengths are float32, or
+    float64 with q.
+    """
+    batch = numbers.shape[:-3]
+    lengths = None if key_lengths is None else np.broadcast_to(key_lengths, (*batch, *key_lengths.shape[-2:]))
+    _engine.read_attention(
+        *(None if x is None else _dense(x, batch) for x in (q, k, v, grad)),
+        key_lengths=lengths,
+        numbers=numbers,
+        weights=weights,
+        options=_options(options, (*batch, *q.shape[-3:-1], k.shape[-2])),
+        brain=brain(q),
+        threads=threads or _threads.count,
+    )
 
 
 def _dense(x: Array, batch: tuple[int, ...]) -> Array:
@@ -138,12 +155,27 @@ def attend(call: Call, *, output: bool, statistics: bool) -> tuple[Array | None,
         assert call.v is not None
         out = np.empty((*shape, call.v.shape[-1]), call.q.dtype.newbyteorder("="))
     if statistics:
-        state = np.empty((*shape, NUMBERS))
-    run(call.q, call.k, call.v if output else None, sight(call), out, state)
+        state = np.empty((*shape, STATE_NUMBERS))
+    run(call.q, call.k, call.v if output else None, call.options, out, state)
     return out, state
+
+
+def read_rows(call: Call, grad_output: Array) -> RowReading:
+    """The reading of every row of a call of NumPy arrays, from the gradient of its output."""
+    numbers = np.empty((*call.batch, *call.q.shape[-3:-1], READING_NUMBERS))
+    grad = grad_output.astype(call.q.dtype, copy=False)
+    run_reading(call.q, call.k, call.v, grad, call.options, numbers)
+    return reading(np.moveaxis(numbers, -1, 0), call.options.sink is not None, lambda n: n.astype(np.int64))
 
 
 def read(numbers: Any, int64: Any) -> tuple[State, Any]:
     """The state of every row from the engine's numbers, apart, and the largest score. For arrays and tensors alike."""
     n, *others, highest = numbers
     return State(int64(n), *others), highest
+
+
+def reading(numbers: Any, sink: bool, int64: Any) -> RowReading:
+    """The same for all numbers of a reading; with a sink the gradient counts one more key."""
+    state, highest = read(numbers[:STATE_NUMBERS], int64)
+    distance, squares, aligned, *gradient = numbers[STATE_NUMBERS:]
+    return RowReading(state, highest, distance, squares, aligned, GradientSums(state.n + sink, *gradient))

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from softscope._backends.engine import attention as _kernel
+from softscope._backends.engine import attention as _engine
 from softscope._backends.numpy.maps import exact, rounded
 from softscope._backends.reference import attention as _definition
-from softscope._backends.reference.gradient_readings import GradientReadings, gradient_readings
-from softscope._backends.reference.partition import State, state
+from softscope._backends.reference import row_reading as _reading
+from softscope._backends.reference.partition import State
+from softscope._backends.reference.row_reading import GradientSums, RowReading
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,11 +23,11 @@ if TYPE_CHECKING:
 def logits(call: Call, additive: Any) -> tuple[Array, Array, Array]:
     """The scores before the cap, the logits, and which keys are visible, all (…, heads, rows, m)."""
     if additive is None:
-        scores = _definition.dot_scores(exact(call.q), exact(call.k), call.scale)
+        scores = _definition.dot_scores(exact(call.q), exact(call.k), call.options.scale)
     else:
         scores = _definition.additive_scores(exact(call.q), exact(call.k), *additive)
     shown, bias = call.visible_and_bias()
-    result = _definition.capped(scores, call.softcap)
+    result = _definition.capped(scores, call.options.softcap)
     if bias is not None:
         result = result + exact(bias)
     visible = np.ones(1, dtype=bool) if shown is None else shown
@@ -37,66 +38,68 @@ def logits(call: Call, additive: Any) -> tuple[Array, Array, Array]:
 
 def attend(call: Call, additive: Any, statistics: bool) -> tuple[Any, Any]:
     """The weighted sum of the values, in q's dtype, and the statistics of every row if they are asked for."""
-    if _kernel.offers(call, additive):
-        out, found = _kernel.attend(call, output=True, statistics=statistics)
+    if _engine.offers(call, additive):
+        out, found = _engine.attend(call, output=True, statistics=statistics)
         return out, _read(found) if statistics else None
     parts = [_output(tile, additive) for tile in _tiles(call)]
-    return np.concatenate(parts, axis=-2), of_rows(call, additive) if statistics else None
+    return np.concatenate(parts, axis=-2), statistics_of_rows(call, additive) if statistics else None
 
 
-def of_rows(call: Call, additive: Any) -> Any:
+def statistics_of_rows(call: Call, additive: Any) -> Any:
     """State and largest score of every row, or for alpha ≠ 1 a dictionary of readings."""
-    if _kernel.offers(call, additive):
-        return _read(_kernel.attend(call, output=False, statistics=True)[1])
-    if call.alpha != 1.0:
+    if _engine.offers(call, additive):
+        return _read(_engine.attend(call, output=False, statistics=True)[1])
+    if call.options.alpha != 1.0:
         supports = [_support(tile, additive) for tile in _tiles(call)]
         return {name: np.concatenate([part[name] for part in supports], axis=-1) for name in supports[0]}
-    parts = [_partition(tile, additive) for tile in _tiles(call)]
-    found = State(*(np.concatenate(part, axis=-1) for part in zip(*(part[0] for part in parts), strict=True)))
-    return found, np.concatenate([part[1] for part in parts], axis=-1)
+    parts = [_reading.read_rows(*logits(tile, additive)) for tile in _tiles(call)]
+    return _joined(part.state for part in parts), np.concatenate([part.highest for part in parts], axis=-1)
 
 
-def gradients(call: Call, grad_output: Array) -> GradientReadings:
+def gradient_sums(call: Call, grad_output: Array) -> GradientSums:
     """What the loss wants of each row and what reaches it."""
-    rows = zip(_tiles(call), call.tiles(), strict=True)
-    parts = [_gradients(tile, grad_output[..., part, :]) for tile, part in rows]
-    return GradientReadings(*(np.concatenate(reading, axis=-1) for reading in zip(*parts, strict=True)))
+    if _engine.offers(call, None):
+        found = _engine.read_rows(call, grad_output).gradient
+        assert found is not None
+        return found
+    tiles = zip(_tiles(call), call.tiles(), strict=True)
+    return _joined(_gradient_sums(tile, grad_output[..., rows, :]) for tile, rows in tiles)
+
+
+def _joined(parts: Iterator[Any]) -> Any:
+    """Tuples of arrays (…, rows) behind one another."""
+    first, *others = parts
+    return type(first)(*(np.concatenate(found, axis=-1) for found in zip(first, *others, strict=True)))
 
 
 def _read(numbers: Any) -> tuple[State, Array]:
-    return _kernel.read(np.moveaxis(numbers, -1, 0), lambda n: n.astype(np.int64))
+    return _engine.read(np.moveaxis(numbers, -1, 0), lambda n: n.astype(np.int64))
 
 
 def _tiles(call: Call) -> Iterator[Call]:
     whole = call.spread()
-    return (whole.some(rows) for rows in whole.tiles())
+    return (whole.of_rows(rows) for rows in whole.tiles())
 
 
 def _output(call: Call, additive: Any) -> Array:
     _, x, visible = logits(call, additive)
-    p = _definition.weights(x, visible, call.sink, call.alpha)
+    p = _definition.weights(x, visible, call.options.sink, call.options.alpha)
     return rounded(_definition.weighted_sum(p, visible, exact(call.v)), call.q.dtype)
-
-
-def _partition(call: Call, additive: Any) -> tuple[State, Array]:
-    scores, x, visible = logits(call, additive)
-    return state(x, 1.0, visible), np.max(np.where(visible, scores, -np.inf), axis=-1, initial=-np.inf)
 
 
 def _support(call: Call, additive: Any) -> dict[str, Array]:
     _, x, visible = logits(call, additive)
-    return _definition.support_readings(x, visible, call.alpha)
+    return _definition.support_readings(x, visible, call.options.alpha)
 
 
-def _gradients(call: Call, grad_output: Array) -> GradientReadings:
+def _gradient_sums(call: Call, grad_output: Array) -> GradientSums:
     scores, x, visible = logits(call, None)
     with np.errstate(invalid="ignore"):
-        dP = exact(grad_output) @ np.swapaxes(exact(call.v), -1, -2)
-    slope = _definition.cap_slope(scores, call.softcap)
-    if call.sink is None:
-        p = _definition.weights(x, visible, None, call.alpha)
-    else:
-        x, visible = _definition.with_sink(x, call.sink), _definition.with_sink(visible, True)
-        dP, slope = _definition.with_sink(dP, 0.0), _definition.with_sink(slope, 1.0)
-        p = _definition.weights(x, visible, None, 1.0)
-    return gradient_readings(p, np.broadcast_to(dP, p.shape), slope, visible, call.alpha)
+        dP = np.broadcast_to(exact(grad_output) @ np.swapaxes(exact(call.v), -1, -2), x.shape)
+    options = call.options
+    if options.alpha == 1.0:
+        found: RowReading = _reading.read_rows(scores, x, visible, options.sink, dP, options.softcap)
+        assert found.gradient is not None
+        return found.gradient
+    p = _definition.weights(x, visible, None, options.alpha)
+    return _reading.gradient_sums(p, dP, _definition.cap_slope(scores, options.softcap), visible, options.alpha)

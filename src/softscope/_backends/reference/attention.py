@@ -13,18 +13,6 @@ from softscope._backends.reference.entmax import entmax, threshold
 from softscope._backends.reference.softmax import Array, softmax
 
 
-def offsets_allow(offset: Any, left: int | None, right: int | None) -> Any:
-    """Which keys a query may see, from offset = j − position: −left ≤ offset ≤ right, None unlimited.
-
-    Causal attention is right = 0. Works on arrays and tensors alike; None if all keys are seen.
-    """
-    if left is not None and right is not None:
-        return (offset >= -left) & (offset <= right)
-    if left is not None:
-        return offset >= -left
-    return None if right is None else offset <= right
-
-
 def dot_scores(q: Array, k: Array, scale: Any) -> Array:
     """scale·q·k for every query and key."""
     with np.errstate(invalid="ignore", over="ignore"):

@@ -1,4 +1,4 @@
-"""Attention of tensors: fused where the engine reaches them, else with tensor operations, a tile of rows at a time."""
+"""Attention of tensors: by the engine where it reaches them, else with tensor operations, a tile of rows at a time."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from softscope._backends.reference.gradient_readings import GradientReadings
 from softscope._backends.reference.partition import State
-from softscope._backends.torch import dense_attention, engine_attention, tiled_attention
+from softscope._backends.torch import dense_attention, engine_attention, row_reading, tiled_attention
+from softscope._backends.torch.dtypes import widest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from softscope._arguments.attention import Call
+    from softscope._backends.reference.row_reading import GradientSums
 
 
 def attend(call: Call, additive: Any, statistics: bool) -> tuple[Tensor, Any]:
@@ -22,15 +23,15 @@ def attend(call: Call, additive: Any, statistics: bool) -> tuple[Tensor, Any]:
     if engine_attention.offers(call, additive):
         return engine_attention.attend(call, statistics)
     output = tiled_attention.output(call.spread(), additive)
-    return output, of_rows(call, additive) if statistics else None
+    return output, statistics_of_rows(call, additive) if statistics else None
 
 
 @torch.no_grad()
-def of_rows(call: Call, additive: Any) -> Any:
+def statistics_of_rows(call: Call, additive: Any) -> Any:
     """State and largest score of every row, or for alpha ≠ 1 a dictionary of readings."""
     if engine_attention.offers(call, additive):
         return engine_attention.of_rows(call)
-    if call.alpha != 1.0:
+    if call.options.alpha != 1.0:
         supports = [dense_attention.support(tile, additive) for tile in _tiles(call)]
         return {name: torch.cat([part[name] for part in supports], dim=-1) for name in supports[0]}
     parts = [dense_attention.partition(tile, additive) for tile in _tiles(call)]
@@ -39,13 +40,17 @@ def of_rows(call: Call, additive: Any) -> Any:
 
 
 @torch.no_grad()
-def gradients(call: Call, grad_output: Tensor) -> GradientReadings:
+def gradient_sums(call: Call, grad_output: Tensor) -> GradientSums:
     """What the loss wants of each row and what reaches it; only the rows of the call are written down."""
+    if row_reading.offers(call):
+        found = row_reading.by_engine(call, grad_output)[0].gradient
+        assert found is not None
+        return found
     rows = zip(_tiles(call), call.tiles(), strict=True)
-    parts = [dense_attention.gradients(tile, grad_output[..., part, :]) for tile, part in rows]
-    return GradientReadings(*(torch.cat(reading, dim=-1) for reading in zip(*parts, strict=True)))
+    parts = [row_reading.gradient_sums(tile, grad_output[..., part, :], widest(call.q)) for tile, part in rows]
+    return type(parts[0])(*(torch.cat(found, dim=-1) for found in zip(*parts, strict=True)))
 
 
 def _tiles(call: Call) -> Iterator[Call]:
     whole = call.spread()
-    return (whole.some(rows) for rows in whole.tiles())
+    return (whole.of_rows(rows) for rows in whole.tiles())

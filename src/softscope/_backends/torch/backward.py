@@ -9,7 +9,7 @@ from torch import Tensor
 
 from softscope._backends.engine import kernels
 from softscope._backends.torch import tensor_softmax
-from softscope._backends.torch.dtypes import inner, like
+from softscope._backends.torch.dtypes import like, row_dtype
 from softscope._backends.torch.engine_memory import engine, memory, per_row, reachable, threads
 from softscope._backends.torch.tensor_jacobian import jacobian_product
 
@@ -29,7 +29,7 @@ def log_softmax(y: Tensor, g: Tensor, temperature: Any) -> Tensor:
         out = torch.empty_like(y)
         if run("log_softmax_backward", (y, g), (temperature,), out):
             return out
-    wide = inner(y)
+    wide = row_dtype(y)
     y_, g_ = y.to(wide), g.to(wide)
     # As (1 − exp(y))·g less the others' share: where one weight is nearly 1, g − exp(y)·g would cancel.
     others = g_.sum(dim=-1, keepdim=True) - g_
@@ -40,7 +40,7 @@ def logsumexp(x: Tensor, g: Tensor, temperature: Any) -> Tensor:
     """g·p/T."""
     if unseen(x, g):
         return engine("softmax", x, temperature).mul_((g / _of_rows(temperature)).unsqueeze(-1))
-    wide = inner(x)
+    wide = row_dtype(x)
     p = tensor_softmax.softmax(x.to(wide), temperature, None)
     return (p * g.to(wide).unsqueeze(-1) / like(temperature, wide)).to(x.dtype)
 

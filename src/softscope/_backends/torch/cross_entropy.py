@@ -14,7 +14,7 @@ from torch import Tensor
 
 from softscope._backends.torch import backward, losses
 from softscope._backends.torch.autograd import keep, kept
-from softscope._backends.torch.dtypes import inner, like
+from softscope._backends.torch.dtypes import like, row_dtype
 from softscope._backends.torch.engine_memory import engine, flows, reachable
 from softscope._backends.torch.maps import offered, softmax
 
@@ -104,7 +104,7 @@ def _slope(
 
 def _visible_slope(x: Tensor, targets: Tensor, temperature: Any, epsilon: float, g: Tensor) -> Tensor:
     """The same by operations that can be differentiated once more."""
-    wide, at = inner(x), targets.unsqueeze(-1)
+    wide, at = row_dtype(x), targets.unsqueeze(-1)
     p = softmax(x.to(wide), temperature, None)
     pulled = p.scatter_add(-1, at, torch.full_like(at, epsilon - 1.0, dtype=wide)) - epsilon / x.shape[-1]
     return (pulled * (g.to(wide).unsqueeze(-1) / like(temperature, wide))).to(x.dtype)

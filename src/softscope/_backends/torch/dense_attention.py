@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from softscope._backends.reference.gradient_readings import BLOCKED, ROUNDING, GradientReadings
-from softscope._backends.torch.dtypes import inner, like, widest
+from softscope._backends.torch.dtypes import like, row_dtype, widest
 from softscope._backends.torch.engine_memory import transformed
 from softscope._backends.torch.maps import softmax, state
 from softscope._backends.torch.tensor_entmax import entmax, solve_top
-from softscope._backends.torch.tensor_jacobian import product, sensitivity
+from softscope._backends.torch.tensor_jacobian import sensitivity
 from softscope._backends.torch.tensor_softmax import distances
 
 if TYPE_CHECKING:
@@ -25,10 +24,10 @@ def logits(call: Call, additive: Any, dtype: torch.dtype) -> tuple[Tensor, Tenso
     """The scores before the cap, the logits, and which keys are visible, all (…, heads, rows, m)."""
     q, k = call.q.to(dtype), call.k.to(dtype)
     if additive is None:
-        scores = _products(q, k) * like(call.scale, dtype)
+        scores = _products(q, k) * like(call.options.scale, dtype)
     else:
         scores = _additive_scores(q, k, *(like(w, dtype) for w in additive))
-    x = scores if call.softcap is None else call.softcap * torch.tanh(scores / call.softcap)
+    x = scores if call.options.softcap is None else call.options.softcap * torch.tanh(scores / call.options.softcap)
     shown, bias = call.visible_and_bias()
     if bias is not None:
         x = x + bias.to(dtype)
@@ -79,10 +78,10 @@ def weights(x: Tensor, visible: Tensor, sink: Any, alpha: float) -> Tensor:
         return entmax(x, alpha, 1.0, visible)
     if sink is None:
         return softmax(x, 1.0, visible)
-    return softmax(_with_column(x, sink), 1.0, _with_column(visible, True))[..., :-1]
+    return softmax(with_column(x, sink), 1.0, with_column(visible, True))[..., :-1]
 
 
-def _with_column(x: Tensor, value: Any) -> Tensor:
+def with_column(x: Tensor, value: Any) -> Tensor:
     """One more key: the sink's column."""
     column = value.to(x.dtype) if isinstance(value, Tensor) else x.new_tensor(value)
     return torch.cat([x, column[..., None].expand(*x.shape[:-1], 1)], dim=-1)
@@ -90,10 +89,12 @@ def _with_column(x: Tensor, value: Any) -> Tensor:
 
 def output(call: Call, additive: Any) -> Tensor:
     """The weighted sum of the values, in q's dtype."""
-    dtype = inner(call.q)
+    dtype = row_dtype(call.q)
     _, x, visible = logits(call, additive, dtype)
     assert call.v is not None
-    return _weighted_sum(weights(x, visible, call.sink, call.alpha), visible, call.v.to(dtype)).to(call.q.dtype)
+    return _weighted_sum(weights(x, visible, call.options.sink, call.options.alpha), visible, call.v.to(dtype)).to(
+        call.q.dtype
+    )
 
 
 def _weighted_sum(p: Tensor, visible: Tensor, v: Tensor) -> Tensor:
@@ -108,7 +109,7 @@ def _weighted_sum(p: Tensor, visible: Tensor, v: Tensor) -> Tensor:
 @torch.no_grad()
 def partition(call: Call, additive: Any) -> tuple[State, Tensor]:
     """The state of every row in float64, and the largest visible score before cap and mask."""
-    scores, x, visible = logits(call, additive, inner(call.q))
+    scores, x, visible = logits(call, additive, row_dtype(call.q))
     found, _ = state(x, 1.0, visible)
     if scores.shape[-1] == 0:
         return found, found.m
@@ -119,7 +120,7 @@ def partition(call: Call, additive: Any) -> tuple[State, Tensor]:
 def support(call: Call, additive: Any) -> dict[str, Tensor]:
     """The statistics of sparse rows; see `reference.attention.support_readings`."""
     _, x, visible = logits(call, additive, widest(call.q))
-    alpha = call.alpha
+    alpha = call.options.alpha
     p = entmax(x, alpha, 1.0, visible)
     s = sensitivity(p, alpha)
     total = s.sum(dim=-1)
@@ -143,71 +144,3 @@ def support(call: Call, additive: Any) -> dict[str, Tensor]:
     return {name: value.masked_fill(~some, math.nan) for name, value in readings.items()} | {
         "size": (p > 0.0).sum(dim=-1)
     }
-
-
-@torch.no_grad()
-def gradients(call: Call, grad_output: Tensor) -> GradientReadings:
-    """What the loss wants of each row and what reaches it; see `reference.gradient_readings` for the definitions."""
-    dtype = widest(call.q)
-    scores, x, visible = logits(call, None, dtype)
-    assert call.v is not None
-    dP = (grad_output.to(dtype) @ call.v.to(dtype).transpose(-1, -2)).expand(visible.shape)
-    slope = None if call.softcap is None else torch.cosh(scores / call.softcap) ** -2.0
-    if call.sink is not None:
-        x, visible, dP = _with_column(x, call.sink), _with_column(visible, True), _with_column(dP, 0.0)
-        slope = None if slope is None else _with_column(slope, 1.0)
-    n = visible.sum(dim=-1).to(dtype)  # sqrt of integers would be float32
-    return from_weights(weights(x, visible, None, call.alpha), dP, slope, ~visible, n, call.alpha)
-
-
-@torch.no_grad()
-def from_weights(
-    p: Tensor, dP: Tensor, slope: Tensor | None, hidden: Tensor | None, n: Tensor, alpha: float
-) -> GradientReadings:
-    """The readings from weights, the gradient that reaches them and the cap's slope, all (…, rows, keys).
-
-    hidden: which keys are not seen, None for none; n: (…, rows), how many are, in p's dtype.
-    """
-    dP = dP if hidden is None else dP.masked_fill(hidden, 0.0)
-    mean = dP.sum(dim=-1) / n
-    centred = dP - mean.unsqueeze(-1)
-    if hidden is not None:
-        centred.masked_fill_(hidden, 0.0)
-    demand = torch.linalg.vector_norm(centred, dim=-1)
-    # The mean over visible keys is 0, so the lowest of them is below the 0 of hidden ones.
-    lowest = centred.amin(dim=-1) if dP.shape[-1] else torch.zeros_like(demand)
-    reaching, expected = _reaching(p, centred, alpha)
-    supply = torch.linalg.vector_norm(reaching if slope is None else slope * reaching, dim=-1)
-    return from_sums(n, mean, demand, lowest, expected, supply)
-
-
-@torch.no_grad()
-def from_sums(
-    n: Tensor, mean: Tensor, demand: Tensor, lowest: Tensor, expected: Tensor, supply: Tensor
-) -> GradientReadings:
-    """The readings from what was summed over a row: lowest and expected counted from the gradient's mean."""
-    rounding = ROUNDING * torch.finfo(demand.dtype).eps / torch.finfo(torch.float64).eps
-    demand = torch.where(demand > rounding * (mean.abs() + demand), demand, 0.0 * demand)
-    left_out = ~((n > 1) & (demand > 0.0))
-    transmission = (n * supply / demand).masked_fill(left_out, math.nan)
-    advantage = (-expected / (demand / torch.sqrt(n))).masked_fill(left_out, math.nan)
-    regret = ((expected - lowest) / -lowest).masked_fill(left_out, math.nan)
-    nothing = n == 0
-    return GradientReadings(
-        demand=demand.masked_fill(nothing, math.nan),
-        supply=supply.masked_fill(nothing, math.nan),
-        transmission=transmission,
-        advantage=advantage,
-        regret_ratio=regret,
-        blocked=transmission < BLOCKED * torch.sqrt(n),
-    )
-
-
-def _reaching(p: Tensor, v: Tensor, alpha: float) -> tuple[Tensor, Tensor]:
-    """J·v, and Σ p·v. For softmax in one pass less than `product` takes, since its weights sum to 1; writes into v."""
-    if alpha != 1.0 or p.shape[-1] == 0:
-        return product(p, v, alpha), (p * v).sum(dim=-1)
-    top = v.gather(-1, p.argmax(dim=-1, keepdim=True))
-    moved = v.sub_(top).mul_(p)  # counted from the largest weight, as `product` does: near one-hot nothing cancels
-    away = moved.sum(dim=-1, keepdim=True)
-    return moved.addcmul_(p, away, value=-1.0), (away + top).squeeze(-1)

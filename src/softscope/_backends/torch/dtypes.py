@@ -9,7 +9,7 @@ import torch
 _NO_FLOAT64 = ("mps",)
 
 
-def inner(x: torch.Tensor) -> torch.dtype:
+def row_dtype(x: torch.Tensor) -> torch.dtype:
     """The dtype in which the rows of x are computed: float64 on the CPU, at least float32 elsewhere.
 
     On the CPU that costs time and buys the bounds; on accelerators float64 would cost tens of times float32.

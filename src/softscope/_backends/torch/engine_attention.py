@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from softscope._arguments.attention import Call, joint_batch
-from softscope._backends.engine import attention as _kernel
+from softscope._arguments.attention import Call, Options, joint_batch
+from softscope._backends.engine import attention as _engine
 from softscope._backends.torch import dense_attention
-from softscope._backends.torch.engine_memory import DTYPES, flows, memory, reachable, threads
+from softscope._backends.torch.engine_memory import DTYPES, flows, memory, memory_of, reachable, threads
 
 if TYPE_CHECKING:
     from softscope._backends.reference.partition import State
@@ -22,9 +22,10 @@ if TYPE_CHECKING:
 
 def offers(call: Call, additive: Any) -> bool:
     """Whether the engine computes this: CPU tensors, eager or compiled, and no gradient for the mask."""
-    if not _kernel.offers(call, additive) or call.q.dtype not in DTYPES or flows(call.mask):
+    options = call.options
+    if not _engine.offers(call, additive) or call.q.dtype not in DTYPES or flows(options.mask):
         return False
-    tensors = [x for x in (call.q, call.k, call.v, call.mask, call.scale, call.sink) if isinstance(x, Tensor)]
+    tensors = [x for x in (call.q, call.k, call.v, options.mask, options.scale, options.sink) if isinstance(x, Tensor)]
     if torch.compiler.is_compiling():
         return all(x.is_cpu for x in tensors)
     return all(reachable(x) for x in tensors)
@@ -33,7 +34,7 @@ def offers(call: Call, additive: Any) -> bool:
 def attend(call: Call, statistics: bool) -> tuple[Tensor, Any]:
     """Output and, if asked for, state and largest score of every row."""
     assert call.v is not None
-    given = (call.q, call.k, call.v, *_sight(call))
+    given = (call.q, call.k, call.v, *_flat(call))
     recorded = torch.compiler.is_compiling() or any(flows(x) for x in given)
     out, state = (_attention if recorded else _attended)(*given, statistics)
     return out, _read(state) if statistics else None
@@ -42,38 +43,38 @@ def attend(call: Call, statistics: bool) -> tuple[Tensor, Any]:
 def of_rows(call: Call) -> tuple[State, Tensor]:
     """State and largest score of every row, without the output."""
     found = _statistics if torch.compiler.is_compiling() else _found_statistics
-    return _read(found(call.q, call.k, *_sight(call)))
+    return _read(found(call.q, call.k, *_flat(call)))
 
 
 def _read(state: Tensor) -> tuple[State, Tensor]:
-    return _kernel.read(state.detach().unbind(-1), lambda n: n.to(torch.int64))
+    return _engine.read(state.detach().unbind(-1), lambda n: n.to(torch.int64))
 
 
-def _sight(call: Call) -> tuple[Tensor | None, Tensor, Tensor | None, Tensor, int, int, float]:
-    """mask, scale (heads,), sink (heads,) or None, positions, left, right, softcap: what an operator takes."""
-    sink = None if call.sink is None else _per_head(call.sink, call)
-    left, right = (_kernel.FAR if side is None else side for side in (call.left, call.right))
-    return call.mask, _per_head(call.scale, call), sink, call.positions, left, right, call.softcap or 0.0
+def _flat(call: Call) -> tuple[Tensor | None, Tensor, Tensor | None, Tensor, int, int, float]:
+    """The options as PyTorch's operators take them, which know no records; `_options` puts them together again."""
+    options, heads = call.options, call.q.shape[-3]
+
+    def per_head(value: Any) -> Tensor:
+        if isinstance(value, Tensor):
+            return value.to(torch.float64).reshape(-1).expand(heads)
+        return torch.full((heads,), value, dtype=torch.float64, device=call.q.device)
+
+    sink = None if options.sink is None else per_head(options.sink)
+    left, right = (_engine.FAR if side is None else side for side in (options.left, options.right))
+    return options.mask, per_head(options.scale), sink, options.positions, left, right, options.softcap or 0.0
 
 
-def _per_head(value: Any, call: Call) -> Tensor:
-    heads = call.q.shape[-3]
-    if isinstance(value, Tensor):
-        return value.to(torch.float64).reshape(-1).expand(heads)
-    return torch.full((heads,), value, dtype=torch.float64, device=call.q.device)
-
-
-def _numbers(
+def _options(
     mask: Tensor | None, scale: Tensor, sink: Tensor | None, positions: Tensor, left: int, right: int, softcap: float
-) -> _kernel.Sight:
-    return _kernel.Sight(
-        memory(scale.contiguous()),
-        None if sink is None else memory(sink.contiguous()),
-        memory(positions.clamp(-_kernel.FAR, _kernel.FAR).contiguous()),
-        min(left, _kernel.FAR),
-        min(right, _kernel.FAR),
-        softcap,
-        None if mask is None else memory(mask),
+) -> Options:
+    return Options(
+        scale=scale[:, None, None],
+        positions=positions,
+        left=left if left < _engine.FAR else None,
+        right=right if right < _engine.FAR else None,
+        mask=mask,
+        softcap=softcap or None,
+        sink=None if sink is None else sink[:, None],
     )
 
 
@@ -96,11 +97,11 @@ def _attended(
     statistics: bool,
 ) -> tuple[Tensor, Tensor]:
     rows = _rows(q, k, v)
-    out, state = q.new_empty((*rows, v.shape[-1])), q.new_empty((*rows, _kernel.NUMBERS), dtype=torch.float64)
-    _kernel.run(
-        memory(q), memory(k), memory(v), _numbers(mask, scale, sink, positions, left, right, softcap),
-        memory(out), memory(state), statistics=statistics, threads=threads(),
-    )  # fmt: skip
+    out, state = q.new_empty((*rows, v.shape[-1])), q.new_empty((*rows, _engine.STATE_NUMBERS), dtype=torch.float64)
+    options = memory_of(_options(mask, scale, sink, positions, left, right, softcap))
+    _engine.run(
+        memory(q), memory(k), memory(v), options, memory(out), memory(state), statistics=statistics, threads=threads()
+    )
     return out, state
 
 
@@ -111,7 +112,7 @@ _attention = torch.library.custom_op("softscope::attention", _attended, mutates_
 @_attention.register_fake
 def _(q: Tensor, k: Tensor, v: Tensor, *_: Any) -> tuple[Tensor, Tensor]:
     rows = _rows(q, k, v)
-    return q.new_empty((*rows, v.shape[-1])), q.new_empty((*rows, _kernel.NUMBERS), dtype=torch.float64)
+    return q.new_empty((*rows, v.shape[-1])), q.new_empty((*rows, _engine.STATE_NUMBERS), dtype=torch.float64)
 
 
 def _found_statistics(
@@ -125,9 +126,9 @@ def _found_statistics(
     right: int,
     softcap: float,
 ) -> Tensor:
-    state = q.new_empty((*_rows(q, k), _kernel.NUMBERS), dtype=torch.float64)
-    how = _numbers(mask, scale, sink, positions, left, right, softcap)
-    _kernel.run(memory(q), memory(k), None, how, None, memory(state), threads=threads())
+    state = q.new_empty((*_rows(q, k), _engine.STATE_NUMBERS), dtype=torch.float64)
+    options = memory_of(_options(mask, scale, sink, positions, left, right, softcap))
+    _engine.run(memory(q), memory(k), None, options, None, memory(state), threads=threads())
     return state
 
 
@@ -138,7 +139,7 @@ _statistics = torch.library.custom_op(
 
 @_statistics.register_fake
 def _(q: Tensor, k: Tensor, *_: Any) -> Tensor:
-    return q.new_empty((*_rows(q, k), _kernel.NUMBERS), dtype=torch.float64)
+    return q.new_empty((*_rows(q, k), _engine.STATE_NUMBERS), dtype=torch.float64)
 
 
 @torch.library.custom_op("softscope::attention_backward", mutates_args=(), device_types="cpu")
@@ -158,9 +159,10 @@ def _backward(
     softcap: float,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     found = _empty_gradients(out, state, q, k, v)
-    _kernel.run_back(
-        memory(q), memory(k), memory(v), _numbers(mask, scale, sink, positions, left, right, softcap),
-        memory(out), memory(state), memory(gradient), [memory(x) for x in found], threads(),
+    options = memory_of(_options(mask, scale, sink, positions, left, right, softcap))
+    _engine.run_backward(
+        memory(q), memory(k), memory(v), options, memory(out), memory(state), memory(gradient),
+        [memory(x) for x in found], threads(),
     )  # fmt: skip
     return found
 
@@ -213,11 +215,7 @@ def _back(ctx: Any, gradient: Tensor | None, _: Any) -> tuple[Any, ...]:
 def _through_dense(ctx: Any, gradient: Tensor) -> tuple[Any, ...]:
     q, k, v, mask, scale, sink, positions, *_ = ctx.saved_tensors
     left, right, softcap = ctx.how
-    call = Call(
-        q=q, k=k, v=v, scale=scale[:, None, None], positions=positions,
-        left=left if left < _kernel.FAR else None, right=right if right < _kernel.FAR else None, mask=mask,
-        softcap=softcap or None, sink=None if sink is None else sink[:, None], alpha=1.0, single=False, rows=None,
-    )  # fmt: skip
+    call = Call(q, k, v, _options(mask, scale, sink, positions, left, right, softcap))
     inputs = {i: x for i, x in enumerate((q, k, v, None, scale, sink)) if x is not None and ctx.needs_input_grad[i]}
     out = dense_attention.output(call.spread(), None)
     gradients = torch.autograd.grad(out, list(inputs.values()), gradient, create_graph=True)

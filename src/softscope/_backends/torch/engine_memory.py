@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+import dataclasses
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -11,6 +12,9 @@ from torch.autograd import forward_ad
 
 from softscope import _engine, _threads
 from softscope._backends.engine import kernels
+
+if TYPE_CHECKING:
+    from softscope._arguments.attention import Options
 
 Array = np.ndarray[Any, Any]
 
@@ -73,6 +77,18 @@ def memory(x: Tensor) -> Array:
     """The memory of a reachable tensor; bfloat16, which NumPy has not, as the integers that hold it."""
     x = x.detach()
     return (x.view(torch.uint16) if x.dtype is torch.bfloat16 else x).numpy()
+
+
+def memory_of(options: Options) -> Options:
+    """The same options with the memory of their tensors."""
+
+    def array(x: Any) -> Any:
+        return memory(x) if isinstance(x, Tensor) else x
+
+    return dataclasses.replace(
+        options, scale=array(options.scale), positions=array(options.positions), mask=array(options.mask),
+        sink=array(options.sink),
+    )  # fmt: skip
 
 
 def per_row(value: Any) -> Any:

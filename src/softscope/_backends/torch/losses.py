@@ -6,13 +6,13 @@ from typing import Any
 
 from torch import Tensor
 
-from softscope._backends.torch.dtypes import inner, like
+from softscope._backends.torch.dtypes import like, row_dtype
 from softscope._backends.torch.maps import log_softmax, softmax
 
 
 def cross_entropy(x: Tensor, targets: Tensor, temperature: Any, label_smoothing: float) -> Tensor:
-    """−log p[target] of each row, in the inner dtype: the public function reduces before it rounds."""
-    log_p = log_softmax(x.to(inner(x)), temperature, None)
+    """−log p[target] of each row, in the row_dtype dtype: the public function reduces before it rounds."""
+    log_p = log_softmax(x.to(row_dtype(x)), temperature, None)
     loss = -log_p.gather(-1, targets.unsqueeze(-1)).squeeze(-1)
     if label_smoothing:
         loss = (1.0 - label_smoothing) * loss - label_smoothing * log_p.mean(dim=-1)
@@ -21,7 +21,7 @@ def cross_entropy(x: Tensor, targets: Tensor, temperature: Any, label_smoothing:
 
 def distillation(student: Tensor, teacher: Tensor, temperature: Any) -> Tensor:
     """T²·KL(teacher‖student) of each row; where the teacher's weight is 0 nothing is added."""
-    wide = inner(student)
+    wide = row_dtype(student)
     student, teacher = student.to(wide), teacher.to(wide)
     p = softmax(teacher, temperature, None)
     none = p == 0.0

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from softscope._backends.torch.dtypes import inner, widest
+from softscope._backends.torch.dtypes import row_dtype, widest
 from softscope._backends.torch.tensor_jacobian import product
 from softscope._backends.torch.tensor_softmax import distances, hidden_to_minus_inf, softmax
 
@@ -28,7 +28,7 @@ def entmax(x: Tensor, alpha: Any, temperature: Any, visible: Tensor | None) -> T
         alpha = torch.full((*x.shape[:-1], 1), alpha, dtype=widest(x), device=x.device)
     if x.shape[-1] == 0:
         return x.clone()
-    d = distances(hidden_to_minus_inf(x.to(inner(x)), visible), temperature)
+    d = distances(hidden_to_minus_inf(x.to(row_dtype(x)), visible), temperature)
     p = _weights(d, alpha)
     return (p if visible is None else p.masked_fill(~visible, 0.0)).to(x.dtype)
 

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from softscope._backends.torch.dtypes import inner, like
+from softscope._backends.torch.dtypes import like, row_dtype
 
 
 def sensitivity(p: Tensor, alpha: Any) -> Tensor:
@@ -31,13 +31,13 @@ def product(p: Tensor, v: Tensor, alpha: Any) -> Tensor:
 
 def jacobian_product(p: Tensor, v: Tensor, alpha: Any, temperature: Any) -> Tensor:
     """J·v/T in p's dtype."""
-    wide = inner(p)
+    wide = row_dtype(p)
     return (product(p.to(wide), v.to(wide), alpha) / like(temperature, wide)).to(p.dtype)
 
 
 def jacobian(p: Tensor, alpha: Any, temperature: Any) -> Tensor:
     """J/T, dense; the diagonal is minus the sum of its row's other entries, which does not cancel."""
-    wide = inner(p)
+    wide = row_dtype(p)
     s = sensitivity(p.to(wide), alpha)
     total = s.sum(dim=-1, keepdim=True)
     share = s / total.masked_fill(total == 0.0, 1.0)

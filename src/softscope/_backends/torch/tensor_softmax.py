@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from softscope._backends.torch.dtypes import inner, like
+from softscope._backends.torch.dtypes import like, row_dtype
 
 
 def hidden_to_minus_inf(x: Tensor, visible: Tensor | None) -> Tensor:
@@ -66,7 +66,7 @@ def softmax(x: Tensor, temperature: Any, visible: Tensor | None) -> Tensor:
     """Weights of the rows of x, in x's dtype."""
     if x.shape[-1] == 0:
         return x.clone()
-    wide = hidden_to_minus_inf(x.to(inner(x)), visible)
+    wide = hidden_to_minus_inf(x.to(row_dtype(x)), visible)
     # Not torch.softmax: on the CPU it sums long rows one by one, and loses ten times the bound at 100k entries.
     d = distances(wide, temperature)
     e = torch.exp(d)
@@ -79,14 +79,14 @@ def log_softmax(x: Tensor, temperature: Any, visible: Tensor | None) -> Tensor:
     """Logarithms of the weights, in x's dtype."""
     if x.shape[-1] == 0:
         return x.clone()
-    d = distances(hidden_to_minus_inf(x.to(inner(x)), visible), temperature)
+    d = distances(hidden_to_minus_inf(x.to(row_dtype(x)), visible), temperature)
     y = d - log_z(d)
     return (y if visible is None else y.masked_fill(~visible, -math.inf)).to(x.dtype)
 
 
 def logsumexp(x: Tensor, temperature: Any, visible: Tensor | None) -> Tensor:
     """log Σ exp(x/T) of the rows, in x's dtype."""
-    wide = hidden_to_minus_inf(x.to(inner(x)), visible)
+    wide = hidden_to_minus_inf(x.to(row_dtype(x)), visible)
     m = maximum(wide)
     infinite = torch.isinf(m)
     t = like(temperature, wide.dtype)

@@ -17,16 +17,14 @@ from softscope._backends.torch import dense_attention
 if TYPE_CHECKING:
     from softscope._arguments.attention import Call
 
-_ALL_ROWS = ("k", "v", "scale", "sink")  # what every tile reads whole
-
 
 def output(call: Call, additive: Any) -> Tensor:
     """The weighted sum of the values; `call` has a key head for each query head."""
     if torch.compiler.is_compiling() or len(call.tiles()) == 1:
         return dense_attention.output(call, additive)
-    tensors = {name: getattr(call, name) for name in ("q", "mask", *_ALL_ROWS)}
     weights = () if additive is None else tuple(additive)
-    flat = (*tensors.values(), *weights)
+    options = call.options
+    flat = (call.q, call.k, call.v, options.mask, options.scale, options.sink, *weights)
     return Tiled.apply(call, len(weights), *flat)  # type: ignore[no-untyped-call]
 
 
@@ -39,7 +37,7 @@ class Tiled(torch.autograd.Function):
         ctx.others = [None if isinstance(x, Tensor) else x for x in flat]
         ctx.save_for_backward(*(x if isinstance(x, Tensor) else None for x in flat))
         additive = flat[-weights:] if weights else None
-        return torch.cat([dense_attention.output(call.some(rows), additive) for rows in call.tiles()], dim=-2)
+        return torch.cat([dense_attention.output(call.of_rows(rows), additive) for rows in call.tiles()], dim=-2)
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Any, ...]:
@@ -48,12 +46,13 @@ class Tiled(torch.autograd.Function):
         again = torch.is_grad_enabled()  # the derivative is to be differentiated
         if not again:
             flat = [x.detach().requires_grad_(i in wanted) if isinstance(x, Tensor) else x for i, x in enumerate(flat)]
-        q, mask, k, v, scale, sink, *weights = flat
-        call = dataclasses.replace(ctx.call, q=q, mask=mask, k=k, v=v, scale=scale, sink=sink)
+        q, k, v, mask, scale, sink, *weights = flat
+        options = dataclasses.replace(ctx.call.options, mask=mask, scale=scale, sink=sink)
+        call = dataclasses.replace(ctx.call, q=q, k=k, v=v, options=options)
         found: list[Any] = [None] * len(flat)
         for rows in [slice(None)] if again else call.tiles():
             with torch.enable_grad():
-                part = dense_attention.output(call.some(rows), weights or None)
+                part = dense_attention.output(call.of_rows(rows), weights or None)
                 inputs = [flat[i] for i in wanted]
                 gradients = torch.autograd.grad(part, inputs, gradient[..., rows, :], create_graph=again)
             for i, g in zip(wanted, gradients, strict=True):

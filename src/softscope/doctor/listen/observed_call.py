@@ -4,22 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import math
 from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from softscope._arguments.attention import _LOWEST
+from softscope._arguments.attention import Options
+from softscope._backends.reference.visible_keys import logit_is_hidden, mask_shows
 from softscope._text import Text
-
-# An explicit softmax shows logits with the mask already added. What lies at or below this is hidden: masks of −1e6,
-# −1e9 and finfo.min are all in use, and logits of this size are not.
-HIDDEN = -5e5
-# So is what lies around −10000, the constant of BERT, GPT-2 and many tutorials, in a row that has more to offer: at
-# that distance weights are 0 in every dtype.
-TEN_THOUSAND, AROUND = -1e4, 1e3
 
 
 class UnseenError(Exception):
@@ -43,29 +36,28 @@ class ObservedCall:
     heads: int
     n: int
     m: int
+    options: Options  # how the n queries see the m keys; of an explicit softmax at most the scale is known
+    start: int | None = 0  # where query 0 stands among the keys; None where a look would wait for the device
     q: Tensor | None = None  # (B, heads, n, d)
     k: Tensor | None = None  # (B, kv_heads, m, d)
     v: Tensor | None = None  # (B, kv_heads, m, dv)
-    scale: Any = math.nan  # a number, or (heads, 1, 1)
-    left: int | None = None
-    right: int | None = None
-    start: Any = 0  # the key position of query 0
-    mask: Tensor | None = None  # broadcasts to (B, heads, n, m)
-    softcap: float | None = None
-    sink: Any = None
-    alpha: float = 1.0
     logits: Tensor | None = None
     weights: Tensor | None = None
     kv_heads: int = 0
     dropout: float = 0.0
     fused: bool = True
-    causal: bool = False  # what is said of it; what is hidden, right and mask say
+    causal: bool = False  # what the call says of itself; what it hides, its options say
     dtype: str = "float32"
     below: str = ""  # what follows the module's path in the site's name
 
     def queries_and_keys(self) -> bool:
         """Whether the readings come from q and k."""
         return self.weights is None
+
+
+def positions(n: int, start: int, like: Tensor) -> Tensor:
+    """Where n queries stand among the keys, the first at `start`."""
+    return torch.arange(start, start + n, device=like.device)
 
 
 def dtype_of(x: Tensor) -> str:
@@ -91,11 +83,6 @@ def mask_axes(mask: Tensor | None, shape: tuple[int, ...], heads: int | None = N
     return mask.expand(shape).reshape(-1, *shape[-3:])
 
 
-def shown_by(mask: Tensor) -> Tensor:
-    """Which keys a mask shows: boolean as it is, additive above half the lowest number."""
-    return mask if mask.dtype == torch.bool else mask > _LOWEST[dtype_of(mask)] / 2
-
-
 def quiet(device: torch.device) -> contextlib.ExitStack:
     """No gradients and no autocast, for what the doctor computes itself."""
     stack = contextlib.ExitStack()
@@ -105,24 +92,15 @@ def quiet(device: torch.device) -> contextlib.ExitStack:
     return stack
 
 
-def is_hidden(logits: Tensor) -> Tensor:
-    """Where a mask was added to logits, (…, keys)."""
-    hidden = logits <= max(HIDDEN, torch.finfo(logits.dtype).min / 2)
-    around = (logits - TEN_THOUSAND).abs() <= AROUND
-    if logits.shape[-1] and bool(around.any()):
-        hidden = hidden | (around & (logits.amax(dim=-1, keepdim=True) > TEN_THOUSAND + 2.0 * AROUND))
-    return hidden
-
-
 @torch.no_grad()
 def padding(observed: ObservedCall) -> Tensor | None:
     """Which keys anybody sees, (B or 1, m), or None where all are seen: keys that nobody sees are padding."""
     if observed.logits is not None:
-        shown = ~is_hidden(observed.logits)
+        shown = ~logit_is_hidden(observed.logits)
         return shown.any(dim=-2).any(dim=1)
-    if observed.mask is None:
+    if observed.options.mask is None:
         return None
-    shown = shown_by(observed.mask)
+    shown = mask_shows(observed.options.mask)
     while shown.ndim < 4:
         shown = shown[None]
     some = shown.any(dim=-2).any(dim=1)

@@ -1,4 +1,4 @@
-"""What tiles of rows say, and all of them together."""
+"""Tiles of rows: what each says, its weights by key and by offset, and all tiles together."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from softscope._backends.reference.gradient_readings import GradientReadings
+from softscope._backends.reference.row_reading import RowReading
+from softscope._gradient_readings import GradientReadings
 
 
 @dataclasses.dataclass(eq=False)
@@ -28,68 +29,72 @@ class RowReadings:
     blocked_offsets: Tensor | None = None  # (heads, 2m − 1): their weight per key − query, 0 in the middle
 
 
-class TileReadings(NamedTuple):
-    """What a tile of rows says."""
+class Tile(NamedTuple):
+    """What some rows say: their reading, what the loss asks of them, and their weights."""
 
-    values: dict[str, Tensor]
+    reading: RowReading
+    gradient: GradientReadings | None
+    weights: Tensor  # (B, heads, rows, keys + sinks), over the first keys, and behind them the sinks
+    sinks: int
+    extra: dict[str, Tensor]  # readings that others than a partition gave
+
+
+class ByKey(NamedTuple):
+    """The weight of a tile's rows, summed."""
+
     columns: Tensor
-    keys: int
+    blocked: Tensor | None
     blocked_columns: Tensor | None
     blocked_offsets: Tensor | None
 
 
-def tile_readings(
-    values: dict[str, Tensor], moving: GradientReadings | None, shares: Tensor, included: Tensor,
-    positions: Sequence[int] | None, sizes: tuple[int, int],
-) -> TileReadings:  # fmt: skip
-    """The readings of these rows, and their weights by keys; sizes: how many keys there are, and sinks behind them."""
-    m, sinks = sizes
-    columns = _columns(shares, included, m, sinks)
-    if moving is None:
-        return TileReadings(values, columns, m, None, None)
-    blocked = moving.blocked & included
-    values |= {name: value for name, value in moving._asdict().items() if name != "blocked"}
-    values["blocked"] = blocked.to(shares.dtype)
+def by_key(tile: Tile, included: Tensor, positions: Sequence[int] | None, m: int) -> ByKey:
+    """Where the weight of the included rows lies, and that of the blocked ones among them."""
+    columns = _columns(tile, included, m)
+    if tile.gradient is None:
+        return ByKey(columns, None, None, None)
+    blocked = tile.gradient.blocked & included
     some = bool(blocked.any())
-    blocked_columns = _columns(shares, blocked, m, sinks) if some else torch.zeros_like(columns)
+    blocked_columns = _columns(tile, blocked, m) if some else torch.zeros_like(columns)
     offsets = None
     if positions is not None:
-        offsets = shares.new_zeros(shares.shape[1], 2 * m - 1)
+        offsets = tile.weights.new_zeros(tile.weights.shape[1], 2 * m - 1)
         if some:
-            _add_offsets(offsets, shares, blocked, positions, sinks)
-    return TileReadings(values, columns, m, blocked_columns, offsets)
+            _add_offsets(offsets, tile, blocked, positions)
+    return ByKey(columns, blocked, blocked_columns, offsets)
 
 
-def joined(
-    parts: list[TileReadings], count: Tensor, valid: Tensor, included: Tensor, k_norm: Tensor | None
-) -> RowReadings:  # fmt: skip
-    """The parts' rows behind one another, and their columns added."""
-    values = {name: torch.cat([part.values[name] for part in parts], dim=-1) for name in parts[0].values}
-    columns, keys = torch.stack([part.columns for part in parts]).sum(dim=0), parts[0].keys
-    found = RowReadings(values | {"count": count}, valid, included, columns, keys, k_norm)
-    blocked = [part.blocked_columns for part in parts if part.blocked_columns is not None]
-    if blocked:
-        found.blocked_columns = torch.stack(blocked).sum(dim=0)
-        found.blocked_rows = (values["blocked"] > 0.0).sum(dim=-1)
-    offsets = [part.blocked_offsets for part in parts if part.blocked_offsets is not None]
-    if offsets:
-        found.blocked_offsets = torch.stack(offsets).sum(dim=0)
-    return found
-
-
-def _columns(shares: Tensor, rows: Tensor, m: int, sinks: int) -> Tensor:
+def _columns(tile: Tile, rows: Tensor, m: int) -> Tensor:
     """Σ over these rows of the weight of each of m keys, and behind them of the sink: (B, heads, m or m + 1)."""
-    found = (rows.to(shares.dtype).unsqueeze(-2) @ shares).squeeze(-2)
-    keys = found.shape[-1] - sinks
+    found = (rows.to(tile.weights.dtype).unsqueeze(-2) @ tile.weights).squeeze(-2)
+    keys = found.shape[-1] - tile.sinks
     if keys == m:
         return found
     return torch.cat([functional.pad(found[..., :keys], (0, m - keys)), found[..., keys:]], dim=-1)
 
 
-def _add_offsets(to: Tensor, shares: Tensor, rows: Tensor, positions: Sequence[int], sinks: int) -> None:
+def _add_offsets(to: Tensor, tile: Tile, rows: Tensor, positions: Sequence[int]) -> None:
     """Add the weight of these rows at each key − query from 1 − m to m − 1 to (heads, 2m − 1); a sink has none."""
-    together = (shares * rows.unsqueeze(-1)).sum(dim=0)
-    keys, middle = shares.shape[-1] - sinks, to.shape[-1] // 2
+    together = (tile.weights * rows.unsqueeze(-1)).sum(dim=0)
+    keys, middle = tile.weights.shape[-1] - tile.sinks, to.shape[-1] // 2
     for row, position in enumerate(positions):
         first = middle - position
         to[:, first : first + keys] += together[:, row, :keys]
+
+
+def joined(
+    values: dict[str, Tensor], found: list[ByKey], keys: int, valid: Tensor, included: Tensor, k_norm: Tensor | None
+) -> RowReadings:
+    """The rows' numbers, and the columns of all tiles added."""
+    columns = torch.stack([part.columns for part in found]).sum(dim=0)
+    result = RowReadings(values, valid, included, columns, keys, k_norm)
+    blocked = [part.blocked for part in found if part.blocked is not None]
+    if blocked:
+        whole = torch.cat(blocked, dim=-1)
+        result.values["blocked"] = whole.to(columns.dtype)
+        result.blocked_rows = whole.sum(dim=-1)
+        result.blocked_columns = torch.stack([p.blocked_columns for p in found if p.blocked_columns is not None]).sum(0)
+    offsets = [part.blocked_offsets for part in found if part.blocked_offsets is not None]
+    if offsets:
+        result.blocked_offsets = torch.stack(offsets).sum(dim=0)
+    return result

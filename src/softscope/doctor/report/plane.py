@@ -6,7 +6,7 @@ import math
 import statistics
 from typing import TYPE_CHECKING
 
-from softscope._backends.reference.gradient_readings import BLOCKED
+from softscope._gradient_readings import BLOCKED
 from softscope._text import t
 from softscope.doctor.judge.states import MEANINGS, NAMES, STATES, StateName
 from softscope.doctor.judge.thresholds import RIGHT

@@ -11,7 +11,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from softscope.doctor.listen.observed_call import ObservedCall, dtype_of
+from softscope._arguments.attention import Options
+from softscope.doctor.listen.observed_call import ObservedCall, dtype_of, positions
 from softscope.doctor.listen.patches import Patch, context, told
 
 
@@ -58,7 +59,8 @@ def describe(
     q, k = known.get("q"), known.get("k")
     return ObservedCall(
         kind=known.get("kind", "softmax"), result=weights, gradient=four, heads=full[1], n=full[2], m=full[3],
-        q=q, k=k, scale=known.get("scale", float("nan")), logits=four(input.detach()), weights=four(weights.detach()),
+        options=Options(known.get("scale", float("nan")), positions(full[2], 0, input)),
+        q=q, k=k, logits=four(input.detach()), weights=four(weights.detach()),
         kv_heads=known.get("kv_heads", full[1]), dropout=known.get("dropout", 0.0), fused=False,
         causal=known.get("causal", False),
         dtype=dtype_of(input) if q is None else dtype_of(q),

@@ -13,8 +13,9 @@ from typing import Any
 
 from torch import Tensor, nn
 
+from softscope._arguments.attention import Options
 from softscope.doctor.listen import reasons
-from softscope.doctor.listen.observed_call import ObservedCall, UnseenError, dtype_of
+from softscope.doctor.listen.observed_call import ObservedCall, UnseenError, dtype_of, positions
 from softscope.doctor.listen.patches import Patch, surrounding
 
 EAGER = "eager_attention_forward"
@@ -81,10 +82,17 @@ def _kernel(
     def gradient(grad: Tensor) -> Tensor:
         return grad.transpose(1, 2)  # outputs are (batch, n, heads, dv)
 
+    options = Options(
+        scale=float(query.shape[-1] ** -0.5 if scaling is None else scaling),
+        positions=positions(n, m - n, query),
+        left=None if sliding_window is None else sliding_window - 1,
+        right=0 if causal else None,
+        mask=mask,
+        softcap=softcap,
+        sink=None if s_aux is None else s_aux.detach()[:, None],
+    )
     return ObservedCall(
         kind="huggingface", result=result[0], gradient=gradient, heads=query.shape[1], n=n, m=m, q=query.detach(),
-        k=key.detach(), v=value.detach(), scale=float(query.shape[-1] ** -0.5 if scaling is None else scaling),
-        right=0 if causal else None, left=None if sliding_window is None else sliding_window - 1, start=m - n,
-        mask=mask, softcap=softcap, sink=None if s_aux is None else s_aux.detach()[:, None], kv_heads=key.shape[1],
-        dropout=float(dropout), causal=causal, dtype=dtype_of(query),
+        k=key.detach(), v=value.detach(), options=options, start=m - n, kv_heads=key.shape[1], dropout=float(dropout),
+        causal=causal, dtype=dtype_of(query),
     )  # fmt: skip

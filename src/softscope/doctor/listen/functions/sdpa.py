@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from torch import Tensor
 from torch.nn import functional
 
-from softscope._arguments.attention import _autocast
+from softscope._arguments.attention import Options, autocast
 from softscope.doctor.listen import reasons
-from softscope.doctor.listen.observed_call import ObservedCall, UnseenError, dtype_of, heads_axis, mask_axes
+from softscope.doctor.listen.observed_call import ObservedCall, UnseenError, dtype_of, heads_axis, mask_axes, positions
 from softscope.doctor.listen.patches import Patch, context, told
 
 
@@ -34,7 +32,7 @@ def describe(
     if query.is_nested or key.is_nested:
         raise UnseenError(reasons.NESTED)
     # What the kernel gets: autocast may have it in half precision.
-    q, k, v = _autocast({"q": query.detach(), "k": key.detach(), "v": value.detach()}).values()
+    q, k, v = autocast({"q": query.detach(), "k": key.detach(), "v": value.detach()}).values()
     shape = (*query.shape[:-1], key.shape[-2])
     known = context()
     q, k, v = (heads_axis(x, known.get("heads")) for x in (q, k, v))
@@ -46,14 +44,14 @@ def describe(
     def gradient(grad: Tensor) -> Tensor:
         return heads_axis(grad, known.get("heads"))
 
+    options = Options(
+        scale=float(q.shape[-1] ** -0.5 if scale is None else scale),
+        positions=positions(q.shape[2], 0, q),
+        right=0 if is_causal else None,
+        mask=mask_axes(None if attn_mask is None else attn_mask.detach(), shape, known.get("heads")),
+    )
     return ObservedCall(
         kind=known.get("kind", "sdpa"), result=output, gradient=gradient, heads=heads, n=q.shape[2], m=k.shape[2],
-        q=q, k=k, v=v, scale=_scale(scale, q), right=0 if is_causal else None,
-        mask=mask_axes(None if attn_mask is None else attn_mask.detach(), shape, known.get("heads")),
-        kv_heads=known.get("kv_heads", k.shape[1]), dropout=float(dropout_p), dtype=dtype_of(q),
-        causal=bool(is_causal or known.get("causal")),
+        q=q, k=k, v=v, options=options, kv_heads=known.get("kv_heads", k.shape[1]), dropout=float(dropout_p),
+        dtype=dtype_of(q), causal=bool(is_causal or known.get("causal")),
     )  # fmt: skip
-
-
-def _scale(scale: Any, q: Tensor) -> float:
-    return float(q.shape[-1] ** -0.5 if scale is None else scale)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 from torch import Tensor
 
 from softscope import _attention
-from softscope._arguments.attention import Call, prepare
+from softscope._arguments.attention import Call, Options, prepare
 from softscope.doctor.listen import reasons
 from softscope.doctor.listen.observed_call import ObservedCall, UnseenError, dtype_of, heads_axis, mask_axes
 from softscope.doctor.listen.patches import Patch, told
@@ -47,19 +48,21 @@ def _observed(output: Tensor, call: Call, *, fused: bool, dropout: float = 0.0) 
             grad = grad[None]
         return heads_axis(grad)
 
-    mask = None if call.mask is None else call.mask.detach()
-    scale = call.scale.detach() if isinstance(call.scale, Tensor) else call.scale
-    sink = call.sink.detach() if isinstance(call.sink, Tensor) else call.sink
+    options = call.options
+    mask = None if options.mask is None else options.mask.detach()
+    scale = options.scale.detach() if isinstance(options.scale, Tensor) else options.scale
+    sink = options.sink.detach() if isinstance(options.sink, Tensor) else options.sink
+    if mask is not None and len(shape) > 4:
+        mask = mask_axes(mask, shape)
     return ObservedCall(
         kind="softscope", result=output, gradient=gradient, heads=q.shape[1], n=q.shape[2], m=k.shape[2],
-        q=q, k=k, v=v, scale=scale, left=call.left, right=call.right, start=_start(call),
-        mask=mask if mask is None or len(shape) <= 4 else mask_axes(mask, shape),
-        softcap=call.softcap, sink=sink, alpha=call.alpha, kv_heads=k.shape[1], dropout=dropout, fused=fused,
-        causal=call.right == 0, dtype=dtype_of(q),
+        q=q, k=k, v=v, options=dataclasses.replace(options, scale=scale, mask=mask, sink=sink), start=_start(options),
+        kv_heads=k.shape[1], dropout=dropout, fused=fused,
+        causal=options.right == 0, dtype=dtype_of(q),
     )  # fmt: skip
 
 
-def _start(call: Call) -> Any:
-    """The key position of query 0: a number where looking at it costs nothing."""
-    first = call.positions[:1]
-    return int(first) if first.device.type == "cpu" and first.shape[0] else first
+def _start(options: Options) -> int | None:
+    """The key position of query 0, where looking at it costs nothing."""
+    first = options.positions[:1]
+    return int(first) if first.device.type == "cpu" and first.shape[0] else None

@@ -12,8 +12,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from softscope._arguments.attention import Options
 from softscope.doctor.listen import reasons
-from softscope.doctor.listen.observed_call import ObservedCall, UnseenError, dtype_of
+from softscope.doctor.listen.observed_call import ObservedCall, UnseenError, dtype_of, positions
 from softscope.doctor.listen.patches import Patch, context, surrounding, told
 
 
@@ -108,7 +109,8 @@ def _fused(
         shown = shown[:, None, None, :]
     return ObservedCall(
         kind="multihead", result=output.detach(), gradient=_none, heads=heads, n=q.shape[2], m=k.shape[2], q=q, k=k,
-        scale=q.shape[-1] ** -0.5, mask=shown, kv_heads=heads, dtype=dtype_of(q), below=below,
+        options=Options(q.shape[-1] ** -0.5, positions(q.shape[2], 0, q), mask=shown), kv_heads=heads,
+        dtype=dtype_of(q), below=below,
     )  # fmt: skip
 
 

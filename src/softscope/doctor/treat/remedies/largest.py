@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 import softscope
+from softscope._backends.reference.visible_keys import logit_is_hidden
 from softscope.doctor.listen import functions, module_paths, patches
-from softscope.doctor.listen.observed_call import HIDDEN, ObservedCall, quiet
+from softscope.doctor.listen.observed_call import ObservedCall, quiet
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,15 +60,13 @@ def _of(observed: ObservedCall) -> Tensor:
     """One number for each head."""
     assert observed.q is not None
     assert observed.k is not None
-    inner = torch.promote_types(observed.q.dtype, torch.float32)
-    q, k = observed.q.to(inner) * observed.scale, observed.k.to(inner)
-    mask = observed.mask
-    if observed.logits is not None:
-        mask = observed.logits > max(HIDDEN, torch.finfo(observed.logits.dtype).min / 2)
+    options = observed.options
+    dtype = torch.promote_types(observed.q.dtype, torch.float32)
+    q, k = observed.q.to(dtype) * options.scale, observed.k.to(dtype)
     where: dict[str, Any] = {
-        "window": (observed.left, observed.right),
-        "query_start": int(observed.start),
-        "mask": mask,
+        "window": (options.left, options.right),
+        "query_start": int(options.positions[0]),
+        "mask": options.mask if observed.logits is None else ~logit_is_hidden(observed.logits),
     }
     both: list[Any] = [softscope.attention_partition(side, k, scale=1.0, **where) for side in (q, -q)]
     return torch.maximum(*(found.max_logit for found in both)).transpose(0, 1).flatten(1).amax(dim=1)

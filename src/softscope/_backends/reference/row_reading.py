@@ -1,0 +1,100 @@
+"""What one row of attention says: its partition's state, and with a gradient what the loss asks and what gets through.
+
+`attention_partition`, `gradient_readings` and the doctor's probe all read this. The engine computes it in
+engine/attention/read_rows.h, the torch backend with tensor operations in `torch/row_reading.py`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from softscope._backends.reference import attention
+from softscope._backends.reference.jacobian import jacobian_product
+from softscope._backends.reference.partition import State, state
+from softscope._backends.reference.softmax import Array
+
+# Below this many roundings of its own size the spread of dP is that of equal numbers, and the loss asks for nothing.
+ROUNDINGS = 64.0
+
+
+class GradientSums(NamedTuple):
+    """Over the keys that a row sees, with dP the gradient that reaches the weights p; a sink is one more key, dP = 0.
+
+    count     how many keys
+    mean      mean dP
+    demand    ‖dP − mean‖, and 0 where that is rounding
+    lowest    min (dP − mean)
+    expected  Σ p·(dP − mean)
+    supply    ‖dS‖, dS = slope·J·dP with the soft cap's slope
+    """
+
+    count: Any
+    mean: Any
+    demand: Any
+    lowest: Any
+    expected: Any
+    supply: Any
+
+
+class RowReading(NamedTuple):
+    """One number per row in every field; with d = x − max x over the keys that the row sees.
+
+    state      of the logits x, without the sink; see `State`
+    highest    the largest score scale·q·k, before cap and mask
+    distance   Σ d, and
+    squares    Σ d²: how far the logits spread, whatever their weights
+    aligned    Σ |score|/|k|: how far q and k point the same way, or None where the keys' lengths are not given
+    gradient   what the loss asks for, or None without a gradient
+    """
+
+    state: State
+    highest: Any
+    distance: Any
+    squares: Any
+    aligned: Any = None
+    gradient: GradientSums | None = None
+
+
+def read_rows(
+    scores: Array, x: Array, visible: Array, sink: Any = None, dP: Array | None = None, softcap: float | None = None
+) -> RowReading:
+    """The reading of rows (…, keys) from scores, logits and which keys are visible; dP: what reaches the weights."""
+    highest = np.max(np.where(visible, scores, -np.inf), axis=-1, initial=-np.inf)
+    found = state(x, 1.0, visible)
+    with np.errstate(invalid="ignore"):
+        d = np.where(visible, x - found.m[..., None], 0.0)
+    gradient = None
+    if dP is not None:
+        slope = attention.cap_slope(scores, softcap)
+        p = attention.weights(x, visible, None, 1.0)
+        if sink is not None:
+            x, visible = attention.with_sink(x, sink), attention.with_sink(visible, True)
+            dP, slope = attention.with_sink(dP, 0.0), attention.with_sink(slope, 1.0)
+            p = attention.weights(x, visible, None, 1.0)
+        gradient = gradient_sums(p, dP, slope, visible, 1.0)
+    return RowReading(found, highest, np.sum(d, axis=-1), np.sum(d * d, axis=-1), None, gradient)
+
+
+def gradient_sums(p: Array, dP: Array, slope: Array, visible: Array, alpha: float) -> GradientSums:
+    """The sums from weights p, the gradient dP that reaches them and the soft cap's slope, all (…, rows, keys)."""
+    n = np.sum(visible, axis=-1)
+    dP = np.where(visible, dP, 0.0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = np.sum(dP, axis=-1) / n
+        centred = np.where(visible, dP - mean[..., None], 0.0)
+        return GradientSums(
+            count=n,
+            mean=mean,
+            demand=beyond_rounding(np.linalg.norm(centred, axis=-1), mean, np.finfo(np.float64).eps),
+            lowest=np.min(np.where(visible, centred, np.inf), axis=-1, initial=np.inf),
+            # Σ p·dP counted from the mean: with weights that sum to 1, Σ p·dP − mean dP = Σ p·centred.
+            expected=np.sum(p * centred, axis=-1),
+            supply=np.linalg.norm(slope * jacobian_product(p, centred, alpha), axis=-1),
+        )
+
+
+def beyond_rounding(demand: Any, mean: Any, epsilon: float) -> Any:
+    """The demand, and 0 where it is the rounding of equal gradients; for arrays and tensors alike."""
+    return demand * (demand > ROUNDINGS * epsilon * (abs(mean) + demand))

@@ -1,0 +1,75 @@
+"""Rows read from q and k: by the engine's kernel, or with tensor operations on other devices and for entmax."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from softscope._arguments.attention import Call
+from softscope._backends.torch import dense_attention, row_reading
+from softscope._backends.torch.row_reading import computing
+from softscope._gradient_readings import readings_of
+from softscope._partition import Partition
+from softscope.doctor.read.kept_rows import KeptRows
+from softscope.doctor.read.tiles import Tile
+
+
+class FromQueries:
+    """The kept rows of a call whose q and k are known."""
+
+    def __init__(self, kept: KeptRows, call: Call) -> None:
+        self.kept, self.keys = kept, kept.observed.m
+        self.by_engine = row_reading.offers(call)
+        self.call = call if self.by_engine else call.spread()
+        self.k_norm = torch.linalg.vector_norm(self.call.k, dim=-1, dtype=computing(call.k))
+        self.key_lengths = 1.0 / self.k_norm.clamp_min(torch.finfo(self.k_norm.dtype).tiny)
+
+    def counts(self) -> Tensor:
+        """How many keys each row sees, (B, heads, R)."""
+        shape, m = (*self.call.batch, self.kept.observed.heads, len(self.kept.numbers)), self.keys
+        shown = self.call.visible_and_bias()[0]
+        if shown is None:
+            return torch.full(shape, m, device=self.call.q.device)
+        return shown.expand(*shown.shape[:-1], m).sum(dim=-1).expand(shape)
+
+    def tile(self, part: slice, grad: Tensor | None) -> Tile:
+        """Some of the rows, over the keys that they can see."""
+        last = self.kept.last_key(part)
+        call, lengths = self.call.of_rows(part).of_keys(last), self.key_lengths[..., :last]
+        sink, extra = call.options.sink, {}
+        if self.by_engine:
+            reading, weights = row_reading.by_engine(call, grad, key_lengths=lengths, want_weights=True)
+            assert weights is not None
+            if sink is not None:
+                # The sink's share of the weight is what its logit is beside the keys' lse.
+                share = torch.sigmoid(sink - Partition(reading.state, reading.highest).lse)
+                weights = torch.cat([weights, share.unsqueeze(-1).to(weights.dtype)], dim=-1)
+        else:
+            reading, weights = row_reading.dense(call, grad, computing(call.q), key_lengths=lengths)
+            if call.options.alpha != 1.0:
+                extra = _sparse(call, reading.state.n)
+        gradient = None if reading.gradient is None else readings_of(reading.gradient)
+        return Tile(reading, gradient, weights, 0 if sink is None else 1, extra)
+
+    def over_keys(self) -> Tensor:
+        """The mean length of the keys that anybody sees, (B, heads)."""
+        known, norms = self.kept.known_keys, self.k_norm
+        if known is None or known.shape[-1] != norms.shape[-1]:
+            found = norms.mean(dim=-1)
+        else:
+            shown = known[:, None].to(norms.dtype)
+            found = (norms * shown).sum(dim=-1) / shown.sum(dim=-1)
+        return found.repeat_interleave(self.kept.observed.heads // found.shape[-1], dim=-1)
+
+
+def _sparse(call: Call, count: Tensor) -> dict[str, Tensor]:
+    """What sparse weights have in place of a partition."""
+    support = dense_attention.support(call, None)
+    several = count > 1
+    full = torch.log(torch.where(several, count, 2).to(support["entropy"].dtype))
+    return {
+        "sharpness": torch.where(several, 1.0 - support["entropy"] / full, 0.0),
+        "jacobian_trace": support["jacobian_trace"],
+        "peak": support["peak"],
+        "lse_min": torch.full_like(full, torch.nan),
+    }

@@ -1,0 +1,70 @@
+"""Rows read from the logits and weights of a softmax that the model calls itself; q and k may be known besides."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import torch
+from torch import Tensor
+
+from softscope._backends.reference.visible_keys import logit_is_hidden
+from softscope._backends.torch import row_reading
+from softscope._backends.torch.dense_attention import logits as logits_of
+from softscope._backends.torch.row_reading import computing
+from softscope._gradient_readings import readings_of
+from softscope.doctor.read.kept_rows import KeptRows
+from softscope.doctor.read.tiles import Tile
+
+
+class FromSoftmax:
+    """The kept rows of an explicit softmax; its gradient is that of the weights."""
+
+    def __init__(self, kept: KeptRows) -> None:
+        assert kept.logits is not None
+        assert kept.weights is not None
+        self.kept, self.logits, self.weights = kept, kept.logits, kept.weights
+        self.hidden = logit_is_hidden(kept.logits)
+        self.call, behind = None, 0
+        if kept.call is not None:
+            # Where q and k are known, one column more than keys is a sink behind them; more is another softmax.
+            behind = kept.logits.shape[-1] - kept.call.k.shape[-2]
+            options = dataclasses.replace(kept.call.options, mask=None, left=None, right=None)
+            self.call = dataclasses.replace(kept.call, options=options).spread() if behind in (0, 1) else None
+        self.sinks = behind if self.call is not None else 0
+        self.keys = kept.observed.m - self.sinks
+        self.k_norm = self.key_lengths = None
+        if self.call is not None:
+            self.k_norm = torch.linalg.vector_norm(self.call.k, dim=-1, dtype=computing(self.call.k))
+            self.key_lengths = 1.0 / self.k_norm.clamp_min(torch.finfo(self.k_norm.dtype).tiny)
+
+    def counts(self) -> Tensor:
+        """How many keys each row sees, (B, heads, R)."""
+        return (~self.hidden).sum(dim=-1)
+
+    def tile(self, part: slice, grad: Tensor | None) -> Tile:
+        """Some of the rows."""
+        x, visible = self.logits[:, :, part], ~self.hidden[:, :, part]
+        x = x.to(computing(x))
+        weights = self.weights[:, :, part].to(x.dtype)
+        reading = row_reading.of_logits(x, visible)
+        if self.call is not None and self.key_lengths is not None:
+            scores = logits_of(self.call.of_rows(part), None, x.dtype)[0]
+            hidden = ~visible[..., : self.keys]
+            aligned = (scores * self.key_lengths.unsqueeze(-2)).abs().masked_fill(hidden, 0.0).sum(dim=-1)
+            reading = reading._replace(highest=scores.masked_fill(hidden, -math.inf).amax(dim=-1), aligned=aligned)
+        gradient = None
+        if grad is not None:
+            sums = row_reading.gradient_sums_of(weights, grad.to(x.dtype), None, visible, 1.0)
+            gradient = readings_of(sums)
+        return Tile(reading, gradient, weights, self.sinks, {})
+
+    def over_keys(self) -> Tensor | None:
+        """The mean length of the keys that anybody sees, (B, heads), where it is known."""
+        if self.k_norm is None:
+            return None
+        known = self.kept.known_keys
+        if known is None or known.shape[-1] != self.k_norm.shape[-1]:
+            return self.k_norm.mean(dim=-1)
+        shown = known[:, None].to(self.k_norm.dtype)
+        return (self.k_norm * shown).sum(dim=-1) / shown.sum(dim=-1)
