@@ -88,6 +88,15 @@ bool fit(Operation operation, const Input& x, const Output& out, const PerRow& n
   return out.dtype() == x.dtype() && (extra == 0 || out.shape(lead) == x.shape(lead));
 }
 
+// An array whose last axis has this step. `whole`: entries that make one result.
+template <class Byte, class Array>
+softscope::Operand<Byte> operand(const Array& x, size_t lead, ptrdiff_t step, ptrdiff_t whole = 1) {
+  softscope::Operand<Byte> rows = {
+      .data = static_cast<Byte*>(x.data()), .strides = {}, .step = step};
+  for (size_t i = 0; i < lead; ++i) rows.strides.push_back(x.stride(i) / whole);
+  return rows;
+}
+
 // Rows of x, and of y if the operation takes two inputs, along the last axis.
 void run(Operation operation, const Input& x, const Input& y, const Output& out,
          const PerRow& numbers, bool brain, int threads) {
@@ -96,25 +105,20 @@ void run(Operation operation, const Input& x, const Input& y, const Output& out,
   }
   const size_t lead = x.ndim() - 1;
   const bool state = operation == softscope::kState;
-  const ptrdiff_t whole = state ? kStateNumbers : 1;  // entries of `out` in one result
+  const ptrdiff_t out_step = softscope::gives_rows(operation) ? out.stride(lead) : 0;
   const softscope::Type type = type_of(x.dtype(), brain);
   softscope::Rows rows = {
       .type = type,
       .lead = {},
       .n = x.shape(lead),
-      .x = {.data = static_cast<const char*>(x.data()), .strides = {}, .step = x.stride(lead)},
-      .y = {.data = static_cast<const char*>(y.data()), .strides = {}, .step = y.stride(lead)},
-      .out = {.data = static_cast<char*>(out.data()),
-              .strides = {},
-              .step = softscope::gives_rows(operation) ? out.stride(lead) : 0},
+      .x = operand<const char>(x, lead, x.stride(lead)),
+      .y = operand<const char>(y, lead, y.stride(lead)),
+      .out = operand<char>(out, lead, out_step, state ? kStateNumbers : 1),
       .out_size = state ? sizeof(softscope::State) : softscope::kTypeSize[type],
       .numbers = numbers.each == nullptr ? &numbers.temperature : numbers.each->data(),
       .numbers_strides = {}};
   for (size_t i = 0; i < lead; ++i) {
     rows.lead.push_back(x.shape(i));
-    rows.x.strides.push_back(x.stride(i));
-    rows.y.strides.push_back(y.stride(i));
-    rows.out.strides.push_back(out.stride(i) / whole);
     rows.numbers_strides.push_back(numbers.shared(operation) ? 0 : numbers.each->stride(i));
   }
   const nb::gil_scoped_release released;

@@ -65,8 +65,8 @@ struct JacobianProduct {
   }
 
   template <class A>  // S, or the type that computes in a transposed tile
-  static void columns(Columns<A> p, Columns<A> v, A* out, ptrdiff_t out_step, const Lanes& lanes) {
-    ColumnsProduct<C, N>::run(p, v, out, out_step, lanes);
+  static void columns(Columns<A> p, Columns<A> v, ColumnsOut<A> out, const Lanes& lanes) {
+    ColumnsProduct<C, N>::run(p, v, out, lanes);
   }
 
  private:
