@@ -1,5 +1,5 @@
-// Rows of attention as the kernel of readings.h takes them, and what it gives back. Plain data that
-// every unit shares.
+// Rows of attention as the kernel of readings.h takes them, and what it gives back. Plain data, the
+// same for every unit.
 #pragma once
 
 #include "rows/block.h"

@@ -8,7 +8,7 @@
 namespace softscope {
 namespace {
 
-SOFTSCOPE_INLINE double alpha_of(const Block& b, size_t row) { return numbers_of(b, row)[1]; }
+SOFTSCOPE_INLINE double alpha_of(const Block& b, size_t row) { return numbers_of(b, row)[kAlpha]; }
 
 // Through memory: taken lane by lane, the compiler would compute one root at a time.
 template <int M>

@@ -20,10 +20,10 @@ struct ProductLanes {
     plain = true;
     for (size_t r = 0; r < kWidth<N>; ++r) {
       const double* numbers = numbers_of(b, rows.first + (r < rows.count ? r : 0));
-      const Scale<C> scale(numbers[0]);
+      const Scale<C> scale(numbers[kTemperature]);
       before[r] = scale.before;
       after[r] = scale.after;
-      exponents[r] = 2 - numbers[1];
+      exponents[r] = 2 - numbers[kAlpha];
       plain = plain && exponents[r] == 1;
     }
   }

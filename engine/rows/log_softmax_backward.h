@@ -47,7 +47,7 @@ struct LogSoftmaxBackward {
   static void rows(const Block& b, size_t first) { each_row<S, LogSoftmaxBackward>(b, first); }
 
   static void row(const S* y, const S* g, S* out, size_t n, const double* numbers) {
-    map(y, g, out, n, segment_total<S, N>(g, n), numbers[0]);
+    map(y, g, out, n, segment_total<S, N>(g, n), numbers[kTemperature]);
   }
 
   static void map(const S* y, const S* g, S* out, size_t n, double sum, double temperature) {
@@ -99,7 +99,7 @@ void merge_totals(BackwardSums& into, const BackwardSums& from) { into.total += 
 template <class S, int N>
 void part_log_softmax_backward(const TwoInputPart& p, const BackwardSums& sums) {
   LogSoftmaxBackward<S, N>::map(static_cast<const S*>(p.x), static_cast<const S*>(p.y),
-                                static_cast<S*>(p.out), p.n, sums.total, p.numbers[0]);
+                                static_cast<S*>(p.out), p.n, sums.total, p.numbers[kTemperature]);
 }
 
 }  // namespace

@@ -19,13 +19,13 @@ struct ScaledWeights {
     C maximum, inverse, scale, shift;
 
     SOFTSCOPE_INLINE explicit Row(const double* numbers) {
-      const double m = numbers[1], z = numbers[2];
+      const double m = numbers[kRowMaximum], z = numbers[kRowZ];
       const bool nothing = m == -kInfinity<double> || z == 0;
       // Counted from +inf every weight is 0, and 0 times a scale of 0 is 0 as well.
       maximum = nothing ? kInfinity<C> : static_cast<C>(m);
-      inverse = static_cast<C>(1.0 / numbers[0]);
-      scale = nothing ? C(0) : static_cast<C>(numbers[3] / z);
-      shift = static_cast<C>(numbers[4]);
+      inverse = static_cast<C>(1.0 / numbers[kTemperature]);
+      scale = nothing ? C(0) : static_cast<C>(numbers[kFactor] / z);
+      shift = static_cast<C>(numbers[kSummand]);
     }
   };
 

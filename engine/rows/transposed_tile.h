@@ -40,11 +40,13 @@ SOFTSCOPE_INLINE T* row_at(const RowsOut& rows, size_t i) {
   return at<T>(rows.data, i, rows.row);
 }
 
-// What a row brings with it: see kRowNumbers.
+// What a row brings with it; see RowNumber.
 SOFTSCOPE_INLINE const double* numbers_of(const Block& b, size_t row) {
   return at<double>(b.numbers, row, b.numbers_row);
 }
-SOFTSCOPE_INLINE double temperature_of(const Block& b, size_t row) { return *numbers_of(b, row); }
+SOFTSCOPE_INLINE double temperature_of(const Block& b, size_t row) {
+  return numbers_of(b, row)[kTemperature];
+}
 
 // Some rows of a block.
 struct RowRange {
