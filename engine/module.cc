@@ -23,17 +23,19 @@ using Input = nb::ndarray<nb::ro, nb::device::cpu>;
 using Output = nb::ndarray<nb::device::cpu>;
 using Numbers = nb::ndarray<const double, nb::device::cpu>;
 
-using softscope::Operation;
+using softscope::Kernels, softscope::MaskType, softscope::Operand, softscope::Operation,
+    softscope::Rows, softscope::State, softscope::Type, softscope::gives_rows, softscope::kTypeSize,
+    softscope::numbers_per_row;
 
-constexpr size_t kStateNumbers = sizeof(softscope::State) / sizeof(double);
+constexpr size_t kStateNumbers = sizeof(State) / sizeof(double);
 
-const softscope::Kernels& kernels() {
+const Kernels& kernels() {
   // Chosen once, at import.
-  static const softscope::Kernels& chosen = softscope::choose_kernels(getenv("SOFTSCOPE_ISA"));
+  static const Kernels& chosen = softscope::choose_kernels(getenv("SOFTSCOPE_ISA"));
   return chosen;
 }
 
-softscope::Type type_of(const nb::dlpack::dtype& dtype, bool brain) {
+Type type_of(const nb::dlpack::dtype& dtype, bool brain) {
   if (dtype == nb::dtype<float>()) return softscope::kFloat32;
   if (dtype == nb::dtype<double>()) return softscope::kFloat64;
   // NumPy cannot export bfloat16, so both 16-bit types come as their bits.
@@ -47,8 +49,11 @@ struct PerRow {
   double temperature = 1;
   const Numbers* each = nullptr;
 
+  explicit PerRow(double t) : temperature(t) {}
+  explicit PerRow(const Numbers& numbers) : each(&numbers) {}
+
   bool shared(Operation operation) const {
-    return each == nullptr || (softscope::kRowNumbers[operation] > 1 && each->ndim() == 1);
+    return each == nullptr || (numbers_per_row(operation) > 1 && each->ndim() == 1);
   }
 };
 
@@ -67,10 +72,10 @@ bool fit(Operation operation, const Input& x, const Output& out, const PerRow& n
   if (x.ndim() == 0) return false;
   const size_t lead = x.ndim() - 1;
   const size_t extra = operation == softscope::kLogSumExp ? 0 : 1;
-  const size_t count = softscope::kRowNumbers[operation];
+  const size_t count = numbers_per_row(operation);
   if (out.ndim() != lead + extra) return false;
-  const bool shared = numbers.shared(operation);
   if (numbers.each == nullptr && count > 1) return false;
+  const bool shared = numbers.shared(operation);
   if (!shared && numbers.each->ndim() != lead + (count > 1 ? 1 : 0)) return false;
   for (size_t i = 0; i < lead; ++i) {
     if (out.shape(i) != x.shape(i)) return false;
@@ -87,6 +92,14 @@ bool fit(Operation operation, const Input& x, const Output& out, const PerRow& n
   return out.dtype() == x.dtype() && (extra == 0 || out.shape(lead) == x.shape(lead));
 }
 
+// An array whose last axis has this step. `whole`: entries that make one result.
+template <class Byte, class Array>
+Operand<Byte> operand(const Array& x, size_t lead, ptrdiff_t step, ptrdiff_t whole = 1) {
+  Operand<Byte> rows = {.data = static_cast<Byte*>(x.data()), .strides = {}, .step = step};
+  for (size_t i = 0; i < lead; ++i) rows.strides.push_back(x.stride(i) / whole);
+  return rows;
+}
+
 // Rows of x, and of y if the operation takes two inputs, along the last axis.
 void run(Operation operation, const Input& x, const Input& y, const Output& out,
          const PerRow& numbers, bool brain, int threads) {
@@ -95,25 +108,19 @@ void run(Operation operation, const Input& x, const Input& y, const Output& out,
   }
   const size_t lead = x.ndim() - 1;
   const bool state = operation == softscope::kState;
-  const ptrdiff_t whole = state ? kStateNumbers : 1;  // entries of `out` in one result
-  const softscope::Type type = type_of(x.dtype(), brain);
-  softscope::Rows rows = {
-      .type = type,
-      .lead = {},
-      .n = x.shape(lead),
-      .x = {.data = static_cast<const char*>(x.data()), .strides = {}, .step = x.stride(lead)},
-      .y = {.data = static_cast<const char*>(y.data()), .strides = {}, .step = y.stride(lead)},
-      .out = {.data = static_cast<char*>(out.data()),
-              .strides = {},
-              .step = softscope::gives_rows(operation) ? out.stride(lead) : 0},
-      .out_size = state ? sizeof(softscope::State) : softscope::kTypeSize[type],
-      .numbers = numbers.each == nullptr ? &numbers.temperature : numbers.each->data(),
-      .numbers_strides = {}};
+  const ptrdiff_t out_step = gives_rows(operation) ? out.stride(lead) : 0;
+  const Type type = type_of(x.dtype(), brain);
+  Rows rows = {.type = type,
+               .lead = {},
+               .n = x.shape(lead),
+               .x = operand<const char>(x, lead, x.stride(lead)),
+               .y = operand<const char>(y, lead, y.stride(lead)),
+               .out = operand<char>(out, lead, out_step, state ? kStateNumbers : 1),
+               .out_size = state ? sizeof(State) : kTypeSize[type],
+               .numbers = numbers.each == nullptr ? &numbers.temperature : numbers.each->data(),
+               .numbers_strides = {}};
   for (size_t i = 0; i < lead; ++i) {
     rows.lead.push_back(x.shape(i));
-    rows.x.strides.push_back(x.stride(i));
-    rows.y.strides.push_back(y.stride(i));
-    rows.out.strides.push_back(out.stride(i) / whole);
     rows.numbers_strides.push_back(numbers.shared(operation) ? 0 : numbers.each->stride(i));
   }
   const nb::gil_scoped_release released;
@@ -124,58 +131,51 @@ void run(Operation operation, const Input& x, const Input& y, const Output& out,
 void run_at(Operation operation, uintptr_t x, uintptr_t out, size_t count, size_t n, int type,
             double temperature, int threads) {
   if (x == 0 || out == 0 || type < 0 || type >= softscope::kTypes ||
-      softscope::kRowNumbers[operation] > 1) {
+      numbers_per_row(operation) > 1) {
     throw nb::value_error("no rows at this address, or of another type.");
   }
-  const bool gives_rows = softscope::gives_rows(operation);
+  const bool to_rows = gives_rows(operation);
   const auto row = static_cast<ptrdiff_t>(n);
-  const softscope::Operand<const char> input = {
+  const Operand<const char> input = {
       .data = reinterpret_cast<const char*>(x), .strides = {row}, .step = 1};
-  const softscope::Rows rows = {.type = static_cast<softscope::Type>(type),
-                                .lead = {count},
-                                .n = n,
-                                .x = input,
-                                .y = input,
-                                .out = {.data = reinterpret_cast<char*>(out),
-                                        .strides = {gives_rows ? row : 1},
-                                        .step = gives_rows ? 1 : 0},
-                                .out_size = softscope::kTypeSize[type],
-                                .numbers = &temperature,
-                                .numbers_strides = {0}};
+  const Rows rows = {.type = static_cast<Type>(type),
+                     .lead = {count},
+                     .n = n,
+                     .x = input,
+                     .y = input,
+                     .out = {.data = reinterpret_cast<char*>(out),
+                             .strides = {to_rows ? row : 1},
+                             .step = to_rows ? 1 : 0},
+                     .out_size = kTypeSize[type],
+                     .numbers = &temperature,
+                     .numbers_strides = {0}};
   const nb::gil_scoped_release released;
   softscope::run(kernels(), operation, rows, threads);
 }
 
-// noconvert: a silent copy of x would cost more than the work, and a copy of `out` would lose it.
-void define(nb::module_& m, const char* name, Operation operation) {
+// With a number for all rows (PerRowArgument is double), or with an array of them.
+template <class PerRowArgument>
+void define_with(nb::module_& m, const char* name, Operation operation) {
+  // noconvert: a silent copy of x would cost more than the work, and a copy of `out` would lose it.
   const auto x = nb::arg("x").noconvert(), y = nb::arg("y").noconvert();
   const auto out = nb::arg("out").noconvert(), numbers = nb::arg("numbers").noconvert();
   const auto brain = nb::arg("brain"), threads = nb::arg("threads");
   if (softscope::takes_two_inputs(operation)) {
-    m.def(
-        name,
-        [operation](const Input& a, const Input& b, const Output& result, double t, bool bf16,
-                    int n) { run(operation, a, b, result, {t, nullptr}, bf16, n); },
-        x, y, out, numbers, brain, threads);
-    m.def(
-        name,
-        [operation](const Input& a, const Input& b, const Output& result, const Numbers& each,
-                    bool bf16, int n) { run(operation, a, b, result, {1, &each}, bf16, n); },
-        x, y, out, numbers, brain, threads);
-    return;
+    const auto call = [operation](const Input& a, const Input& b, const Output& result,
+                                  PerRowArgument each, bool bf16,
+                                  int n) { run(operation, a, b, result, PerRow(each), bf16, n); };
+    m.def(name, call, x, y, out, numbers, brain, threads);
+  } else {
+    const auto call = [operation](const Input& a, const Output& result, PerRowArgument each,
+                                  bool bf16,
+                                  int n) { run(operation, a, a, result, PerRow(each), bf16, n); };
+    m.def(name, call, x, out, numbers, brain, threads);
   }
-  m.def(
-      name,
-      [operation](const Input& a, const Output& result, double t, bool bf16, int n) {
-        run(operation, a, a, result, {t, nullptr}, bf16, n);
-      },
-      x, out, numbers, brain, threads);
-  m.def(
-      name,
-      [operation](const Input& a, const Output& result, const Numbers& each, bool bf16, int n) {
-        run(operation, a, a, result, {1, &each}, bf16, n);
-      },
-      x, out, numbers, brain, threads);
+}
+
+void define(nb::module_& m, const char* name, Operation operation) {
+  define_with<double>(m, name, operation);
+  define_with<const Numbers&>(m, name, operation);
 }
 
 void define_at(nb::module_& m, const char* name, Operation operation) {
@@ -213,9 +213,9 @@ bool dense(const Arrays& x) {
   return x.shape(x.ndim() - 1) <= 1 || x.stride(x.ndim() - 1) == 1;
 }
 
-softscope::MaskType mask_type(const Input& mask, bool brain) {
+MaskType mask_type(const Input& mask, bool brain) {
   if (mask.dtype() == nb::dtype<uint8_t>()) return softscope::kMaskBool;
-  return static_cast<softscope::MaskType>(type_of(mask.dtype(), brain));
+  return static_cast<MaskType>(type_of(mask.dtype(), brain));
 }
 
 // How queries see keys. The arrays belong to Python, and live as long as this does.
@@ -413,7 +413,7 @@ NB_MODULE(_engine, m) {
 
   m.def("isas", [] {
     std::vector<std::string> names;
-    for (const softscope::Kernels* k : softscope::runnable_kernels()) names.emplace_back(k->isa);
+    for (const Kernels* k : softscope::runnable_kernels()) names.emplace_back(k->isa);
     return names;
   });
 

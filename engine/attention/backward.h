@@ -55,20 +55,20 @@ class Backward {
       const KeyBlock block = block_at(first, kBackwardKeys, a);
       bool packed = false;
       for (size_t s = 0; s < count; s += kGroup) {
-        const Group group = {.first = s, .count = count - s < kGroup ? count - s : kGroup};
+        const size_t group = count - s < kGroup ? count - s : kGroup;
         KeyRange seen = {.begin = block.count, .end = 0};  // by any row of the group
-        for (size_t r = s; r < s + group.count; ++r) widen(seen, within(block, row[r].visible));
+        for (size_t r = s; r < s + group; ++r) widen(seen, within(block, row[r].visible));
         if (empty(seen)) continue;
         if (!packed) pack(block);
         packed = true;
         // Past the block's last key, weights are 0.
         const KeyRange computed = {.begin = seen.begin / kTile * kTile,
                                    .end = round_up(seen.end, kTile)};
-        for (size_t r = 0; r < group.count; r += kStrip) {
-          with_rows(group.count - r, [&]<int R>() { strip<R>(s + r, r, block, computed); });
+        for (size_t r = 0; r < group; r += kStrip) {
+          with_rows(group - r, [&]<int R>() { strip<R>(s + r, r, block, computed); });
         }
-        add_transposed(p, {grad[s], dv_wide}, group.count, block, computed, dv);
-        add_transposed(ds, {q[s], d_wide}, group.count, block, computed, dk);
+        add_transposed(p, {grad[s], dv_wide}, group, block, computed, dv);
+        add_transposed(ds, {q[s], d_wide}, group, block, computed, dk);
       }
     }
     for (size_t s = 0; s < count; ++s) {
@@ -86,9 +86,6 @@ class Backward {
     C mean;     // Σ grad·out
     C scale;
     double dscale;
-  };
-  struct Group {
-    size_t first, count;
   };
 
   const AttentionBackward& b;
@@ -165,8 +162,14 @@ class Backward {
   }
 
   void pack(const KeyBlock& block) {
-    const Unpacked<S> k = {row_of<const S>(a.k, 0, block.first), a.k.row, block.count, a.d};
-    const Unpacked<S> v = {row_of<const S>(a.v, 0, block.first), a.v.row, block.count, a.dv};
+    const Unpacked<S> k = {.data = row_of<const S>(a.k, 0, block.first),
+                           .row = a.k.row,
+                           .count = block.count,
+                           .width = a.d};
+    const Unpacked<S> v = {.data = row_of<const S>(a.v, 0, block.first),
+                           .row = a.v.row,
+                           .count = block.count,
+                           .width = a.dv};
     pack_rows_as_lanes<S, N>(k, key_lanes);
     pack_rows_as_lanes<S, N>(v, value_lanes);
     const size_t width = round_up(a.d, kTile);

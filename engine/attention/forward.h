@@ -130,12 +130,19 @@ class Forward {
   }
 
   void pack(const KeyBlock& block) {
-    pack_rows_as_lanes<S, N>({row_of<const S>(a.k, 0, block.first), a.k.row, block.count, a.d},
+    pack_rows_as_lanes<S, N>({.data = row_of<const S>(a.k, 0, block.first),
+                              .row = a.k.row,
+                              .count = block.count,
+                              .width = a.d},
                              keys);
     values_not_finite = false;
     if constexpr (Output) {
-      values_not_finite = !pack_columns_as_lanes<S, N>(
-          {row_of<const S>(a.v, 0, block.first), a.v.row, block.count, a.dv}, values, kKeys);
+      values_not_finite =
+          !pack_columns_as_lanes<S, N>({.data = row_of<const S>(a.v, 0, block.first),
+                                        .row = a.v.row,
+                                        .count = block.count,
+                                        .width = a.dv},
+                                       values, kKeys);
       if (values_not_finite) clear_not_finite(block.count);
     }
   }

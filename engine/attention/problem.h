@@ -1,5 +1,6 @@
-// Attention of the query heads that share one key head, as plain numbers and addresses. Every unit
-// shares these; what has a body is in an anonymous namespace, so that no unit runs another's copy.
+// Attention of the query heads that share one key head, as plain numbers and addresses. The same
+// for every unit; what has a body is in an anonymous namespace, so that no unit runs another's
+// copy.
 #pragma once
 
 #include <cstddef>

@@ -7,7 +7,7 @@ namespace softscope {
 std::vector<const Kernels*> runnable_kernels() {
   std::vector<const Kernels*> found = {&baseline_kernels};
 #ifdef SOFTSCOPE_AVX2
-  // Asks the operating system too, which must save the wide registers.
+  // This also asks the operating system, which must save the wide registers.
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
       __builtin_cpu_supports("f16c")) {
     found.push_back(&avx2_kernels);
@@ -25,7 +25,8 @@ const Kernels& choose_kernels(const char* wanted) {
     if (kernels->isa == std::string(wanted)) return *kernels;
     names += (names.empty() ? "" : ", ") + std::string(kernels->isa);
   }
-  // Not a quiet fall back: who sets this is testing or measuring, and would measure something else.
+  // No silent fallback: whoever sets this is testing or measuring, and would measure the wrong
+  // level.
   throw std::invalid_argument("SOFTSCOPE_ISA is '" + std::string(wanted) +
                               "', but this build on this processor can run only: " + names +
                               "; unset it for the best of them.");

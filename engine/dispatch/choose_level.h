@@ -1,4 +1,4 @@
-// Which of the compiled instruction sets to use.
+// Chooses which of the compiled instruction sets to use.
 #pragma once
 
 #include <string>
@@ -8,11 +8,11 @@
 
 namespace softscope {
 
-// What this build holds and this processor runs, lowest first. Never empty.
+// The levels that this build has and this processor runs, lowest first. Never empty.
 std::vector<const Kernels*> runnable_kernels();
 
-// The best of them, or the one that `wanted` names, if it is not null or empty.
-// Throws std::invalid_argument with one sentence if there is no such one.
+// The highest of them, or the one that `wanted` names unless it is null or empty. Throws
+// std::invalid_argument, with one sentence, if there is none of that name.
 const Kernels& choose_kernels(const char* wanted);
 
 }  // namespace softscope

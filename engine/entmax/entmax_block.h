@@ -48,19 +48,19 @@ void entmax_short(const Block& b) {
   double wide[tile.kRounded * kWidth<N>];
   Side side;
   for (size_t r = 0; r < b.rows; r += kWidth<N>) {
-    const size_t rows = b.rows - r < kWidth<N> ? b.rows - r : kWidth<N>;
-    tile.fill_from(b, r, rows);
+    const RowRange rows = rows_from<N>(b, r);
+    tile.fill_from(b, rows);
     convert<C, double, kWidth<N>>(tile.entries, wide, b.n);
-    for (size_t c = 0; c < rows; c += Side::kRows) {
+    for (size_t c = 0; c < rows.count; c += Side::kRows) {
       if (b.numbers_row != 0 || r + c == 0) side.read(b, r + c);
       if (!side.all_alone) side.template replace<Summed>(wide + c, kWidth<N>, b.n);
       if (!side.any_alone) continue;
-      for (size_t j = 0; j < Side::kRows && c + j < rows; ++j) {
+      for (size_t j = 0; j < Side::kRows && c + j < rows.count; ++j) {
         if (side.alone[j]) alone_in_tile<S, N>(b, r + c + j, tile.entries + c + j, wide + c + j);
       }
     }
     convert<double, C, kWidth<N>>(wide, tile.entries, b.n);
-    tile.give_to(b, r, rows);
+    tile.give_to(b, rows);
   }
 }
 
@@ -94,11 +94,11 @@ void entmax_block(const Block& b) {
     Side side;
     for (; r + Side::kRows <= b.rows; r += Side::kRows) {
       if (b.numbers_row != 0 || r == 0) side.read(b, r);
-      const Columns<S> in = {at<S>(b.x.data, r, 1), b.x.step, b.n};
+      const Columns<S> in = {.x = at<S>(b.x.data, r, 1), .step = b.x.step, .n = b.n};
       if (!side.all_alone) {
         side.template find_maximum<S>(in);
         side.template solve<S, false, Summed>(in);
-        side.template write<S, false>(in, at<S>(b.out.data, r, 1), b.out.step);
+        side.template write<S, false>(in, {.x = at<S>(b.out.data, r, 1), .step = b.out.step});
       }
       for (size_t j = 0; side.any_alone && j < Side::kRows; ++j) {
         if (side.alone[j]) entmax_gathered<S, N>(b, r + j);

@@ -32,9 +32,9 @@ template <class S, int N>
 Compute<S> find_peaks(const S* x, size_t n, Compute<S>* peaks) {
   using C = Compute<S>;
   using V = Vec<C, N>;
-  V top = fill<C, N>(-kInfinity<C>), sound = top;
+  V top = fill<C, N>(-kInfinity<C>), nan = top;
   const auto take = [&](V v) __attribute__((always_inline)) {
-    sound = v == v ? sound : v;  // max would lose a NaN
+    nan = v == v ? nan : v;  // max would lose a NaN
     return v;
   };
   size_t i = 0;
@@ -52,7 +52,7 @@ Compute<S> find_peaks(const S* x, size_t n, Compute<S>* peaks) {
     *peaks = peak_of<C, N>(m);
   }
   for (int l = 0; l < N; ++l) {
-    if (sound[l] != sound[l]) return sound[l];
+    if (nan[l] != nan[l]) return nan[l];
   }
   return peak_of<C, N>(top);
 }

@@ -61,7 +61,7 @@ void run_long_entmax(const Kernels& kernels, const Rows& rows, int threads) {
     const char* x = rows.x.data + at.x * size;
     char* out = rows.out.data + at.out * size;
     const double* numbers = rows.numbers + at.numbers;
-    if (numbers[1] == 1) {  // α = 1 is softmax
+    if (numbers[kAlpha] == 1) {  // α = 1 is softmax
       run_long_rows(kernels, kSoftmax,
                     {.type = rows.type,
                      .lead = {},
@@ -78,8 +78,8 @@ void run_long_entmax(const Kernels& kernels, const Rows& rows, int threads) {
               {.x = x,
                .out = out,
                .n = rows.n,
-               .temperature = numbers[0],
-               .alpha = numbers[1],
+               .temperature = numbers[kTemperature],
+               .alpha = numbers[kAlpha],
                .peaks = nullptr,
                .picked = nullptr,
                .maximum = 0,

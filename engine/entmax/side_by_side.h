@@ -8,7 +8,7 @@
 namespace softscope {
 namespace {
 
-SOFTSCOPE_INLINE double alpha_of(const Block& b, size_t row) { return numbers_of(b, row)[1]; }
+SOFTSCOPE_INLINE double alpha_of(const Block& b, size_t row) { return numbers_of(b, row)[kAlpha]; }
 
 // Through memory: taken lane by lane, the compiler would compute one root at a time.
 template <int M>
@@ -107,11 +107,11 @@ struct EntmaxColumns {
 
   // The weights. Rows that are alone stay as they are, because out may be x.
   template <class A, bool Ready>
-  void write(Columns<A> in, A* out, ptrdiff_t out_step) const {
+  void write(Columns<A> in, ColumnsOut<A> out) const {
     V inverse[K];
     for (int k = 0; k < K; ++k) inverse[k] = 1.0 / total[k];
     const A* x = in.x;
-    for (size_t i = 0; i < in.n; ++i, x += in.step, out += out_step) {
+    for (size_t i = 0; i < in.n; ++i, x += in.step, out.x += out.step) {
       for (int k = 0; k < K; ++k) {
         const V v = wide(x + k * M);
         const V w = max(V{}, (Ready ? v : e_of(v, k)) + s[k]);
@@ -119,7 +119,7 @@ struct EntmaxColumns {
         p = keep[k] > 0.0 ? v : p;
         Vec<Compute<A>, M> narrow;
         for (int l = 0; l < M; ++l) narrow[l] = static_cast<Compute<A>>(p[l]);
-        store<A, M>(out + k * M, narrow);
+        store<A, M>(out.x + k * M, narrow);
       }
     }
   }
@@ -127,15 +127,16 @@ struct EntmaxColumns {
   // A copy in float64, replaced by its weights.
   template <class Summed>
   void replace(double* x, ptrdiff_t step, size_t n) {
-    find_maximum<double>({x, step, n});
+    const Columns<double> in = {.x = x, .step = step, .n = n};
+    find_maximum(in);
     for (size_t i = 0; i < n; ++i) {
       double* from = x + static_cast<ptrdiff_t>(i) * step;
       for (int k = 0; k < K; ++k) {
         store_raw<double, M>(from + k * M, e_of(load_raw<double, M>(from + k * M), k));
       }
     }
-    solve<double, true, Summed>({x, step, n});
-    write<double, true>({x, step, n}, x, step);
+    solve<double, true, Summed>(in);
+    write<double, true>(in, {.x = x, .step = step});
   }
 };
 

@@ -24,13 +24,13 @@ struct JacobianProduct {
   using Lanes = ProductLanes<C, N>;
 
   static void row(const S* p, const S* v, S* out, size_t n, const double* numbers) {
-    with_sensitivity<S, N>(numbers[1], [&](const auto& product) {
+    with_sensitivity<S, N>(numbers[kAlpha], [&](const auto& product) {
       C mean;
       if (product.quick(p, v, n, mean)) {
-        product.template map<true>(p, v, out, n, {mean / 2, 0}, Scale<C>(numbers[0]));
+        product.template map<true>(p, v, out, n, {mean / 2, 0}, Scale<C>(numbers[kTemperature]));
       } else {
         product.template map<false>(p, v, out, n, half_mean<C>(product.moments(p, v, n)),
-                                    Scale<C>(numbers[0]));
+                                    Scale<C>(numbers[kTemperature]));
       }
     });
   }
@@ -65,8 +65,8 @@ struct JacobianProduct {
   }
 
   template <class A>  // S, or the type that computes in a transposed tile
-  static void columns(Columns<A> p, Columns<A> v, A* out, ptrdiff_t out_step, const Lanes& lanes) {
-    ColumnsProduct<C, N>::run(p, v, out, out_step, lanes);
+  static void columns(Columns<A> p, Columns<A> v, ColumnsOut<A> out, const Lanes& lanes) {
+    ColumnsProduct<C, N>::run(p, v, out, lanes);
   }
 
  private:
@@ -160,7 +160,7 @@ struct JacobianProduct {
 // Of a row too long for one thread: the moments of each part, which merge, then the map.
 template <class S, int N>
 void part_moments(const TwoInputPart& p, BackwardSums& sums) {
-  with_sensitivity<S, N>(p.numbers[1], [&](const auto& product) {
+  with_sensitivity<S, N>(p.numbers[kAlpha], [&](const auto& product) {
     sums = product.moments(static_cast<const S*>(p.x), static_cast<const S*>(p.y), p.n);
   });
 }
@@ -169,10 +169,10 @@ void merge_moments(BackwardSums& into, const BackwardSums& from) { into = merged
 
 template <class S, int N>
 void part_product(const TwoInputPart& p, const BackwardSums& sums) {
-  with_sensitivity<S, N>(p.numbers[1], [&](const auto& product) {
+  with_sensitivity<S, N>(p.numbers[kAlpha], [&](const auto& product) {
     product.template map<false>(static_cast<const S*>(p.x), static_cast<const S*>(p.y),
                                 static_cast<S*>(p.out), p.n, half_mean<Compute<S>>(sums),
-                                Scale<Compute<S>>(p.numbers[0]));
+                                Scale<Compute<S>>(p.numbers[kTemperature]));
   });
 }
 

@@ -21,7 +21,7 @@ SOFTSCOPE_INLINE auto near_zero(T total, T sum, T square) {
   return (known & (sum * sum <= 0.9375f * square * total)) | (sum == 0);
 }
 
-// Next to one-hot: more than this share of the weight in one wide.
+// Next to one-hot: more than this share of the weight in one place.
 template <class C>
 constexpr C kDominant = C(0.9375);
 

@@ -16,14 +16,14 @@ struct ProductLanes {
   double exponents[kWidth<N>];
   bool plain;
 
-  void read(const Block& b, size_t first, size_t rows) {
+  void read(const Block& b, const RowRange& rows) {
     plain = true;
     for (size_t r = 0; r < kWidth<N>; ++r) {
-      const double* numbers = numbers_of(b, first + (r < rows ? r : 0));
-      const Scale<C> scale(numbers[0]);
+      const double* numbers = numbers_of(b, rows.first + (r < rows.count ? r : 0));
+      const Scale<C> scale(numbers[kTemperature]);
       before[r] = scale.before;
       after[r] = scale.after;
-      exponents[r] = 2 - numbers[1];
+      exponents[r] = 2 - numbers[kAlpha];
       plain = plain && exponents[r] == 1;
     }
   }
@@ -35,13 +35,13 @@ struct ColumnsProduct {
   using Lanes = ProductLanes<C, N>;
 
   template <class A>
-  static void run(Columns<A> p, Columns<A> v, A* out, ptrdiff_t out_step, const Lanes& lanes) {
+  static void run(Columns<A> p, Columns<A> v, ColumnsOut<A> out, const Lanes& lanes) {
     if (p.n > kShort<C>) {
-      side_by_side<A, false, LaneSum<C, N>>(p, v, out, out_step, lanes);
+      side_by_side<A, false, LaneSum<C, N>>(p, v, out, lanes);
     } else if (lanes.plain) {
-      side_by_side<A, true, ShortSum>(p, v, out, out_step, lanes);
+      side_by_side<A, true, ShortSum>(p, v, out, lanes);
     } else {
-      side_by_side<A, false, ShortSum>(p, v, out, out_step, lanes);
+      side_by_side<A, false, ShortSum>(p, v, out, lanes);
     }
   }
 
@@ -54,8 +54,7 @@ struct ColumnsProduct {
   using ShortSum = PlainLaneSum<C, N>;  // a few entries need no care
 
   template <class A, bool Plain, class LanesSum>
-  static void side_by_side(Columns<A> p, Columns<A> v, A* out, ptrdiff_t out_step,
-                           const Lanes& lanes) {
+  static void side_by_side(Columns<A> p, Columns<A> v, ColumnsOut<A> out, const Lanes& lanes) {
     constexpr int K = kGroups;
     Sensitivity<C, N, Plain> s[K];
     LanesSum totals[K], sums[K];
@@ -86,11 +85,11 @@ struct ColumnsProduct {
         lower[g] = doubts[g] == 0 ? lower[g] : mean[g].lower;
       }
     }
-    for (size_t i = 0; i < p.n; ++i, out += out_step) {
+    for (size_t i = 0; i < p.n; ++i, out.x += out.step) {
       for (int g = 0; g < K; ++g) {
         const V here = s[g].of(entry(p, i, g)) * load_raw<C, N>(lanes.before + g * N);
         const V d = (entry(v, i, g) * C(0.5) - upper[g]) - lower[g];
-        store<A, N>(out + g * N, (here * d) * load_raw<C, N>(lanes.after + g * N));
+        store<A, N>(out.x + g * N, (here * d) * load_raw<C, N>(lanes.after + g * N));
       }
     }
   }

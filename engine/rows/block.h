@@ -1,5 +1,6 @@
 // Rows as a kernel receives them: the types of arrays, the operations, and a block of rows in
-// memory. Plain data that every unit shares; no code that an instruction set could get into.
+// memory. Plain data, the same for every unit; what has a body is in an anonymous namespace, so
+// that no unit runs another's copy.
 #pragma once
 
 #include <cstddef>
@@ -22,6 +23,8 @@ enum Operation {
   kOperations
 };
 
+namespace {
+
 constexpr bool gives_rows(Operation operation) {
   return operation != kLogSumExp && operation != kState;
 }
@@ -33,8 +36,17 @@ constexpr bool takes_two_inputs(Operation operation) {
 constexpr Operation kFirstBackward = kJacobianProduct;
 constexpr bool is_backward(Operation operation) { return operation >= kFirstBackward; }
 
-// How many numbers a row brings with it; its temperature T comes first.
-constexpr size_t kRowNumbers[kOperations] = {1, 1, 2, 1, 1, 2, 1, 5};
+// How many numbers a row brings with it; see RowNumber.
+constexpr size_t numbers_per_row(Operation operation) {
+  if (operation == kScaledWeights) return 5;
+  return operation == kEntmax || operation == kJacobianProduct ? 2 : 1;
+}
+
+}  // namespace
+
+// The numbers that a row brings with it: always T; for some operations α; for kScaledWeights what
+// its formula names.
+enum RowNumber { kTemperature, kAlpha, kRowMaximum = 1, kRowZ, kFactor, kSummand };
 
 // Evenly spaced rows. Distances count entries.
 template <class Data>
@@ -56,6 +68,8 @@ struct Block {
   void* scratch;  // scratch_bytes() of it
 };
 
+namespace {
+
 // Room for one peak per block of entries (see entmax_row.h); no block is smaller than 8 entries.
 constexpr size_t peaks_bytes(size_t n) { return (n / 8 + 1) * 8; }
 
@@ -64,5 +78,7 @@ constexpr size_t peaks_bytes(size_t n) { return (n / 8 + 1) * 8; }
 constexpr size_t scratch_bytes(Type type, size_t n) {
   return (n + 64) * (kTypeSize[type] + 8) + peaks_bytes(n);
 }
+
+}  // namespace
 
 }  // namespace softscope

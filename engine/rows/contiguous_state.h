@@ -1,5 +1,5 @@
-// The state of contiguous entries, of any type but float64 (see float64_state.h), which has nothing
-// wider to be computed in; in float64, this is what float32 falls back on.
+// The state of contiguous entries. float64 rows need more than this; see float64_state.h. Here,
+// float64 serves narrower rows whose own sums are too coarse, and softmax.
 #pragma once
 
 #include "rows/contiguous.h"

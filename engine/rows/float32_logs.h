@@ -45,12 +45,7 @@ template <class S>
 SOFTSCOPE_INLINE bool too_coarse(const State& s, double log, size_t n, double larger,
                                  double temperature) {
   if (s.count == 0 || s.c != s.c || s.m == kInfinity<double>) return false;
-  uint64_t bits;
-  __builtin_memcpy(&bits, &larger, sizeof bits);
-  bits &= 0x7ff0000000000000;
-  double power;  // the power of two at or below `larger`: u times that is half an ulp of it
-  __builtin_memcpy(&power, &bits, sizeof power);
-  const double allowed = 3 * power * kRoom<S>;
+  const double allowed = 3 * power_of_two(larger) * kRoom<S>;
   const double roundings = temperature == 1 ? 1 : 3;
   // First with an upper bound of log n, because a logarithm for each row would be felt.
   const double digits = 0.6932 * (64 - __builtin_clzll(n));
@@ -94,7 +89,7 @@ SOFTSCOPE_INLINE State tile_state(const TileSums<N>& sums, const float* entries,
              .u = sums.u[g][l],
              .t = sums.t[g][l],
              .w = sums.w[g][l]};
-  if (s.c != s.c) mend<float, N>(entries + j, kWidth<N>, n, s);
+  if (s.c != s.c) mend<float, N>({.x = entries + j, .step = kWidth<N>, .n = n}, s);
   return s;
 }
 
@@ -104,19 +99,19 @@ struct LogSoftmax {
   static constexpr bool kWide = true;  // side by side, it computes in float64
 
   // Computes logarithms several at a time, as long as their rows stay in the first-level cache.
-  static void rows(const Block& b, size_t first, size_t count) {
+  static void rows(const Block& b, const RowRange& rows) {
     const size_t many = b.n * sizeof(S) <= 2048 ? kWidth<N> : 1;
     State states[kWidth<N>];
     double logs[kWidth<N>];
-    for (size_t i = 0; i < count; i += many) {
-      const size_t some = count - i < many ? count - i : many;
+    for (size_t i = 0; i < rows.count; i += many) {
+      const size_t some = rows.count - i < many ? rows.count - i : many;
       for (size_t j = 0; j < some; ++j) {
-        const size_t r = first + i + j;
+        const size_t r = rows.first + i + j;
         states[j] = row_state<S, N, false>(row_at<S>(b.x, r), b.n, temperature_of(b, r));
       }
       logs_of<N>(states, some, logs);
       for (size_t j = 0; j < some; ++j) {
-        const size_t r = first + i + j;
+        const size_t r = rows.first + i + j;
         const double temperature = temperature_of(b, r);
         const double top = ::fabs(states[j].m / temperature);
         const S* x = row_at<S>(b.x, r);
@@ -151,35 +146,36 @@ struct LogSumExp {
   using C = Compute<S>;
   static constexpr bool kFull = false;
 
-  static void finish(const State* states, const Block& b, size_t first, size_t count) {
+  static void finish(const State* states, const Block& b, const RowRange& rows) {
     double logs[kWidth<N>];
-    logs_of<N>(states, count, logs);
-    for (size_t j = 0; j < count; ++j) {
-      const double temperature = temperature_of(b, first + j);
+    logs_of<N>(states, rows.count, logs);
+    for (size_t j = 0; j < rows.count; ++j) {
+      const double temperature = temperature_of(b, rows.first + j);
       State s = states[j];
       double lse = lse_of(s, logs[j], temperature);
       const double top = ::fabs(s.m / temperature), result = ::fabs(lse);
       if (too_coarse<S>(s, logs[j], b.n, top > result ? top : result, temperature)) {
-        s = wide_state<S, N, false>(row_at<S>(b.x, first + j), b.n, b.x.step, temperature);
+        s = wide_state<S, N, false>(row_at<S>(b.x, rows.first + j), b.n, b.x.step, temperature);
         lse = lse_of(s, log_z(s), temperature);
       }
-      put(b, first + j, lse);
+      put(b, rows.first + j, lse);
     }
   }
 
-  static void tile(const TileSums<N>& sums, const float* entries, const Block& b, size_t first,
-                   size_t count) {
+  static void tile(const TileSums<N>& sums, const float* entries, const Block& b,
+                   const RowRange& rows) {
     using Sums = TileSums<N>;
     double lse[kWidth<N>], c[kWidth<N>];
     for (int g = 0; g < Sums::kVectors; ++g) {
       store_raw<double, Sums::H>(lse + g * Sums::H, sums.m[g] * sums.inverse[g] + sums.log_z(g));
       store_raw<double, Sums::H>(c + g * Sums::H, sums.c[g]);
     }
-    for (size_t j = 0; j < count; ++j) {
+    for (size_t j = 0; j < rows.count; ++j) {
       if (c[j] != c[j]) {  // NaN, +inf, or nothing but −inf
-        lse[j] = lse_of(tile_state<N>(sums, entries, b.n, j), c[j], temperature_of(b, first + j));
+        lse[j] =
+            lse_of(tile_state<N>(sums, entries, b.n, j), c[j], temperature_of(b, rows.first + j));
       }
-      put(b, first + j, lse[j]);
+      put(b, rows.first + j, lse[j]);
     }
   }
 
@@ -208,21 +204,21 @@ template <class S, int N>
 struct WholeState {
   static constexpr bool kFull = true;
 
-  static void finish(const State* states, const Block& b, size_t first, size_t count) {
-    for (size_t j = 0; j < count; ++j) {
+  static void finish(const State* states, const Block& b, const RowRange& rows) {
+    for (size_t j = 0; j < rows.count; ++j) {
       State s = states[j];
-      const double temperature = temperature_of(b, first + j);
+      const double temperature = temperature_of(b, rows.first + j);
       if (readings_too_coarse(s, b.n, temperature)) {
-        s = wide_state<S, N, true>(row_at<S>(b.x, first + j), b.n, b.x.step, temperature);
+        s = wide_state<S, N, true>(row_at<S>(b.x, rows.first + j), b.n, b.x.step, temperature);
       }
-      *row_at<State>(b.out, first + j) = s;
+      *row_at<State>(b.out, rows.first + j) = s;
     }
   }
 
-  static void tile(const TileSums<N>& sums, const float* entries, const Block& b, size_t first,
-                   size_t count) {
-    for (size_t j = 0; j < count; ++j) {
-      *row_at<State>(b.out, first + j) = tile_state<N>(sums, entries, b.n, j);
+  static void tile(const TileSums<N>& sums, const float* entries, const Block& b,
+                   const RowRange& rows) {
+    for (size_t j = 0; j < rows.count; ++j) {
+      *row_at<State>(b.out, rows.first + j) = tile_state<N>(sums, entries, b.n, j);
     }
   }
 };

@@ -9,13 +9,13 @@ namespace {
 
 // States of rows side by side, always the careful way: such rows are short, or along another axis.
 template <int N, int K, bool Full, bool Unit>
-void precise_columns(Columns<double> in, const double* temperature, const double* inverse,
-                     PreciseState* states) {
+void precise_columns(Columns<double> in, const Temperatures<double, N>& t, PreciseState* states) {
   Vec<double, N> m[K];
   columns_max<double, N, K>(in, m);
   for (int g = 0; g < K; ++g) {
-    const Tempered<N> by = {m[g], load_raw<double, N>(temperature + g * N),
-                            load_raw<double, N>(inverse + g * N)};
+    const Tempered<N> by = {.m = m[g],
+                            .temperature = load_raw<double, N>(t.value + g * N),
+                            .inverse = load_raw<double, N>(t.inverse + g * N)};
     CarefulSums<N, Full, Unit> sums;
     const double* x = in.x + g * N;
     for (size_t i = 0; i < in.n; ++i, x += in.step) sums.add(load_raw<double, N>(x), by);
@@ -23,7 +23,7 @@ void precise_columns(Columns<double> in, const double* temperature, const double
       PreciseState& s = states[g * N + l];
       s = sums.lane(l, in.n, m[g][l]);
       if (m[g][l] == -kInfinity<double> || s.c != s.c) {
-        mend<double, N>(in.x + g * N + l, in.step, in.n, s);
+        mend<double, N>({.x = in.x + g * N + l, .step = in.step, .n = in.n}, s);
         s.r_low = 0;
       }
     }
@@ -31,20 +31,18 @@ void precise_columns(Columns<double> in, const double* temperature, const double
 }
 
 template <int N, int K, bool Full>
-void precise_columns(Columns<double> in, const double* temperature, const double* inverse,
-                     PreciseState* states) {
+void precise_columns(Columns<double> in, const Temperatures<double, N>& t, PreciseState* states) {
   bool unit = true;
-  for (int i = 0; i < N * K; ++i) unit = unit && temperature[i] == 1;
-  (unit ? precise_columns<N, K, Full, true> : precise_columns<N, K, Full, false>)(in, temperature,
-                                                                                  inverse, states);
+  for (int i = 0; i < N * K; ++i) unit = unit && t.value[i] == 1;
+  (unit ? precise_columns<N, K, Full, true> : precise_columns<N, K, Full, false>)(in, t, states);
 }
 
 template <int N>
 struct LogSoftmax<double, N> {
   static constexpr bool kWide = true;
 
-  static void rows(const Block& b, size_t first, size_t count) {
-    for (size_t r = first; r < first + count; ++r) {
+  static void rows(const Block& b, const RowRange& rows) {
+    for (size_t r = rows.first; r < rows.first + rows.count; ++r) {
       row(row_at<double>(b.x, r), row_at<double>(b.out, r), b.n, temperature_of(b, r));
     }
   }
@@ -61,26 +59,27 @@ struct LogSoftmax<double, N> {
   }
 
   template <class A, int M>
-  static void columns(Columns<double> in, double* out, ptrdiff_t out_step,
-                      const double* temperature, const double* inverse) {
+  static void columns(Columns<double> in, ColumnsOut<double> out,
+                      const Temperatures<double, M>& t) {
     using V = Vec<double, M>;
     constexpr int K = kGroups;
     PreciseState states[K * M];
-    precise_columns<M, K, false>(in, temperature, inverse, states);
+    precise_columns<M, K, false>(in, t, states);
     for (int g = 0; g < K; ++g) {
       V m;
       bool huge = false;
       for (int l = 0; l < M; ++l) {
         m[l] = states[g * M + l].m;
-        huge = huge || ::fabs(m[l] / temperature[g * M + l]) >= kHuge;
+        huge = huge || ::fabs(m[l] / t.value[g * M + l]) >= kHuge;
       }
-      const Tempered<M> by = {m, load_raw<double, M>(temperature + g * M),
-                              load_raw<double, M>(inverse + g * M)};
+      const Tempered<M> by = {.m = m,
+                              .temperature = load_raw<double, M>(t.value + g * M),
+                              .inverse = load_raw<double, M>(t.inverse + g * M)};
       const LogWeights<M, false> weights(by, precise_logs<M>(states + g * M, M));
       const V top = by.m / by.temperature;
       const double* x = in.x + g * M;
-      double* to = out + g * M;
-      for (size_t i = 0; i < in.n; ++i, x += in.step, to += out_step) {
+      double* to = out.x + g * M;
+      for (size_t i = 0; i < in.n; ++i, x += in.step, to += out.step) {
         const V v = load_raw<double, M>(x);
         V result = weights.of(v);
         if (huge) result = max(top, -top) >= kHuge ? weights.of_huge(v) : result;
@@ -94,15 +93,16 @@ template <int N>
 struct LogSumExp<double, N> {
   static constexpr Way kWay = kPlain;
 
-  // `rows`: where the rows begin, if they are contiguous. States of other rows are careful already.
-  static void finish(const PreciseState* states, const Block& b, size_t first, size_t count,
-                     const double* const* rows) {
+  // `begins`: where the rows begin, if they are contiguous. States of other rows are careful
+  // already.
+  static void finish(const PreciseState* states, const Block& b, const RowRange& rows,
+                     const double* const* begins) {
     using V = Vec<double, N>;
-    for (size_t j = 0; j < count; j += N) {
-      const size_t lanes = count - j < N ? count - j : N;
+    for (size_t j = 0; j < rows.count; j += N) {
+      const size_t lanes = rows.count - j < N ? rows.count - j : N;
       V temperature{};
       for (size_t l = 0; l < N; ++l) {
-        temperature[l] = temperature_of(b, first + j + (l < lanes ? l : 0));
+        temperature[l] = temperature_of(b, rows.first + j + (l < lanes ? l : 0));
       }
       const DoubleDouble<V> log = precise_logs<N>(states + j, lanes);
       const V lse = precise_lses<N>(states + j, lanes, temperature, log);
@@ -111,9 +111,9 @@ struct LogSumExp<double, N> {
         double result = lse[l];
         const double top = ::fabs(s.m / temperature[l]), size = ::fabs(result);
         if (could_miss(s, {log.high[l], log.low[l]}, top > size ? top : size)) {
-          result = again(rows[j + l], b.n, temperature[l], s.m);
+          result = again(begins[j + l], b.n, temperature[l], s.m);
         }
-        *row_at<double>(b.out, first + j + l) = result;
+        *row_at<double>(b.out, rows.first + j + l) = result;
       }
     }
   }
@@ -129,11 +129,9 @@ template <int N>
 struct WholeState<double, N> {
   static constexpr Way kWay = kAll;
 
-  static void finish(const PreciseState* states, const Block& b, size_t first, size_t count,
+  static void finish(const PreciseState* states, const Block& b, const RowRange& rows,
                      const double* const*) {
-    for (size_t j = 0; j < count; ++j) {
-      *row_at<State>(b.out, first + j) = states[j];
-    }
+    for (size_t j = 0; j < rows.count; ++j) *row_at<State>(b.out, rows.first + j) = states[j];
   }
 };
 
@@ -148,35 +146,37 @@ void precise_reduce_block(const Block& b) {
   if (b.n <= kShort<double>) {
     Tile<double, N> tile;
     for (; r < b.rows; r += kWidth<N>) {
-      const size_t rows = b.rows - r < kWidth<N> ? b.rows - r : kWidth<N>;
-      t.read(b, r, rows);
-      tile.fill_from(b, r, rows);
-      precise_columns<N, kGroups, full>({tile.entries, kWidth<N>, b.n}, t.value, t.inverse, states);
-      Op::finish(states, b, r, rows, nullptr);
+      const RowRange rows = rows_from<N>(b, r);
+      t.read(b, rows);
+      tile.fill_from(b, rows);
+      precise_columns<N, kGroups, full>({.x = tile.entries, .step = kWidth<N>, .n = b.n}, t,
+                                        states);
+      Op::finish(states, b, rows, nullptr);
     }
     return;
   }
   for (; across && r + kWidth<N> <= b.rows; r += kWidth<N>) {
-    t.read(b, r, kWidth<N>);
-    precise_columns<N, kGroups, full>({at<double>(b.x.data, r, 1), b.x.step, b.n}, t.value,
-                                      t.inverse, states);
-    Op::finish(states, b, r, kWidth<N>, nullptr);
+    const RowRange rows = rows_from<N>(b, r);
+    t.read(b, rows);
+    precise_columns<N, kGroups, full>({.x = at<double>(b.x.data, r, 1), .step = b.x.step, .n = b.n},
+                                      t, states);
+    Op::finish(states, b, rows, nullptr);
   }
   // Rows with gaps one by one, since there is room for one copy; others N at a time, for their
   // logarithms.
   const size_t many = along ? N : 1;
   for (; r < b.rows; r += many) {
-    const double* rows[N];
-    const size_t count = b.rows - r < many ? b.rows - r : many;
-    for (size_t j = 0; j < count; ++j) {
-      rows[j] = row_at<double>(b.x, r + j);
+    const double* begins[N];
+    const RowRange rows = {.first = r, .count = b.rows - r < many ? b.rows - r : many};
+    for (size_t j = 0; j < rows.count; ++j) {
+      begins[j] = row_at<double>(b.x, r + j);
       if (!along) {
         gather<double>(b, r);
-        rows[j] = static_cast<const double*>(b.scratch);
+        begins[j] = static_cast<const double*>(b.scratch);
       }
-      states[j] = precise_row<N, Op::kWay>(rows[j], b.n, temperature_of(b, r + j));
+      states[j] = precise_row<N, Op::kWay>(begins[j], b.n, temperature_of(b, r + j));
     }
-    Op::finish(states, b, r, count, rows);
+    Op::finish(states, b, rows, begins);
   }
 }
 

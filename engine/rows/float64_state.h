@@ -14,15 +14,6 @@
 namespace softscope {
 namespace {
 
-// The power of two at or below a finite v > 0: u times that is half an ulp of v.
-SOFTSCOPE_INLINE double power_of_two(double v) {
-  uint64_t bits;
-  __builtin_memcpy(&bits, &v, sizeof bits);
-  bits &= 0x7ff0000000000000;
-  __builtin_memcpy(&v, &bits, sizeof v);
-  return v;
-}
-
 // What exp((x − m)/T) needs to know of the row; each lane may have a row of its own.
 template <int N>
 struct Tempered {

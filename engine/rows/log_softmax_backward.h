@@ -37,9 +37,9 @@ struct LogSoftmaxBackward {
   struct Lanes {
     C inverse[kWidth<N>];
 
-    void read(const Block& b, size_t first, size_t rows) {
+    void read(const Block& b, const RowRange& rows) {
       for (size_t r = 0; r < kWidth<N>; ++r) {
-        inverse[r] = static_cast<C>(1.0 / *numbers_of(b, first + (r < rows ? r : 0)));
+        inverse[r] = static_cast<C>(1.0 / *numbers_of(b, rows.first + (r < rows.count ? r : 0)));
       }
     }
   };
@@ -47,7 +47,7 @@ struct LogSoftmaxBackward {
   static void rows(const Block& b, size_t first) { each_row<S, LogSoftmaxBackward>(b, first); }
 
   static void row(const S* y, const S* g, S* out, size_t n, const double* numbers) {
-    map(y, g, out, n, segment_total<S, N>(g, n), numbers[0]);
+    map(y, g, out, n, segment_total<S, N>(g, n), numbers[kTemperature]);
   }
 
   static void map(const S* y, const S* g, S* out, size_t n, double sum, double temperature) {
@@ -66,7 +66,7 @@ struct LogSoftmaxBackward {
   }
 
   template <class A>  // S, or the type that computes in a transposed tile
-  static void columns(Columns<A> y, Columns<A> g, A* out, ptrdiff_t out_step, const Lanes& lanes) {
+  static void columns(Columns<A> y, Columns<A> g, ColumnsOut<A> out, const Lanes& lanes) {
     LaneSum<C, N> sums[kGroups];
     const A* from = g.x;
     for (size_t i = 0; i < g.n; ++i, from += g.step) {
@@ -83,7 +83,7 @@ struct LogSoftmaxBackward {
         [&](size_t i, int k, V weights) __attribute__((always_inline)) {
           const ptrdiff_t at = static_cast<ptrdiff_t>(i);
           const V beside = load<A, N>(from + at * g.step + k * N);
-          store<A, N>(out + at * out_step + k * N, (beside - weights * totals[k]) * inverses[k]);
+          store<A, N>(out.x + at * out.step + k * N, (beside - weights * totals[k]) * inverses[k]);
         });
   }
 };
@@ -99,7 +99,7 @@ void merge_totals(BackwardSums& into, const BackwardSums& from) { into.total += 
 template <class S, int N>
 void part_log_softmax_backward(const TwoInputPart& p, const BackwardSums& sums) {
   LogSoftmaxBackward<S, N>::map(static_cast<const S*>(p.x), static_cast<const S*>(p.y),
-                                static_cast<S*>(p.out), p.n, sums.total, p.numbers[0]);
+                                static_cast<S*>(p.out), p.n, sums.total, p.numbers[kTemperature]);
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// What the kernels of a row that several threads share are told. Plain data that every unit shares.
+// The arguments of the kernels for a row that several threads share. Plain data, the same for every
+// unit.
 #pragma once
 
 #include <cstddef>

@@ -19,22 +19,22 @@ struct ScaledWeights {
     C maximum, inverse, scale, shift;
 
     SOFTSCOPE_INLINE explicit Row(const double* numbers) {
-      const double m = numbers[1], z = numbers[2];
+      const double m = numbers[kRowMaximum], z = numbers[kRowZ];
       const bool nothing = m == -kInfinity<double> || z == 0;
       // Counted from +inf every weight is 0, and 0 times a scale of 0 is 0 as well.
       maximum = nothing ? kInfinity<C> : static_cast<C>(m);
-      inverse = static_cast<C>(1.0 / numbers[0]);
-      scale = nothing ? C(0) : static_cast<C>(numbers[3] / z);
-      shift = static_cast<C>(numbers[4]);
+      inverse = static_cast<C>(1.0 / numbers[kTemperature]);
+      scale = nothing ? C(0) : static_cast<C>(numbers[kFactor] / z);
+      shift = static_cast<C>(numbers[kSummand]);
     }
   };
 
   struct Lanes {
     C maximum[kWidth<N>], inverse[kWidth<N>], scale[kWidth<N>], shift[kWidth<N>];
 
-    void read(const Block& b, size_t first, size_t rows) {
+    void read(const Block& b, const RowRange& rows) {
       for (size_t r = 0; r < kWidth<N>; ++r) {
-        const Row row(numbers_of(b, first + (r < rows ? r : 0)));
+        const Row row(numbers_of(b, rows.first + (r < rows.count ? r : 0)));
         maximum[r] = row.maximum;
         inverse[r] = row.inverse;
         scale[r] = row.scale;
@@ -61,7 +61,7 @@ struct ScaledWeights {
   }
 
   template <class A>
-  static void columns(Columns<A> x, Columns<A>, A* out, ptrdiff_t out_step, const Lanes& lanes) {
+  static void columns(Columns<A> x, Columns<A>, ColumnsOut<A> out, const Lanes& lanes) {
     columns_exp<A, N, kGroups>(
         x,
         [&](V v, int k) __attribute__((always_inline)) {
@@ -69,7 +69,7 @@ struct ScaledWeights {
                  load_raw<C, N>(lanes.inverse + k * N);
         },
         [&](size_t i, int k, V e) __attribute__((always_inline)) {
-          A* to = out + static_cast<ptrdiff_t>(i) * out_step + k * N;
+          A* to = out.x + static_cast<ptrdiff_t>(i) * out.step + k * N;
           store<A, N>(
               to, e * load_raw<C, N>(lanes.scale + k * N) + load_raw<C, N>(lanes.shift + k * N));
         });

@@ -17,6 +17,12 @@ struct Columns {
   ptrdiff_t step;
   size_t n;
 };
+// Where as many rows are written.
+template <class S>
+struct ColumnsOut {
+  S* x;
+  ptrdiff_t step;
+};
 
 template <class S, int N, int K>
 SOFTSCOPE_INLINE void columns_max(Columns<S> in, Vec<Compute<S>, N> (&m)[K]) {
@@ -53,7 +59,7 @@ SOFTSCOPE_INLINE void columns_exp(Columns<S> in, Of of, Put put) {
 
 // `inverse`: 1/T of each lane.
 template <class S, int N, int K>
-void columns_softmax(Columns<S> in, S* out, ptrdiff_t out_step, const Compute<S>* inverse) {
+void columns_softmax(Columns<S> in, ColumnsOut<S> out, const Compute<S>* inverse) {
   using C = Compute<S>;
   // exp(d) waits in `out` for its division if `out` holds it exactly; else it is computed again.
   constexpr bool waits = sizeof(S) == sizeof(C);
@@ -71,15 +77,15 @@ void columns_softmax(Columns<S> in, S* out, ptrdiff_t out_step, const Compute<S>
                           exp_nonpositive<N, 2 * K>(e);
                         };
   const S* x = in.x;
-  S* to = out;
+  S* to = out.x;
   Vec<C, N> e[2 * K];
   size_t i = 0;
-  for (; i + 2 <= in.n; i += 2, x += 2 * in.step, to += 2 * out_step) {
+  for (; i + 2 <= in.n; i += 2, x += 2 * in.step, to += 2 * out.step) {
     exps(x, e, in.step);
     for (int g = 0; g < K; ++g) {
       if constexpr (waits) {
         store<S, N>(to + g * N, e[g]);
-        store<S, N>(to + out_step + g * N, e[K + g]);
+        store<S, N>(to + out.step + g * N, e[K + g]);
       }
       sum[g].add(e[g] + e[K + g]);
     }
@@ -94,8 +100,8 @@ void columns_softmax(Columns<S> in, S* out, ptrdiff_t out_step, const Compute<S>
   for (int g = 0; g < K; ++g) {
     const Divisor<C, N> by(sum[g].value());
     x = in.x + g * N;
-    to = out + g * N;
-    for (i = 0; i < in.n; ++i, x += in.step, to += out_step) {
+    to = out.x + g * N;
+    for (i = 0; i < in.n; ++i, x += in.step, to += out.step) {
       if constexpr (waits) {
         store<S, N>(to, by.divide(load<S, N>(to)));
       } else {
@@ -108,10 +114,10 @@ void columns_softmax(Columns<S> in, S* out, ptrdiff_t out_step, const Compute<S>
 // Corrects the state of a row with NaN, with +inf, or with nothing but −inf. A NaN goes back into
 // the maximum, which passed it over; nothing but −inf is no entries at all.
 template <class S, int N>
-void mend(const S* x, ptrdiff_t step, size_t n, State& s) {
+void mend(Columns<S> row, State& s) {
   bool lost = false;
-  for (size_t i = 0; i < n; ++i, x += step) {
-    const Compute<S> v = load_first<S, N>(x, 1, 0)[0];
+  for (size_t i = 0; i < row.n; ++i, row.x += row.step) {
+    const Compute<S> v = load_first<S, N>(row.x, 1, 0)[0];
     lost = lost || v != v;
   }
   if (lost) {
@@ -160,7 +166,7 @@ void columns_state(Columns<S> in, const Compute<S>* inverse, State* states) {
            .t = t[g].lane(l),
            .w = w[g].lane(l)};
       if (m[g][l] == -kInfinity<C> || m[g][l] == kInfinity<C> || s.c != s.c) {
-        mend<S, N>(in.x + g * N + l, in.step, in.n, s);
+        mend<S, N>({.x = in.x + g * N + l, .step = in.step, .n = in.n}, s);
       }
     }
   }

@@ -14,8 +14,8 @@ struct Softmax {
   using C = Compute<S>;
   static constexpr bool kWide = false;
 
-  static void rows(const Block& b, size_t first, size_t count) {
-    for (size_t r = first; r < first + count; ++r) {
+  static void rows(const Block& b, const RowRange& rows) {
+    for (size_t r = rows.first; r < rows.first + rows.count; ++r) {
       row(row_at<S>(b.x, r), row_at<S>(b.out, r), b.n, temperature_of(b, r), b.scratch);
     }
   }
@@ -37,9 +37,8 @@ struct Softmax {
     }
   }
   template <class A, int M>  // A: S, or the type that computes in a transposed tile
-  static void columns(Columns<A> in, A* out, ptrdiff_t out_step, const Compute<A>*,
-                      const Compute<A>* inverse) {
-    columns_softmax<A, M, kGroups>(in, out, out_step, inverse);
+  static void columns(Columns<A> in, ColumnsOut<A> out, const Temperatures<Compute<A>, M>& t) {
+    columns_softmax<A, M, kGroups>(in, out, t.inverse);
   }
 };
 

@@ -1,5 +1,5 @@
-// The state of a row: seven numbers from which all its readings follow, and which merge. Plain data
-// that every unit shares; merge_states.h has the arithmetic.
+// The state of a row: seven numbers from which all its readings follow, and which merge. Plain
+// data, the same for every unit; merge_states.h has the arithmetic.
 #pragma once
 
 namespace softscope {

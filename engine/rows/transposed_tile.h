@@ -40,11 +40,24 @@ SOFTSCOPE_INLINE T* row_at(const RowsOut& rows, size_t i) {
   return at<T>(rows.data, i, rows.row);
 }
 
-// What a row brings with it: see kRowNumbers.
+// What a row brings with it; see RowNumber.
 SOFTSCOPE_INLINE const double* numbers_of(const Block& b, size_t row) {
   return at<double>(b.numbers, row, b.numbers_row);
 }
-SOFTSCOPE_INLINE double temperature_of(const Block& b, size_t row) { return *numbers_of(b, row); }
+SOFTSCOPE_INLINE double temperature_of(const Block& b, size_t row) {
+  return numbers_of(b, row)[kTemperature];
+}
+
+// Some rows of a block.
+struct RowRange {
+  size_t first, count;
+};
+
+// As many rows from `first` on as lanes take at a time.
+template <int N>
+SOFTSCOPE_INLINE RowRange rows_from(const Block& b, size_t first) {
+  return {.first = first, .count = b.rows - first < kWidth<N> ? b.rows - first : kWidth<N>};
+}
 
 // kWidth<N> short rows, transposed, in the type that computes: entry i of row r is at
 // entries[i·kWidth<N> + r].
@@ -55,25 +68,25 @@ struct Tile {
   C entries[kRounded * kWidth<N>];
 
   // Lanes past the last row repeat it, so that none is undefined.
-  SOFTSCOPE_INLINE void fill_from(const Block& b, size_t first, size_t rows) {
+  SOFTSCOPE_INLINE void fill_from(const Block& b, const RowRange& rows) {
     // A row shorter than a vector may be read as a whole vector if enough rows follow it.
     const bool inside = b.x.row == static_cast<ptrdiff_t>(b.n) &&
-                        (b.rows - first - rows + 1) * b.n >= static_cast<size_t>(N);
-    if (rows == kWidth<N> && b.x.step == 1 && (b.n >= N || inside)) {
-      const S* x = row_at<S>(b.x, first);
+                        (b.rows - rows.first - rows.count + 1) * b.n >= static_cast<size_t>(N);
+    if (rows.count == kWidth<N> && b.x.step == 1 && (b.n >= N || inside)) {
+      const S* x = row_at<S>(b.x, rows.first);
       squares(b.n, [&](size_t r, size_t i) __attribute__((always_inline)) {
         return load<S, N>(at<S>(x, r, b.x.row) + i);
       });
     } else {
       squares(b.n, [&](size_t r, size_t i) __attribute__((always_inline)) {
-        return part(b, first + (r < rows ? r : rows - 1), i);
+        return part(b, rows.first + (r < rows.count ? r : rows.count - 1), i);
       });
     }
   }
 
-  SOFTSCOPE_INLINE void give_to(const Block& b, size_t first, size_t rows) const {
-    const bool whole = rows == kWidth<N> && b.out.step == 1 && b.n >= N;
-    for (size_t g = 0; g < rows; g += N) {
+  SOFTSCOPE_INLINE void give_to(const Block& b, const RowRange& rows) const {
+    const bool whole = rows.count == kWidth<N> && b.out.step == 1 && b.n >= N;
+    for (size_t g = 0; g < rows.count; g += N) {
       for (size_t i = 0; i < b.n; i += N) {
         const size_t start = start_of(i, b.n);
         Vec<C, N> square[N];
@@ -81,13 +94,13 @@ struct Tile {
           square[k] = load_raw<C, N>(entries + (start + k) * kWidth<N> + g);
         }
         transpose<C, N>(square);
-        S* out = at<S>(row_at<S>(b.out, first + g), start, b.out.step);
+        S* out = at<S>(row_at<S>(b.out, rows.first + g), start, b.out.step);
         if (whole) {
           for (size_t r = 0; r < N; ++r) store<S, N>(at<S>(out, r, b.out.row), square[r]);
           continue;
         }
         const size_t count = b.n < N ? b.n : N;
-        for (size_t r = 0; r < N && g + r < rows; ++r, out += b.out.row) {
+        for (size_t r = 0; r < N && g + r < rows.count; ++r, out += b.out.row) {
           if (b.out.step == 1) {
             store_first<S, N>(out, count, square[r]);
             continue;
@@ -141,10 +154,10 @@ template <class W, int N>
 struct Temperatures {
   W value[kWidth<N>], inverse[kWidth<N>];
 
-  SOFTSCOPE_INLINE void read(const Block& b, size_t first, size_t rows) {
-    if (b.numbers_row == 0 && first != 0) return;  // shared by all rows, and read already
+  SOFTSCOPE_INLINE void read(const Block& b, const RowRange& rows) {
+    if (b.numbers_row == 0 && rows.first != 0) return;  // shared by all rows, and read already
     for (size_t r = 0; r < kWidth<N>; ++r) {
-      const double t = temperature_of(b, first + (r < rows ? r : 0));
+      const double t = temperature_of(b, rows.first + (r < rows.count ? r : 0));
       value[r] = static_cast<W>(t);
       inverse[r] = static_cast<W>(1.0 / t);
     }
@@ -169,7 +182,7 @@ struct TileSums {
   template <bool Full>
   SOFTSCOPE_INLINE void take(const float* entries, size_t n, const double* inverses) {
     Vec<float, N> top[kGroups];
-    columns_max<float, N, kGroups>({entries, kWidth<N>, n}, top);
+    columns_max<float, N, kGroups>({.x = entries, .step = kWidth<N>, .n = n}, top);
     float tops[kWidth<N>];
     for (int g = 0; g < kGroups; ++g) store_raw<float, N>(tops + g * N, top[g]);
     widen(tops, m);

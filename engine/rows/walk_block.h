@@ -29,9 +29,9 @@ struct TileType<C, true> {
   using type = double;
 };
 
-// For operations whose result is a row. They have Op::rows(block, first, count) for contiguous
-// rows, at most kWidth<N> at a time. For kWidth<N> rows side by side they have Op::columns(in, out,
-// out_step, T, 1/T), or, if kWide, Op::tile(entries, n, 1/T), which computes in float64.
+// For operations whose result is a row. They have Op::rows(block, rows) for contiguous rows, at
+// most kWidth<N> at a time. For kWidth<N> rows side by side they have Op::columns(in, out,
+// temperatures), or, if kWide, Op::tile(entries, n, 1/T), which computes in float64.
 template <class S, int N, class Op>
 void map_block(const Block& b) {
   using C = Compute<S>;
@@ -42,16 +42,16 @@ void map_block(const Block& b) {
     Temperatures<typename TileType<C, wide>::type, N> t;
     Tile<S, N> tile;
     for (; r < b.rows; r += kWidth<N>) {
-      const size_t rows = b.rows - r < kWidth<N> ? b.rows - r : kWidth<N>;
-      t.read(b, r, rows);
-      tile.fill_from(b, r, rows);
+      const RowRange rows = rows_from<N>(b, r);
+      t.read(b, rows);
+      tile.fill_from(b, rows);
       if constexpr (wide) {
         Op::tile(tile.entries, b.n, t.inverse);
       } else {
-        Op::template columns<C, N>({tile.entries, kWidth<N>, b.n}, tile.entries, kWidth<N>, t.value,
-                                   t.inverse);
+        Op::template columns<C, N>({.x = tile.entries, .step = kWidth<N>, .n = b.n},
+                                   {.x = tile.entries, .step = kWidth<N>}, t);
       }
-      tile.give_to(b, r, rows);
+      tile.give_to(b, rows);
     }
     return;
   }
@@ -59,16 +59,14 @@ void map_block(const Block& b) {
     if (b.x.row == 1 && b.out.row == 1 && !along) {
       Temperatures<C, N> t;
       for (; r + kWidth<N> <= b.rows; r += kWidth<N>) {
-        t.read(b, r, kWidth<N>);
-        Op::template columns<S, N>({at<S>(b.x.data, r, 1), b.x.step, b.n}, at<S>(b.out.data, r, 1),
-                                   b.out.step, t.value, t.inverse);
+        t.read(b, rows_from<N>(b, r));
+        Op::template columns<S, N>({.x = at<S>(b.x.data, r, 1), .step = b.x.step, .n = b.n},
+                                   {.x = at<S>(b.out.data, r, 1), .step = b.out.step}, t);
       }
     }
   }
   if (along) {
-    for (; r < b.rows; r += kWidth<N>) {
-      Op::rows(b, r, b.rows - r < kWidth<N> ? b.rows - r : kWidth<N>);
-    }
+    for (; r < b.rows; r += kWidth<N>) Op::rows(b, rows_from<N>(b, r));
   }
   for (; r < b.rows; ++r) {
     S* out = row_at<S>(b.out, r);
@@ -77,15 +75,15 @@ void map_block(const Block& b) {
     one.scratch = gather<S>(b, r);
     one.x = {.data = copy, .row = 0, .step = 1};
     one.out = {.data = copy, .row = 0, .step = 1};
-    one.numbers = at<double>(b.numbers, r, b.numbers_row);
-    Op::rows(one, 0, 1);
+    one.numbers = numbers_of(b, r);
+    Op::rows(one, {.first = 0, .count = 1});
     for (size_t i = 0; i < b.n; ++i) *at<S>(out, i, b.out.step) = copy[i];
   }
 }
 
-// For operations with one result per row, of float32 or narrower. Op::finish(states, block, first,
-// count) makes the results from the rows' states, Op::tile(sums, entries, block, first, count) from
-// the sums of a tile.
+// For operations with one result per row, of float32 or narrower. Op::finish(states, block, rows)
+// makes the results from the rows' states, Op::tile(sums, entries, block, rows) from the sums of a
+// tile.
 template <class S, int N, class Op>
 void reduce_block(const Block& b) {
   using C = Compute<S>;
@@ -96,28 +94,29 @@ void reduce_block(const Block& b) {
     Tile<S, N> tile;
     Temperatures<double, N> t;
     for (; r < b.rows; r += kWidth<N>) {
-      const size_t rows = b.rows - r < kWidth<N> ? b.rows - r : kWidth<N>;
-      t.read(b, r, rows);
-      tile.fill_from(b, r, rows);
+      const RowRange rows = rows_from<N>(b, r);
+      t.read(b, rows);
+      tile.fill_from(b, rows);
       TileSums<N> sums;
       sums.template take<Op::kFull>(tile.entries, b.n, t.inverse);
-      Op::tile(sums, tile.entries, b, r, rows);
+      Op::tile(sums, tile.entries, b, rows);
     }
     return;
   }
   if (b.x.row == 1 && !along) {
     Temperatures<C, N> t;
     for (; r + kWidth<N> <= b.rows; r += kWidth<N>) {
-      t.read(b, r, kWidth<N>);
-      columns_state<S, N, kGroups, Op::kFull>({at<S>(b.x.data, r, 1), b.x.step, b.n}, t.inverse,
-                                              states);
-      Op::finish(states, b, r, kWidth<N>);
+      const RowRange rows = rows_from<N>(b, r);
+      t.read(b, rows);
+      columns_state<S, N, kGroups, Op::kFull>(
+          {.x = at<S>(b.x.data, r, 1), .step = b.x.step, .n = b.n}, t.inverse, states);
+      Op::finish(states, b, rows);
     }
   }
   // As many rows at a time as their logarithms are computed in one go.
   for (; r < b.rows; r += kWidth<N>) {
-    const size_t rows = b.rows - r < kWidth<N> ? b.rows - r : kWidth<N>;
-    for (size_t j = 0; j < rows; ++j) {
+    const RowRange rows = rows_from<N>(b, r);
+    for (size_t j = 0; j < rows.count; ++j) {
       const S* x = row_at<S>(b.x, r + j);
       if (!along) {
         gather<S>(b, r + j);
@@ -125,7 +124,7 @@ void reduce_block(const Block& b) {
       }
       states[j] = row_state<S, N, Op::kFull>(x, b.n, temperature_of(b, r + j));
     }
-    Op::finish(states, b, r, rows);
+    Op::finish(states, b, rows);
   }
 }
 

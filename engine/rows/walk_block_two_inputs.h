@@ -22,7 +22,7 @@ SOFTSCOPE_INLINE void each_row(const Block& b, size_t first) {
 }
 
 // Op::row(x, y, out, n, numbers) computes one contiguous row; Op::rows(block, first) computes all
-// rows of a block from `first` on; Op::columns(x, y, out, out_step, lanes) computes kWidth<N> rows
+// rows of a block from `first` on; Op::columns(x, y, out, lanes) computes kWidth<N> rows
 // side by side, whose numbers Op::Lanes has read. Rows shorter than Op::kTile are transposed for
 // the latter. `out` may be x or y. Op::kTwo: there is a y.
 template <class S, int N, class Op>
@@ -35,22 +35,23 @@ void map_block_two_inputs(const Block& b) {
     using C = Compute<S>;
     Tile<S, N> x, y;
     for (; r < b.rows; r += kWidth<N>) {
-      const size_t rows = b.rows - r < kWidth<N> ? b.rows - r : kWidth<N>;
-      if (r == 0 || b.numbers_row != 0) lanes.read(b, r, rows);
-      x.fill_from(b, r, rows);
-      if constexpr (Op::kTwo) y.fill_from(second_input(b), r, rows);
-      Op::template columns<C>({x.entries, kWidth<N>, b.n}, {y.entries, kWidth<N>, b.n}, x.entries,
-                              kWidth<N>, lanes);
-      x.give_to(b, r, rows);
+      const RowRange rows = rows_from<N>(b, r);
+      if (r == 0 || b.numbers_row != 0) lanes.read(b, rows);
+      x.fill_from(b, rows);
+      if constexpr (Op::kTwo) y.fill_from(second_input(b), rows);
+      Op::template columns<C>({.x = x.entries, .step = kWidth<N>, .n = b.n},
+                              {.x = y.entries, .step = kWidth<N>, .n = b.n},
+                              {.x = x.entries, .step = kWidth<N>}, lanes);
+      x.give_to(b, rows);
     }
     return;
   }
   if (across && !along) {
     for (; r + kWidth<N> <= b.rows; r += kWidth<N>) {
-      if (r == 0 || b.numbers_row != 0) lanes.read(b, r, kWidth<N>);
-      Op::template columns<S>({at<S>(b.x.data, r, 1), b.x.step, b.n},
-                              {at<S>(b.y.data, r, 1), b.y.step, b.n}, at<S>(b.out.data, r, 1),
-                              b.out.step, lanes);
+      if (r == 0 || b.numbers_row != 0) lanes.read(b, rows_from<N>(b, r));
+      Op::template columns<S>({.x = at<S>(b.x.data, r, 1), .step = b.x.step, .n = b.n},
+                              {.x = at<S>(b.y.data, r, 1), .step = b.y.step, .n = b.n},
+                              {.x = at<S>(b.out.data, r, 1), .step = b.out.step}, lanes);
     }
   }
   if (along) {
@@ -58,7 +59,7 @@ void map_block_two_inputs(const Block& b) {
     return;
   }
   for (; r < b.rows; ++r) {
-    // Behind the copy of x there is as much again, and more where S computes in a wider type.
+    // The scratch has room for a second copy behind the first.
     Block other = second_input(b);
     other.scratch = gather<S>(b, r);
     if constexpr (Op::kTwo) gather<S>(other, r);

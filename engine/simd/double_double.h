@@ -14,6 +14,15 @@
 namespace softscope {
 namespace {
 
+// The power of two at or below a finite v > 0: u times that is half an ulp of v.
+SOFTSCOPE_INLINE double power_of_two(double v) {
+  uint64_t bits;
+  __builtin_memcpy(&bits, &v, sizeof bits);
+  bits &= 0x7ff0000000000000;
+  __builtin_memcpy(&v, &bits, sizeof v);
+  return v;
+}
+
 // V: a number, or a vector of them.
 template <class V>
 struct DoubleDouble {

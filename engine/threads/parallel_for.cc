@@ -1,11 +1,12 @@
-// Two ways to more threads:
+// Threads come from one of two places:
 //
-// Where the process has GNU's OpenMP runtime already, as PyTorch brings it, its threads: between
-// two calls of PyTorch they spin for a while, and threads of our own would have to share the core
-// with them. Found at run time and not linked, so that nothing is needed, and a wheel's renamed
-// copy serves as well.
+// If the process already has GNU's OpenMP runtime, as PyTorch brings it, from there. Its threads
+// spin for a while between two calls of PyTorch, and threads of our own would have to share the
+// cores with them. The runtime is looked up at run time and not linked: so nothing is required, and
+// a wheel's renamed copy serves as well.
 //
-// Else, and always in the child of a fork, which has none of its parent's threads, a pool of ours.
+// Otherwise from a pool of our own; always so in the child of a fork, which has none of its
+// parent's threads.
 #include "threads/parallel_for.h"
 
 #include <dirent.h>
@@ -36,7 +37,7 @@ struct Job {
 
 class Pool {
  public:
-  // False if somebody else is using it.
+  // False if another thread is using the pool.
   bool run(Job& job, int threads) {
     const std::unique_lock<std::mutex> alone(busy_, std::try_to_lock);
     if (!alone.owns_lock()) return false;
@@ -49,7 +50,7 @@ class Pool {
     wake_.notify_all();
     job.take();
     std::unique_lock<std::mutex> hold(mutex_);
-    job_ = nullptr;  // nobody joins any more
+    job_ = nullptr;  // no helper may join any more
     done_.wait(hold, [&] { return job.inside == 0; });
     return true;
   }
@@ -70,21 +71,21 @@ class Pool {
   }
 
   std::mutex busy_;   // one job at a time
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the members below
   std::condition_variable wake_, done_;
   Job* job_ = nullptr;
   int started_ = 0;
 };
 
-// Never destroyed: its threads wait in it until the process ends. After a fork the locks are as
-// they were at that moment, and the threads gone; so the child gets a new one.
+// Never destroyed, since its threads wait in it until the process ends. After a fork, the child's
+// copy has locks in whatever state they were, and no threads; so the child gets a new pool.
 std::atomic<Pool*> pool{nullptr};
 std::atomic<bool> forked{false};
 
 using Parallel = void (*)(void (*)(void*), void*, unsigned, unsigned);
 
-// GOMP_parallel of a libgomp that is loaded, or null. Asked again whenever libraries were loaded
-// since: PyTorch may be imported after us.
+// GOMP_parallel of a loaded libgomp, or null. Looks again whenever libraries were loaded since the
+// last time: PyTorch may be imported after us.
 Parallel gnu_openmp() {
   static std::atomic<Parallel> found{nullptr};
   static std::atomic<unsigned long long> asked{0};
@@ -110,8 +111,9 @@ Parallel gnu_openmp() {
   return search.parallel;
 }
 
-// Whether this process had threads and has one left: the child of a fork whose parent had not
-// imported us, so that no handler of ours ran. Where threads merely ended, a pool does as well.
+// Whether this process once had several threads and now has one. Then it may be the child of a fork
+// whose parent had not imported us, so that no handler of ours ran. If its threads merely ended,
+// the pool does just as well.
 bool lost_its_threads() {
   const auto* single = static_cast<const char*>(dlsym(RTLD_DEFAULT, "__libc_single_threaded"));
   if (single == nullptr || *single != 0) return false;

@@ -1,4 +1,4 @@
-// Work for several threads, without an OpenMP runtime of our own: PyTorch brings one, a second one
+// Spreads work over threads, without an OpenMP runtime of our own: PyTorch brings one, a second one
 // in the same process slows or hangs both, and neither survives a fork.
 #pragma once
 
@@ -7,12 +7,12 @@
 
 namespace softscope {
 
-// Calls task(i) for every i < count, on at most `threads` threads, the caller's among them. Who
-// does which i is open, so what a task computes must depend on i alone. Tasks must not throw.
+// Calls task(i) for every i < count, on at most `threads` threads including the caller's. Any
+// thread may get any i, so what a task computes must depend on i alone. Tasks must not throw.
 void parallel_for(size_t count, int threads, const std::function<void(size_t)>& task);
 
-// Arranges that the child of a fork gets threads of its own. Called once, at import: before the
-// first work may be too late, for PyTorch's threads may have worked already.
+// Makes sure that the child of a fork gets threads of its own. Called once, at import: by the time
+// of our first work PyTorch's threads may already have run, and the process have forked.
 void prepare_for_forks();
 
 }  // namespace softscope
