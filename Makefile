@@ -1,5 +1,5 @@
-# For users: `make checkup`, `make lab`. For developers: `make test`. All set up .venv first, and again when what
-# they need has changed.
+# For users: `make checkup`, `make lab`, `make reference`. For developers: `make test`. All set up .venv first, and
+# again when what they need has changed.
 
 PYTHON ?= python3
 VENV := .venv
@@ -10,11 +10,12 @@ INSTALL := $(PIP) install --no-compile -c constraints.txt
 ENGINE := $(wildcard engine/*.cc engine/*/*.h engine/*/*.cc)
 
 .DEFAULT_GOAL := help
-.PHONY: help checkup lab test pytest lint format sanitize clean
+.PHONY: help checkup lab reference test pytest lint format sanitize clean
 
 help:
 	@echo "make checkup   set up what is needed and let the doctor train and examine two small models"
 	@echo "make lab       set up what is needed and open the course in the browser"
+	@echo "make reference set up what is needed and build the API reference: build/reference/index.html"
 	@echo "make test      all checks: lint, formats, types, tests"
 	@echo "make lint      all checks but the tests"
 	@echo "make sanitize  the kernels' tests with address and undefined-behaviour sanitizers"
@@ -26,6 +27,9 @@ checkup: $(VENV)/.doctor
 
 lab: $(VENV)/.lab
 	$(BIN)/softscope lab
+
+reference: $(VENV)/.docs
+	$(BIN)/python docs/reference/build.py
 
 # Lint beside the tests: each of them leaves a core idle at times.
 test: $(VENV)/.dev
@@ -98,6 +102,11 @@ $(VENV)/.doctor: pyproject.toml constraints.txt | $(VENV)/.package
 $(VENV)/.lab: pyproject.toml constraints.txt | $(VENV)/.package
 	@echo "Installing the lab's packages and PyTorch into $(VENV)."
 	@$(INSTALL) --no-build-isolation -e '.[lab]'
+	@touch $@
+
+$(VENV)/.docs: pyproject.toml constraints.txt | $(VENV)/.package
+	@echo "Installing what builds the API reference and PyTorch into $(VENV)."
+	@$(INSTALL) --no-build-isolation -e '.[docs]'
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/.package

@@ -29,6 +29,10 @@ class Partition:
     The maximum is kept out of the sums so that nothing cancels near one-hot. `merge` joins the states of two
     parts of one row; it is associative and commutative, and `Partition.empty()` is its identity.
     Rows with nothing in them have count 0, lse and max_logit −inf, and NaN in the other readings.
+
+    >>> p = partition([0.0, 0.0, -1000.0])
+    >>> float(p.peak), int(p.count), round(float(p.effective_support), 6)
+    (0.5, 3, 2.0)
     """
 
     state: State

@@ -1,4 +1,4 @@
-"""What the READMEs say to type works as it stands."""
+"""What the READMEs and the pages say to type works as it stands."""
 
 import os
 import pathlib
@@ -8,12 +8,13 @@ import sys
 import pytest
 
 ROOT = pathlib.Path(__file__).parents[2]
-LINES = [line for name in ("README.md", "README.zh-CN.md") for line in (ROOT / name).read_text("utf-8").splitlines()]
+PAGES = [*ROOT.glob("README*.md"), *(ROOT / "docs").glob("*.md")]
+LINES = [line for page in PAGES for line in page.read_text("utf-8").splitlines()]
 COMMANDS = sorted({line.removeprefix("$ ") for line in LINES if line.startswith("$ ")})
 
 
 def test_there_are_some() -> None:
-    assert len(COMMANDS) >= 4
+    assert len(COMMANDS) >= 10
 
 
 @pytest.mark.parametrize("command", COMMANDS)

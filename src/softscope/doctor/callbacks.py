@@ -38,6 +38,17 @@ class HuggingFaceCallback:
         rows: how many query rows it reads; the probe's own choice if not given.
         sinks: where the snapshots go besides; see `softscope.doctor.sinks`.
         probe: what attaches; `softscope.probe` if not given.
+
+    Examples:
+        >>> import torch, types
+        >>> model = torch.nn.MultiheadAttention(8, 2, batch_first=True)
+        >>> state = types.SimpleNamespace(global_step=0)
+        >>> with HuggingFaceCallback(every=1) as callback:                     # a Trainer makes these calls
+        ...     callback.on_train_begin(None, state, None, model=model)
+        ...     _ = model(*3 * [torch.ones(1, 4, 8)])
+        ...     callback.on_step_end()
+        ...     len(callback.scope.history().snapshots)
+        1
     """
 
     def __init__(

@@ -1,6 +1,13 @@
 """Where snapshots go while a model trains: a record, TensorBoard, any `log(dict, step)`, or several of them.
 
 A sink has these methods of `Record`: `sites`, `add`, `unseen`, `note`. `follow` joins sinks to a probe.
+
+>>> import numpy as np
+>>> from softscope.doctor import Site, Snapshot, sinks
+>>> log = sinks.Log(lambda values, step: print(step, values))
+>>> log.sites([Site("encoder.0", "sdpa", heads=2, kv_heads=2, scale=0.125, head_size=64)])
+>>> log.add(Snapshot(20, 0.1, None, {"sharpness": np.array([[0.25, 0.75]])}))
+20 {'softscope/encoder.0/sharpness': 0.5, 'softscope/encoder.0/sharpness_worst': 0.75}
 """
 
 from __future__ import annotations
@@ -23,7 +30,11 @@ WORST = {"blocked": np.nanmax, "transmission": np.nanmin, "sharpness": np.nanmax
 
 
 class Sink(Protocol):
-    """What takes snapshots."""
+    """What takes snapshots.
+
+    >>> from softscope.doctor import sinks
+    >>> to: sinks.Sink = sinks.Log(print)
+    """
 
     def sites(self, sites: Iterable[Site]) -> None:
         """Which sites the next snapshots speak of."""
@@ -39,7 +50,13 @@ class Sink(Protocol):
 
 
 class SnapshotSource(Protocol):
-    """What a probe offers to those who follow it."""
+    """What a probe offers to those who follow it.
+
+    >>> import torch, softscope
+    >>> from softscope.doctor import sinks
+    >>> with softscope.probe(torch.nn.MultiheadAttention(8, 2)) as scope:
+    ...     source: sinks.SnapshotSource = scope
+    """
 
     @property
     def sites(self) -> tuple[Site, ...]:
@@ -65,6 +82,17 @@ def follow(
         sinks: records and loggers.
         first_step: is added to the steps, which a probe counts from 0; for a run that is resumed.
         loss: gives the loss of a snapshot, where another one than the probe's is meant.
+
+    Examples:
+        >>> import torch, softscope
+        >>> model = torch.nn.MultiheadAttention(8, 2, batch_first=True)
+        >>> steps = []
+        >>> with softscope.probe(model, every=1) as scope:
+        ...     follow(scope, Log(lambda values, step: steps.append(step)), first_step=100)
+        ...     _ = model(*3 * [torch.ones(1, 4, 8)])
+        ...     scope.step()
+        >>> steps
+        [100]
     """
     count = 0
 
@@ -111,6 +139,12 @@ class Log:
     """Calls `log(dict, step)`, as Weights & Biases (`run.log`) and MLflow (`log_metrics`) have it; see `scalars`.
 
     A logger that fails is told of once and left alone from then on: a training does not end for it.
+
+    >>> from softscope.doctor import Site, Snapshot
+    >>> log = Log(lambda values, step: print(step, values))
+    >>> log.sites([Site("encoder.0", "sdpa", heads=1, kv_heads=1, scale=0.125, head_size=64)])
+    >>> log.add(Snapshot(20, 0.1, None, {"blocked": np.array([[0.5]])}))
+    20 {'softscope/encoder.0/blocked': 0.5, 'softscope/encoder.0/blocked_worst': 0.5}
     """
 
     def __init__(self, log: Callable[[dict[str, float], int], Any]) -> None:
@@ -139,7 +173,16 @@ class Log:
 
 
 class TensorBoard(Log):
-    """Writes the same scalars through a `SummaryWriter`, or whatever has its `add_scalar(name, value, step)`."""
+    """Writes the same scalars through a `SummaryWriter`, or whatever has its `add_scalar(name, value, step)`.
+
+    >>> import types
+    >>> from softscope.doctor import Site, Snapshot
+    >>> board = TensorBoard(types.SimpleNamespace(add_scalar=lambda *written: print(*written)))
+    >>> board.sites([Site("encoder.0", "sdpa", heads=1, kv_heads=1, scale=0.125, head_size=64)])
+    >>> board.add(Snapshot(20, 0.1, None, {"max_logit": np.array([[4.5]])}))
+    softscope/encoder.0/max_logit 4.5 20
+    softscope/encoder.0/max_logit_worst 4.5 20
+    """
 
     def __init__(self, writer: Any) -> None:
         super().__init__(self._write)

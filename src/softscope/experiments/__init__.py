@@ -6,6 +6,14 @@
 >>> result = experiments.run("extremes")
 >>> round(float(result["cases"].row(case="slight")["peak"]), 4)
 0.6652
+
+`NAMES` are the experiments, `LANGS` the languages, and `Lang` the type of one of these:
+
+>>> experiments.NAMES[:3], experiments.LANGS
+(('overflow', 'extremes', 'temperature'), ('en', 'zh'))
+>>> spoken: experiments.Lang = "zh"
+>>> experiments.entry("overflow").question(spoken)[-1]
+'？'
 """
 
 from softscope.experiments.catalogue import NAMES, Entry, entry, run

@@ -39,7 +39,11 @@ NAMES = (
 
 
 class Entry(NamedTuple):
-    """What is known of an experiment before it runs."""
+    """What is known of an experiment before it runs.
+
+    >>> entry("saturation").needs
+    ('sympy',)
+    """
 
     name: str
     question: Text

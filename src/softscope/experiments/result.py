@@ -29,6 +29,12 @@ class Result:
         settings: seed and sizes.
         lang: what `str`, `markdown` and `chart` speak unless told otherwise.
         seconds: how long it took.
+
+    Examples:
+        >>> from softscope import experiments
+        >>> result = experiments.run("extremes")
+        >>> [table.key for table in result.tables][0], result.document()["schema"]
+        ('cases', 'softscope.experiment')
     """
 
     name: str

@@ -15,7 +15,11 @@ UNKNOWN = "–"
 
 
 class Measured(NamedTuple):
-    """A mean of a sample, and its standard error."""
+    """A mean of a sample, and its standard error.
+
+    >>> Measured(value=0.75, error=0.01).value
+    0.75
+    """
 
     value: float
     error: float
@@ -48,6 +52,9 @@ class Column:
         unit: of its numbers; None for counts, shares and ratios.
         digits: significant ones that are shown.
         label: whether it names the row: such columns come first.
+
+    >>> Column("entropy", Text("entropy", "熵"), NATS).head("en")
+    'entropy (nats)'
     """
 
     key: str
@@ -75,6 +82,11 @@ class Table:
     """What one part of an experiment measured; `rows` hold a cell for each column.
 
     A `dense` table is a curve: charts and JSON have it, readers are spared.
+
+    >>> columns = label("d", "d"), Column("peak", Text("largest weight", "最大权重"))
+    >>> made = Table("sizes", Text("Sizes", "大小"), columns, [(64, 0.5), (256, Measured(0.9, 0.01))])
+    >>> made.column("d"), made.row(d=64)["peak"], made.texts("en")[1]
+    ([64, 256], 0.5, ['256', '0.900 ± 0.010'])
     """
 
     key: str

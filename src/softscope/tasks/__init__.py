@@ -5,6 +5,11 @@
 >>> history = tasks.train(model, lambda g: tasks.recall_batch(8, pairs=4, generator=g), steps=3)
 >>> len(history.loss)
 3
+
+`IGNORED` is the target of a position that asks for no answer:
+
+>>> tasks.IGNORED
+-100
 """
 
 try:

@@ -12,6 +12,12 @@ class Batch(Protocol):
     """Anything with these three properties can be trained on: `model(*batch.inputs)` gives the logits.
 
     The model answers with logits of shape (..., classes); the targets have shape (...).
+
+    >>> import torch
+    >>> from softscope.tasks import Batch, recall_batch
+    >>> made: Batch = recall_batch(2, pairs=4, queries=3, generator=torch.Generator().manual_seed(0))
+    >>> [tuple(part.shape) for part in made.inputs], tuple(made.target.shape)
+    ([(2, 4), (2, 4), (2, 3)], (2, 3))
     """
 
     @property

@@ -17,6 +17,12 @@ class CopyBatch:
     Attributes:
         tokens: (batch, 2·length) the sequence, the delimiter, and the sequence without its last token.
         target: (batch, 2·length) the token to come next; `IGNORED` until the delimiter.
+
+    Examples:
+        >>> import torch
+        >>> made = copy_batch(1, length=3, generator=torch.Generator().manual_seed(0))
+        >>> (made.target[0] == IGNORED).tolist()
+        [True, True, True, False, False, False]
     """
 
     tokens: Tensor

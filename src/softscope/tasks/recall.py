@@ -19,6 +19,12 @@ class RecallBatch:
         query: (batch, queries) key tokens of the same sequence, asked again.
         target: (batch, queries) the value of the queried key, or a random label where noise fell.
         clean_target: (batch, queries) the value of the queried key.
+
+    Examples:
+        >>> import torch
+        >>> made = recall_batch(1, pairs=4, queries=2, generator=torch.Generator().manual_seed(0))
+        >>> bool((made.target == made.clean_target).all())        # no noise was asked for
+        True
     """
 
     keys: Tensor

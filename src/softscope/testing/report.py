@@ -24,6 +24,12 @@ class Result:
         output: the weights that came, or what else f returned or raised; a tuple where `input` holds several
             calls.
         counts: False if the result only informs, and does not decide whether the map passed.
+
+    Examples:
+        >>> from softscope.testing import check_simplex_map
+        >>> result = check_simplex_map(lambda x, axis: x)["sums_to_one"]
+        >>> result.status, result.counts
+        ('broken', True)
     """
 
     property: str
@@ -37,7 +43,14 @@ class Result:
 
 @dataclass(frozen=True, eq=False)
 class Report:
-    """What a map keeps of the contract; `str(report)` reads as text."""
+    """What a map keeps of the contract; `str(report)` reads as text.
+
+    >>> import softscope as ss
+    >>> from softscope.testing import check_simplex_map
+    >>> report = check_simplex_map(ss.softmax)
+    >>> report.passed, report["order"].status
+    (True, 'held')
+    """
 
     results: tuple[Result, ...]
     lang: Lang = "en"

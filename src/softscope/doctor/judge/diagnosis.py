@@ -20,7 +20,15 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True)
 class Diagnosis:
-    """All that the doctor says of one history."""
+    """All that the doctor says of one history.
+
+    >>> from softscope.doctor import History
+    >>> diagnosis = diagnose(History((), ()))
+    >>> diagnosis.verdict.en
+    'No attention was found: there is nothing to judge.'
+    >>> diagnosis.fails("finding")
+    False
+    """
 
     view: HistoryView
     outcomes: tuple[CheckResult, ...]
@@ -58,7 +66,21 @@ class Diagnosis:
 
 
 def diagnose(history: History, title: Text | str = "", *, mute: Iterable[str] = ()) -> Diagnosis:
-    """Judge a history: every check is asked, and remedies follow from the findings."""
+    """Judge a history: every check is asked, and remedies follow from the findings.
+
+    Args:
+        history: what a probe or a record gives.
+        title: stands above what is said.
+        mute: checks not to ask, such as "SS010" or "SS004:encoder.*".
+
+    >>> import numpy as np
+    >>> from softscope.doctor import History, Site, Snapshot
+    >>> site = Site("encoder.0", "sdpa", heads=1, kv_heads=1, scale=0.125, head_size=64)
+    >>> lost = Snapshot(20, 0.1, float("nan"), {"sharpness": np.array([[np.nan]], np.float32)})
+    >>> diagnosis = diagnose(History((site,), (lost,)))
+    >>> list(diagnosis.of("finding"))                                          # SS012: the run went NaN
+    ['SS012']
+    """
     view = HistoryView(history)
     outcomes = checks.run(view, mute=mute)
     return Diagnosis(view, tuple(outcomes), tuple(prescribe(view, outcomes)), title)

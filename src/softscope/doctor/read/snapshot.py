@@ -48,7 +48,12 @@ QUANTILES = ("median", "p05", "p95")
 
 @dataclasses.dataclass(frozen=True)
 class Site:
-    """One place where attention is computed."""
+    """One place where attention is computed.
+
+    >>> site = Site("encoder.0", "sdpa", heads=2, kv_heads=2, scale=0.125, head_size=64)
+    >>> site.scale == site.head_size**-0.5
+    True
+    """
 
     name: str  # the module's path in the model, and "#2" behind it for the second call in one forward pass
     kind: str  # how it was seen: "sdpa", "huggingface", "multihead", "softmax", "softscope"
@@ -64,7 +69,11 @@ class Site:
 
 @dataclasses.dataclass(frozen=True)
 class Snapshot:
-    """What one sampled step said."""
+    """What one sampled step said.
+
+    >>> Snapshot(0, 0.1, None, {"sharpness": np.array([[0.25, 0.5]])}).has_loss
+    False
+    """
 
     step: int
     seconds: float  # since the probe began
@@ -79,7 +88,13 @@ class Snapshot:
 
 @dataclasses.dataclass(frozen=True)
 class History:
-    """All that is known of one run: its sites, its snapshots in the order of steps, and what could not be seen."""
+    """All that is known of one run: its sites, its snapshots in the order of steps, and what could not be seen.
+
+    >>> site = Site("encoder.0", "sdpa", heads=2, kv_heads=2, scale=0.125, head_size=64)
+    >>> steps = [Snapshot(step, 0.1, None, {"peak": np.array([[0.25, 0.5]])}) for step in (0, 20)]
+    >>> History((site,), tuple(steps)).series("peak").shape                    # snapshots, sites, heads
+    (2, 1, 2)
+    """
 
     sites: tuple[Site, ...]
     snapshots: tuple[Snapshot, ...]

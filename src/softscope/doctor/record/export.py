@@ -27,6 +27,19 @@ def export(history: History, path: str | os.PathLike[str]) -> None:
 
     Rows are `step, site, head, reading, value`; "loss" and "seconds", which no site has, come with site and head empty.
     NaN is an empty cell in CSV and null in JSON, infinities "inf" and "-inf". The file is there whole or not at all.
+
+    >>> import pathlib, tempfile
+    >>> from softscope.doctor import History, Site, Snapshot
+    >>> site = Site("encoder.0", "sdpa", heads=2, kv_heads=2, scale=0.125, head_size=64)
+    >>> read = Snapshot(0, 0.5, None, {"peak": np.array([[0.25, 0.5]], np.float32)})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     export(History((site,), (read,)), path := pathlib.Path(folder, "run.csv"))
+    ...     print(path.read_text("utf-8"))
+    step,site,head,reading,value
+    0,,,seconds,0.5
+    0,encoder.0,0,peak,0.25
+    0,encoder.0,1,peak,0.5
+    <BLANKLINE>
     """
     path = pathlib.Path(path)
     write = _WRITERS.get(path.suffix.lower())

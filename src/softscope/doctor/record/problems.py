@@ -27,7 +27,17 @@ _SENTENCES = {
 
 
 class RecordError(ValueError):
-    """A file that cannot be read as a record; `reason` is a word for programs, `values` what the sentence names."""
+    """A file that cannot be read as a record; `reason` is a word for programs, `values` what the sentence names.
+
+    >>> import tempfile
+    >>> from softscope.doctor import RecordError, read_record
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     try:
+    ...         read_record(folder)
+    ...     except RecordError as error:
+    ...         error.reason
+    'folder'
+    """
 
     def __init__(self, reason: str, path: pathlib.Path, **values: Any) -> None:
         super().__init__(_SENTENCES[reason].format(path=path, **values))
@@ -36,11 +46,28 @@ class RecordError(ValueError):
 
 
 class RecordNotFoundError(RecordError, FileNotFoundError):
-    """There is no such file."""
+    """There is no such file.
+
+    >>> from softscope.doctor import read_record
+    >>> read_record("no-such-run.db")
+    Traceback (most recent call last):
+    ...
+    softscope.doctor.record.problems.RecordNotFoundError: there is no file no-such-run.db; ...
+    """
 
 
 class RecordWarning(UserWarning):
-    """Something about the record that the training does not stop for."""
+    """Something about the record that the training does not stop for.
+
+    >>> import tempfile
+    >>> from softscope.doctor import Record, RecordWarning
+    >>> with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings(record=True) as said:
+    ...     warnings.simplefilter("always")
+    ...     with Record(folder):                                               # a folder is no file: training goes on
+    ...         pass
+    ...     said[0].category.__name__
+    'RecordWarning'
+    """
 
 
 def warn(sentence: str) -> None:

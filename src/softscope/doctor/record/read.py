@@ -23,6 +23,14 @@ def read_record(path: str | os.PathLike[str], *, part: int = -1) -> History:
     Args:
         path: the file.
         part: which model's, if several were recorded into one file: 0 is the first, −1 the last.
+
+    >>> import tempfile
+    >>> from softscope.doctor import Record
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with Record(f"{folder}/run.db") as record:
+    ...         record.sites([Site("encoder.0", "sdpa", heads=2, kv_heads=2, scale=0.125, head_size=64)])
+    ...     read_record(f"{folder}/run.db").sites[0].name
+    'encoder.0'
     """
     path = pathlib.Path(path)
     with file.reading(path) as database:

@@ -22,7 +22,13 @@ VERSION = 1  # raised when a name goes or changes its meaning; new names may com
 
 
 def document(diagnoses: Sequence[Diagnosis]) -> dict[str, Any]:
-    """The report as Python objects that JSON can hold: no NaN, no infinity."""
+    """The report as Python objects that JSON can hold: no NaN, no infinity.
+
+    >>> from softscope.doctor import History, diagnose
+    >>> made = document([diagnose(History((), ()))])
+    >>> made["schema_version"], made["cases"][0]["has_loss"]
+    (1, False)
+    """
     return {
         "schema": "softscope.checkup",
         "schema_version": VERSION,

@@ -21,7 +21,11 @@ Style = Literal["", "title", "finding", "tip", "informative", "passed", "dim"]
 
 
 class Line(NamedTuple):
-    """One paragraph."""
+    """One paragraph.
+
+    >>> Line("No finding.", style="passed").indent
+    0
+    """
 
     text: str
     indent: int = 0
@@ -39,7 +43,12 @@ LABELS = {
 
 
 def lines(diagnosis: Diagnosis, lang: Lang) -> Iterator[Line]:
-    """Verdict first, then findings by check, the prescription, what was not seen, and the counts of every answer."""
+    """Verdict first, then findings by check, the prescription, what was not seen, and the counts of every answer.
+
+    >>> from softscope.doctor import History, diagnose
+    >>> [line.text for line in lines(diagnose(History((), ()), "my run"), "en")][:2]
+    ['my run', 'No attention was found: there is nothing to judge.']
+    """
     if diagnosis.title:
         yield Line(said(diagnosis.title, lang), 0, "title")
     style: Style = "finding" if diagnosis.counts["finding"] else "tip" if diagnosis.counts["tip"] else "passed"

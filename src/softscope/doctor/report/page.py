@@ -26,7 +26,12 @@ POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inli
 
 
 def page(diagnoses: Sequence[Diagnosis], lang: Lang = "en") -> str:
-    """The whole page; it opens in the language."""
+    """The whole page; it opens in the language.
+
+    >>> from softscope.doctor import History, diagnose
+    >>> 'src="http' in page([diagnose(History((), ()))])
+    False
+    """
     room = importlib.resources.files("softscope.doctor.report")
     style, script = (room.joinpath(name).read_text("utf-8") for name in ("page.css", "page.js"))
     parts = "\n".join(_one(diagnosis, i, len(diagnoses)) for i, diagnosis in enumerate(diagnoses))

@@ -20,7 +20,17 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True)
 class Prescription:
-    """One remedy for the heads that need it."""
+    """One remedy for the heads that need it.
+
+    >>> import softscope
+    >>> from softscope import tasks
+    >>> model = tasks.RecallModel(d=256, vocabulary=16, options=tasks.AttentionOptions(scale=1.0))   # 1/√d forgotten
+    >>> with softscope.probe(model, every=1) as scope:
+    ...     _ = tasks.train(model, lambda g: tasks.recall_batch(32, pairs=16, generator=g), steps=4)
+    >>> (given,) = scope.prescribe()
+    >>> given.remedy, given.apply(model).changes[0].heads
+    ('scale', (0,))
+    """
 
     remedy: str  # for programs: "scale", "qk-norm", "qk-clip", "temperature", "learning-rate", "repair", …
     heads: tuple[Head, ...]

@@ -12,7 +12,15 @@ if TYPE_CHECKING:
 
 
 class NotSupportedError(ValueError):
-    """A remedy that cannot be applied here: why, and what to do instead."""
+    """A remedy that cannot be applied here: why, and what to do instead.
+
+    >>> import torch
+    >>> from softscope.doctor import remedies
+    >>> remedies.head_count(torch.nn.Sequential(torch.nn.Linear(8, 8)), "0")
+    Traceback (most recent call last):
+    ...
+    softscope.doctor.treat.remedies.applied.NotSupportedError: not supported at 0: ...
+    """
 
 
 def unsupported(site: str, why: str, instead: str) -> NotSupportedError:
@@ -22,7 +30,11 @@ def unsupported(site: str, why: str, instead: str) -> NotSupportedError:
 
 @dataclasses.dataclass(frozen=True)
 class Change:
-    """What was done at one site, to these heads (all of them if empty)."""
+    """What was done at one site, to these heads (all of them if empty).
+
+    >>> Change("encoder.0", heads=(3,), what="temperature 4").heads
+    (3,)
+    """
 
     site: str
     heads: tuple[int, ...]
@@ -34,6 +46,15 @@ class Applied:
     """The changes, in order; nothing was done where there are none.
 
     `parameters` are new ones that training may change: an optimizer made before does not know them.
+
+    >>> import torch
+    >>> from softscope.doctor import remedies
+    >>> done = remedies.sink(torch.nn.MultiheadAttention(8, 2))
+    >>> done.remedy, len(done.changes), len(done.parameters)
+    ('sink', 1, 1)
+    >>> done.undo()
+    >>> bool(done)
+    False
     """
 
     remedy: str

@@ -46,6 +46,14 @@ def largest_logits(model: nn.Module) -> Iterator[dict[str, list[float]]]:
 
     Before soft cap and mask, over visible keys, the largest over all calls of a site. Costs about as much as the
     attention itself, twice.
+
+    >>> import torch
+    >>> from softscope.doctor import remedies
+    >>> model = torch.nn.MultiheadAttention(8, 2, batch_first=True)
+    >>> with remedies.largest_logits(model) as largest:
+    ...     _ = model(*3 * [torch.zeros(1, 5, 8)])
+    >>> largest
+    {'MultiheadAttention': [0.0, 0.0]}
     """
     found: dict[str, list[float]] = {}
     listener = _Largest(model, found)

@@ -29,7 +29,13 @@ def module_of(model: nn.Module, site: str) -> nn.Module:
 
 
 def head_count(model: nn.Module, site: str) -> int:
-    """How many query heads a site has."""
+    """How many query heads a site has.
+
+    >>> import torch
+    >>> from softscope.doctor import remedies
+    >>> remedies.head_count(torch.nn.TransformerEncoderLayer(8, 2), "self_attn")
+    2
+    """
     from softscope.doctor.treat.remedies import weights
 
     return weights.sizes(module_of(model, site), site)[0]
