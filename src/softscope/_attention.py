@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal, overload
 
 from softscope._arguments.arrays import Array, giver
 from softscope._arguments.attention import Call, prepare
@@ -12,6 +12,54 @@ from softscope._partition import Partition
 from softscope._support import Support
 
 
+@overload
+def attention(
+    q: Array,
+    k: Array,
+    v: Array,
+    *,
+    scale: Any = None,
+    causal: bool = False,
+    query_start: int = 0,
+    window: tuple[int | None, int | None] | None = None,
+    mask: Array | None = None,
+    softcap: float | None = None,
+    sink: Any = None,
+    alpha: float = 1.0,
+    return_partition: Literal[False] = False,
+) -> Array: ...
+@overload
+def attention(
+    q: Array,
+    k: Array,
+    v: Array,
+    *,
+    scale: Any = None,
+    causal: bool = False,
+    query_start: int = 0,
+    window: tuple[int | None, int | None] | None = None,
+    mask: Array | None = None,
+    softcap: float | None = None,
+    sink: Any = None,
+    alpha: float = 1.0,
+    return_partition: Literal[True],
+) -> tuple[Array, Partition | Support]: ...
+@overload
+def attention(
+    q: Array,
+    k: Array,
+    v: Array,
+    *,
+    scale: Any = None,
+    causal: bool = False,
+    query_start: int = 0,
+    window: tuple[int | None, int | None] | None = None,
+    mask: Array | None = None,
+    softcap: float | None = None,
+    sink: Any = None,
+    alpha: float = 1.0,
+    return_partition: bool,
+) -> Array | tuple[Array, Partition | Support]: ...
 def attention(
     q: Array,
     k: Array,
@@ -55,7 +103,7 @@ def attention(
         q, k, v, scale=scale, causal=causal, query_start=query_start, window=window, mask=mask,
         softcap=softcap, sink=sink, alpha=alpha,
     )  # fmt: skip
-    return _attend(call, giver(q), return_partition)
+    return attend(call, giver(q), return_partition)
 
 
 def attention_partition(
@@ -90,6 +138,57 @@ def attention_partition(
     return _statistics(call, giver(q), attention_backend_of(call.q).statistics_of_rows(call, None))
 
 
+@overload
+def additive_attention(
+    q: Array,
+    k: Array,
+    v: Array,
+    w_q: Array,
+    w_k: Array,
+    v_a: Array,
+    *,
+    causal: bool = False,
+    query_start: int = 0,
+    window: tuple[int | None, int | None] | None = None,
+    mask: Array | None = None,
+    sink: Any = None,
+    alpha: float = 1.0,
+    return_partition: Literal[False] = False,
+) -> Array: ...
+@overload
+def additive_attention(
+    q: Array,
+    k: Array,
+    v: Array,
+    w_q: Array,
+    w_k: Array,
+    v_a: Array,
+    *,
+    causal: bool = False,
+    query_start: int = 0,
+    window: tuple[int | None, int | None] | None = None,
+    mask: Array | None = None,
+    sink: Any = None,
+    alpha: float = 1.0,
+    return_partition: Literal[True],
+) -> tuple[Array, Partition | Support]: ...
+@overload
+def additive_attention(
+    q: Array,
+    k: Array,
+    v: Array,
+    w_q: Array,
+    w_k: Array,
+    v_a: Array,
+    *,
+    causal: bool = False,
+    query_start: int = 0,
+    window: tuple[int | None, int | None] | None = None,
+    mask: Array | None = None,
+    sink: Any = None,
+    alpha: float = 1.0,
+    return_partition: bool,
+) -> Array | tuple[Array, Partition | Support]: ...
 def additive_attention(
     q: Array,
     k: Array,
@@ -121,7 +220,7 @@ def additive_attention(
         q, k, v, scale=1.0, causal=causal, query_start=query_start, window=window, mask=mask,
         sink=sink, alpha=alpha, same_width=False,
     )  # fmt: skip
-    return _attend(call, giver(q), return_partition, _additive_weights(call, w_q, w_k, v_a))
+    return attend(call, giver(q), return_partition, _additive_weights(call, w_q, w_k, v_a))
 
 
 def _additive_weights(call: Call, w_q: Any, w_k: Any, v_a: Any) -> tuple[Array, Array, Array]:
@@ -135,7 +234,7 @@ def _additive_weights(call: Call, w_q: Any, w_k: Any, v_a: Any) -> tuple[Array, 
     return w_q, w_k, v_a
 
 
-def _attend(call: Call, give: Any, return_partition: bool, additive: Any = None) -> Any:
+def attend(call: Call, give: Any, return_partition: bool, additive: Any = None) -> Any:
     statistics = flag(return_partition, "return_partition")
     output, found = attention_backend_of(call.q).attend(call, additive, statistics)
     output = give(_head(output, call))

@@ -90,7 +90,7 @@ def _checked_targets(targets: Any, x: Array, rows: Rows, ignore_index: int) -> t
     if not tracing() and bool(outside.any()):
         raise ValueError(
             f"targets must lie in [0, {rows.n}) or be ignore_index = {ignore_index}, but holds "
-            f"{int(classes[outside].reshape(-1)[0])}; correct the labels or set ignore_index"
+            f"{int(classes[outside].reshape(-1)[0])}; correct the targets or set ignore_index"
         )
     return xp.where(counted, classes, xp.zeros_like(classes)), counted
 

@@ -10,14 +10,14 @@ if TYPE_CHECKING:
     from softscope.doctor.scope import Scope
 
 
-def probe(model: Any, *, every: int | None = None, rows: int | None = 32, seed: int = 0) -> Scope:
+def probe(model: Any, *, every: int | None = None, max_rows: int | None = 32, seed: int = 0) -> Scope:
     """Read the attention of a PyTorch model while it trains or runs, with no change to it.
 
     Arguments:
         model: any `torch.nn.Module` whose forward passes are to be read; compiled, the compiled one.
         every: read every so many steps. By default the first 10, then more and more sparsely: every 10th to the
             100th, every 25th to the 1000th, every 50th after it.
-        rows: how many query rows of each sequence and head are read, at their true positions; None for all.
+        max_rows: at most so many query rows of each sequence and head are read, at their true positions; None: all.
         seed: decides which rows; the random state of PyTorch and Python is not touched.
 
     Use it around a training loop or around inference. A probed run computes bit for bit what a bare one does, and
@@ -42,8 +42,8 @@ def probe(model: Any, *, every: int | None = None, rows: int | None = 32, seed: 
     """
     if every is not None:
         whole_number(every, "every", 1)
-    if rows is not None:
-        whole_number(rows, "rows", 1)
+    if max_rows is not None:
+        whole_number(max_rows, "max_rows", 1)
     try:
         import torch
     except ModuleNotFoundError as error:
@@ -52,4 +52,4 @@ def probe(model: Any, *, every: int | None = None, rows: int | None = 32, seed: 
         raise TypeError(f"model must be a torch.nn.Module, but {type(model).__name__} came; pass the model itself")
     from softscope.doctor.scope import Scope
 
-    return Scope(model, every=every, rows=rows, seed=whole_number(seed, "seed"))
+    return Scope(model, every=every, max_rows=max_rows, seed=whole_number(seed, "seed"))

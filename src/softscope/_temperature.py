@@ -84,12 +84,12 @@ class Calibration(NamedTuple):
     ece_after: float
 
 
-def fit_temperature(logits: Array, labels: Array) -> Calibration:
+def fit_temperature(logits: Array, targets: Array) -> Calibration:
     """The temperature that minimises the mean of −log softmax(logits/T)[label] (Guo et al. 2017).
 
     Arguments:
         logits: (…, classes), held-out data, not what the model was trained on.
-        labels: (…), class indices.
+        targets: (…), class indices.
 
     The loss is convex in 1/T, so the minimum is found by bisection of its slope to the last digits.
 
@@ -101,19 +101,19 @@ def fit_temperature(logits: Array, labels: Array) -> Calibration:
     """
     x = floating(logits, "logits")
     rows = Rows(x.shape, -1)
-    y = as_numpy(labels, "labels")
+    y = as_numpy(targets, "targets")
     if y.shape != rows.lead:
         raise ValueError(
-            f"labels must have the shape of logits without the class axis, {rows.lead}, but has {y.shape}; "
+            f"targets must have the shape of logits without the class axis, {rows.lead}, but has {y.shape}; "
             f"give one class index for each row"
         )
     if y.size == 0 or rows.n == 0:
         raise ValueError(f"logits must hold at least one row and one class, but has shape {rows.shape}; pass some data")
     if y.dtype.kind not in "iu":
-        raise TypeError(f"labels must be integers (class indices), but its dtype is {y.dtype}; convert it")
+        raise TypeError(f"targets must be integers (class indices), but its dtype is {y.dtype}; convert it")
     if ((y < 0) | (y >= rows.n)).any():
         wrong = int(y[(y < 0) | (y >= rows.n)].reshape(-1)[0])
-        raise ValueError(f"labels must lie in [0, {rows.n}), but holds {wrong}; correct the labels")
+        raise ValueError(f"targets must lie in [0, {rows.n}), but holds {wrong}; correct the targets")
     flat = exact(values(x)).reshape(-1, rows.n)
     if not np.isfinite(flat).all():
         raise ValueError("logits must be finite to fit a temperature, but holds NaN or inf; clean them first")
@@ -124,7 +124,7 @@ def fit_temperature(logits: Array, labels: Array) -> Calibration:
     return Calibration(t, before, after, ece_before, ece_after)
 
 
-def _calibrated_temperature(logits: np.ndarray[Any, Any], labels: np.ndarray[Any, Any]) -> float:
+def _calibrated_temperature(logits: np.ndarray[Any, Any], targets: np.ndarray[Any, Any]) -> float:
     """The root of the slope in β = 1/T, by bisection on log β between where it is surely negative and positive."""
     spread = float(np.max(np.max(logits, axis=-1) - np.min(logits, axis=-1)))
     if spread == 0.0:
@@ -132,21 +132,20 @@ def _calibrated_temperature(logits: np.ndarray[Any, Any], labels: np.ndarray[Any
             "logits must differ within a row to fit a temperature, but every row is constant; no temperature matters"
         )
     low, high = -math.log(spread) - 60.0, -math.log(spread) + 60.0
-    cold = _definition.calibration_slope(logits, labels, math.exp(high))
-    hot = _definition.calibration_slope(logits, labels, math.exp(low))
+    cold = _definition.calibration_slope(logits, targets, math.exp(high))
+    hot = _definition.calibration_slope(logits, targets, math.exp(low))
     if cold <= 0.0 or hot >= 0.0:
-        what = (
-            "0: every label is its row's largest logit" if cold <= 0.0 else "infinity: the labels contradict the logits"
-        )
+        sure = "0: every target is its row's largest logit"
+        what = sure if cold <= 0.0 else "infinity: the targets contradict the logits"
         raise ValueError(
-            f"no finite temperature is best for these logits and labels, the loss keeps falling as T goes to {what}; "
+            f"no finite temperature is best for these logits and targets, the loss keeps falling as T goes to {what}; "
             f"fit on more held-out data"
         )
     while high - low > 1e-15 * max(1.0, abs(low), abs(high)):
         middle = 0.5 * (low + high)
         if middle in (low, high):
             break
-        if _definition.calibration_slope(logits, labels, math.exp(middle)) > 0.0:
+        if _definition.calibration_slope(logits, targets, math.exp(middle)) > 0.0:
             high = middle
         else:
             low = middle

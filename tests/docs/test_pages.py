@@ -12,9 +12,6 @@ PAGES = sorted([*ROOT.glob("README*.md"), *(ROOT / "docs").glob("*.md")])
 PAPERS = [*PAGES, ROOT / "RELEASING.md", ROOT / "CONTRIBUTING.md"]
 TWINS = [(page, page.with_name(f"{page.stem}.zh-CN.md")) for page in PAGES if not page.stem.endswith(".zh-CN")]
 
-# What is being rewritten: these names may stand in a page before the file is there.
-MOVING = ("src/softscope/_backends/", "engine/attention/")
-
 
 def name(page: pathlib.Path) -> str:
     return str(page.relative_to(ROOT))
@@ -45,7 +42,7 @@ def missing_files(text: str) -> list[str]:
     found = re.findall(
         r"(?<![\w/.-])(?:src|engine|tests|docs|bench)/[\w./-]*", " ".join(re.findall(r"`([^`\n]+)`", text))
     )
-    named = [path for path in found if not path.startswith(MOVING) and "nnn" not in path]  # SSnnn.md: any of them
+    named = [path for path in found if "nnn" not in path]  # SSnnn.md: any of them
     return [path for path in named if not (ROOT / path).exists()]
 
 

@@ -53,7 +53,7 @@ ARGUMENTS: dict[str, tuple[str, Callable[[Any], Any]]] = {
 }
 INDICES: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "cross_entropy, targets": ("targets", lambda a: ss.cross_entropy(X, a)),
-    "fit_temperature, labels": ("labels", lambda a: ss.fit_temperature(X, a)),
+    "fit_temperature, targets": ("targets", lambda a: ss.fit_temperature(X, a)),
     "attention_partition, rows": ("rows", lambda a: ss.attention_partition(Q, K, rows=a)),
 }
 
@@ -183,15 +183,15 @@ def test_targets(make: Callable[[Any], Any]) -> None:
         bad = good.copy()
         bad[1, 0] = wrong
         refused(lambda b=bad: ss.cross_entropy(x, make(b)), "targets", str(wrong), "[0, 4)")
-        refused(lambda b=bad: ss.fit_temperature(x, make(b)), "labels", str(wrong), "[0, 4)")
+        refused(lambda b=bad: ss.fit_temperature(x, make(b)), "targets", str(wrong), "[0, 4)")
     for wrong in (good.astype(np.float64), good.astype(bool)):
         kind = str(make(wrong).dtype).rpartition(".")[2]
         refused(lambda w=wrong: ss.cross_entropy(x, make(w)), "targets", kind)
-        refused(lambda w=wrong: ss.fit_temperature(x, make(w)), "labels", kind)
+        refused(lambda w=wrong: ss.fit_temperature(x, make(w)), "targets", kind)
     for shape in ((2, 4), (3,), (2, 3, 1), ()):
         wrong = make(np.zeros(shape, dtype=np.int64))
         refused(lambda w=wrong: ss.cross_entropy(x, w), "targets", str(shape), "(2, 3)")
-        refused(lambda w=wrong: ss.fit_temperature(x, w), "labels", str(shape), "(2, 3)")
+        refused(lambda w=wrong: ss.fit_temperature(x, w), "targets", str(shape), "(2, 3)")
     refused(lambda: ss.cross_entropy(x, make(np.full((2, 3), 100)), ignore_index=0), "targets", "100")
 
 

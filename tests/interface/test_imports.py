@@ -227,6 +227,37 @@ def test_what_a_room_needs_from_outside(room: str) -> None:
     assert names - set(sys.stdlib_module_names) - {"softscope"} <= OUTSIDE[room]
 
 
+def private_names(source: Path = SOURCE) -> list[str]:
+    """Names that begin with an underscore and are taken from another module of ours: imported, or by an attribute."""
+    found = []
+    for path in sorted(source.rglob("*.py")):
+        tree, modules = ast.parse(path.read_text(encoding="utf-8")), set()
+        for node in ast.walk(tree):
+            if not isinstance(node, ast.ImportFrom) or not (node.module or "").startswith("softscope"):
+                continue
+            for alias in node.names:
+                if _is_module(f"{node.module}.{alias.name}"):
+                    modules.add(alias.asname or alias.name)
+                elif alias.name.startswith("_") and not alias.name.startswith("__"):
+                    found.append(f"{path.relative_to(source)}: {node.module}.{alias.name}")
+        for node in ast.walk(tree):
+            if not (isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in modules):
+                continue
+            if node.attr.startswith("_") and not node.attr.startswith("__"):
+                found.append(f"{path.relative_to(source)}: {node.value.id}.{node.attr}")
+    return found
+
+
+def test_private_names_stay_where_they_are() -> None:
+    assert not private_names()
+
+
+def test_a_private_name_that_is_taken_is_found(tmp_path: Path) -> None:
+    code = "from softscope._maps import _checked\nfrom softscope._backends import torch\ntorch._secret()"
+    (tmp_path / "taker.py").write_text(code, encoding="utf-8")
+    assert private_names(tmp_path) == ["taker.py: softscope._maps._checked", "taker.py: torch._secret"]
+
+
 def test_the_package_file_only_re_exports() -> None:
     tree = ast.parse((SOURCE / "__init__.py").read_text(encoding="utf-8"))
     docstring, *body = tree.body

@@ -21,7 +21,7 @@ SIGNATURES = {
     ),
     "partition": "(x, /, *, axis=-1, temperature=1.0, where=None)",
     "temperature_for": "(x, /, *, entropy=None, peak=None, axis=-1, where=None)",
-    "fit_temperature": "(logits, labels)",
+    "fit_temperature": "(logits, targets)",
     "distillation_loss": "(student, teacher, *, temperature)",
     "sample": "(logits, *, temperature=1.0, top_k=None, top_p=None, min_p=None, rng)",
     "attention": f"(q, k, v, *, {SHARED}, return_partition=False)",
@@ -29,7 +29,7 @@ SIGNATURES = {
     "gradient_readings": f"(q, k, v, grad_output, *, {SHARED}, rows=None)",
 }
 BESIDES = {"get_num_threads": "()", "set_num_threads": "(n)"}  # not in DESIGN: what threads need
-BESIDES["probe"] = "(model, *, every=None, rows=32, seed=0)"  # the doctor's door
+BESIDES["probe"] = "(model, *, every=None, max_rows=32, seed=0)"  # the doctor's door
 SIGNATURES |= BESIDES
 OPEN = {"additive_attention"}  # "causal=False, mask=None, …"
 TYPES = {"Partition", "Support", "Calibration", "GradientReadings"}

@@ -62,7 +62,7 @@ def train(
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        with softscope.probe(model, every=every, rows=None) as scope:
+        with softscope.probe(model, every=every, max_rows=None) as scope:
             if watch is not None:
                 scope.on_snapshot(lambda _: watch(scope.history()))
             trained = tasks.train(

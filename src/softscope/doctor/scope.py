@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 class Scope:
     """What `softscope.probe` gives: the readings of one run, while it runs and after it."""
 
-    def __init__(self, model: nn.Module, *, every: int | None, rows: int | None, seed: int) -> None:
+    def __init__(self, model: nn.Module, *, every: int | None, max_rows: int | None, seed: int) -> None:
         self.model = model
         self.thread = 0
-        self._every, self._rows, self._rng = every, rows, random.Random(seed)
+        self._every, self._max_rows, self._rng = every, max_rows, random.Random(seed)
         self._seed = seed
         self._steps = Steps(model, self._finish)
         self._sites: dict[str, Site] = {}
@@ -100,7 +100,7 @@ class Scope:
         reasons = self._partly | self._unseen
         missed = unseen_modules(self.model, sites, self._steps.passes)
         reasons.update((path, why) for path, why in missed if path not in reasons)
-        asked = {"every": self._every, "rows": self._rows, "seed": self._seed}
+        asked = {"every": self._every, "max_rows": self._max_rows, "seed": self._seed}
         known = environment.of_run() | environment.of_model(self.model) | asked
         return History(sites, tuple(widened(s, sites) for s in self._snapshots), tuple(reasons.items()), known)
 
@@ -187,7 +187,7 @@ class Scope:
                 if observed.options.right == 0 and observed.options.mask is None and observed.n == observed.m
                 else 0
             )
-            some = choose_rows(self._rows, max(first, 0), observed.n, self._rng)
+            some = choose_rows(self._max_rows, max(first, 0), observed.n, self._rng)
             numbers = range(observed.n) if some is None else some
             kept = keep_rows(observed, numbers, torch.tensor(numbers, device=result.device), padding(observed))
             if not result.requires_grad:

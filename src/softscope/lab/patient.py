@@ -73,7 +73,7 @@ def treat(
         if watch is not None:
             watch(readings[-1])
 
-    with one_thread(), softscope.probe(model, every=every, rows=None) as scope:
+    with one_thread(), softscope.probe(model, every=every, max_rows=None) as scope:
         scope.on_snapshot(look)
         trained = train(
             model,

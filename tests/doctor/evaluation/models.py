@@ -23,7 +23,7 @@ def letters(generator: torch.Generator) -> TextBatch:
 def watched(model: nn.Module, batches: Any, *, steps: int, rate: float = 1e-3, every: int = 10) -> Diagnosis:
     """What is said of a model after its training."""
     torch.set_num_threads(1)
-    with ss.probe(model, every=every, rows=None) as scope:
+    with ss.probe(model, every=every, max_rows=None) as scope:
         tasks.train(model, batches, steps=steps, learning_rate=rate, on_step=lambda _, loss, __: scope.step(loss=loss))
     return judged(scope)
 
@@ -38,7 +38,7 @@ def judged(scope: Any) -> Diagnosis:
 def looked_at(model: nn.Module, *, loss: bool, readings: int = 3) -> Diagnosis:
     """What is said of a model that is not trained meanwhile."""
     generator = torch.Generator().manual_seed(9)
-    with ss.probe(model, every=1, rows=None) as scope:
+    with ss.probe(model, every=1, max_rows=None) as scope:
         for _ in range(readings):
             batch = letters(generator)
             if loss:

@@ -54,7 +54,7 @@ def minilm() -> tuple[Any, Any]:
 
 
 def read_minilm(model: Any, tokenizer: Any, *, loss: bool) -> Any:
-    with ss.probe(model, every=1, rows=None) as scope:
+    with ss.probe(model, every=1, max_rows=None) as scope:
         for i in range(4):
             pairs = [" ".join(SENTENCES[(i + j + k) % 4] for k in range(2)) for j in range(4)]
             batch = tokenizer(pairs, return_tensors="pt", padding=True)
@@ -103,7 +103,7 @@ def test_rxnmapper(loss: bool) -> None:
     ]
     tokens = torch.nn.utils.rnn.pad_sequence([torch.tensor(row) for row in rows], batch_first=True)
     shown = (tokens != words["[PAD]"]).long()
-    with ss.probe(model, every=1, rows=None) as scope:
+    with ss.probe(model, every=1, max_rows=None) as scope:
         for seed in range(5):
             chance = torch.rand(tokens.shape, generator=torch.Generator().manual_seed(seed))
             asked = (chance < 0.15) & (tokens > words["[MASK]"])

@@ -62,7 +62,7 @@ def test_watching_changes_nothing():
         if every is None:
             tasks.train(model, batches, steps=5)
         else:
-            with softscope.probe(model, every=every, rows=None) as scope:
+            with softscope.probe(model, every=every, max_rows=None) as scope:
                 tasks.train(model, batches, steps=5, on_step=lambda _, loss, __: scope.step(loss=loss))
                 assert len(scope.history().snapshots) == 5
         return torch.cat([p.detach().flatten() for p in model.parameters()])

@@ -25,7 +25,7 @@ def laid() -> list[Any]:
     """Everything that the probe replaces while it listens."""
     found = [functional.scaled_dot_product_attention, functional.softmax, torch.softmax, torch.bmm, torch.baddbmm]
     found += [functional.multi_head_attention_forward, torch._transformer_encoder_layer_fwd]
-    found += [softscope._attention._attend, "softmax" in vars(torch.Tensor), dict(nn.Module.__dict__)]
+    found += [softscope._attention.attend, "softmax" in vars(torch.Tensor), dict(nn.Module.__dict__)]
     return found
 
 
@@ -128,7 +128,7 @@ def test_a_callback_that_fails() -> None:
 def test_two_probes_at_once() -> None:
     before = laid()
     model = stack("fused")
-    with ss.probe(model) as outer, ss.probe(model, rows=None) as inner:
+    with ss.probe(model) as outer, ss.probe(model, max_rows=None) as inner:
         model(tokens()).mean().backward()
     assert laid() == before
     for found in (outer, inner):
@@ -190,7 +190,7 @@ def test_wrong_arguments() -> None:
     with pytest.raises(ValueError, match="every must be at least 1"):
         ss.probe(stack("fused"), every=0)
     with pytest.raises(ValueError, match="rows must be at least 1"):
-        ss.probe(stack("fused"), rows=0)
+        ss.probe(stack("fused"), max_rows=0)
 
 
 def test_a_model_trained_in_parallel(tmp_path: Any) -> None:

@@ -24,7 +24,7 @@ def trained(make: Callable[[], nn.Module], probed: bool, steps: int = 3) -> tupl
     model = make()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     kept: list[Tensor] = []
-    scope: Any = ss.probe(model, rows=7) if probed else nullcontext()
+    scope: Any = ss.probe(model, max_rows=7) if probed else nullcontext()
     with scope:
         for _ in range(steps):
             output = model(tokens())
@@ -145,7 +145,7 @@ def test_a_padded_batch_on_the_fast_path() -> None:
     with torch.no_grad(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # PyTorch says that nested tensors are a prototype
         bare = model(tokens(), src_key_padding_mask=hidden)
-        with ss.probe(model, rows=None) as scope:
+        with ss.probe(model, max_rows=None) as scope:
             probed = model(tokens(), src_key_padding_mask=hidden)
     assert torch.equal(bare, probed)
     history = scope.history()
@@ -175,7 +175,7 @@ def test_a_kernel_of_hugging_face_reads_as_sdpa_does() -> None:
         for implementation in ("sdpa", "own_kernel"):
             model = small_llama("sdpa")
             model.config._attn_implementation = implementation
-            with ss.probe(model, rows=None) as scope:
+            with ss.probe(model, max_rows=None) as scope:
                 model(ids, labels=ids).loss.backward()
             history = scope.history()
             assert not history.unseen

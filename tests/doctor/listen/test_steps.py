@@ -23,7 +23,7 @@ def steps(scope: Any) -> list[int]:
 def test_accumulated_passes_are_one_step() -> None:
     model = stack("fused")
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    with ss.probe(model, rows=None) as scope:
+    with ss.probe(model, max_rows=None) as scope:
         for _ in range(3):
             for _ in range(4):
                 model(tokens()).mean().backward()
@@ -38,7 +38,7 @@ def test_accumulated_passes_say_what_the_whole_batch_says() -> None:
     x = torch.randn(8, 40, 16)
     read = []
     for parts in (1, 4):
-        with ss.probe(model, rows=None) as scope:
+        with ss.probe(model, max_rows=None) as scope:
             for part in x.chunk(parts):
                 ((model(part) ** 2).sum() / x.numel()).backward()
             optimizer.step()
@@ -68,7 +68,7 @@ def test_parameters_that_are_written_through_data() -> None:
 def test_two_passes_with_one_loss() -> None:
     model = stack("fused")
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    with ss.probe(model, rows=None) as scope:
+    with ss.probe(model, max_rows=None) as scope:
         for _ in range(4):
             optimizer.zero_grad()
             (model(tokens()).mean() + model(-tokens()).mean()).backward()

@@ -113,7 +113,7 @@ def read(arrays: dict[str, Any], options: dict[str, Any], rows: int | None = Non
     torch.set_num_threads(1)
     model = Mix()
     q, k, v = (arrays[x].clone().requires_grad_() for x in "qkv")
-    with ss.probe(model, rows=rows) as scope:
+    with ss.probe(model, max_rows=rows) as scope:
         output = model(q, k, v, **options)
         output.backward(arrays["g"])
     assert not scope.history().unseen
@@ -199,7 +199,7 @@ def test_passes_of_different_lengths_are_pooled_by_offset() -> None:
     """A step of two passes, of 320 and of 200 tokens: the previous token is the same offset in both."""
     arrays, options, _ = case("blocked, previous token", torch.float64)
     model = Mix()
-    with ss.probe(model, rows=None) as scope:
+    with ss.probe(model, max_rows=None) as scope:
         for n in (N, 200):
             q, k, v = (arrays[x][:, :, :n].clone().requires_grad_() for x in "qkv")
             model(q, k, v, **options).backward(arrays["g"][:, :, :n])
@@ -251,7 +251,7 @@ def test_the_sink_of_a_model_that_writes_its_weights_down() -> None:
     with torch.no_grad():
         model.model.layers[0].self_attn.sinks.copy_(torch.tensor([6.0, 6.0, 6.0, -20.0]))
     tokens = torch.randint(64, (2, 40))
-    with ss.probe(model, every=1, rows=None) as scope:
+    with ss.probe(model, every=1, max_rows=None) as scope:
         model(tokens, labels=tokens).loss.backward()
     readings = scope.history().snapshots[0].readings
     assert readings["sink_column"][0].tolist()[:3] == [-1.0, -1.0, -1.0]

@@ -20,7 +20,7 @@ def batches(generator):
 
 
 def watched(model, steps, seed=0):
-    with ss.probe(model, every=5, rows=None) as scope:
+    with ss.probe(model, every=5, max_rows=None) as scope:
         told = tasks.train(
             model, batches, steps=steps, seed=seed, on_step=lambda _, loss, __: scope.step(loss=loss)
         )  # fmt: skip
@@ -50,7 +50,7 @@ def test_a_spoiled_head_goes_back_to_its_siblings_size():
     x = 2.0 * torch.randn(4, 24, 32)
     with torch.no_grad():
         model.attention.in_proj_weight[8:16] *= 30.0
-    with ss.probe(model, every=1, rows=None) as scope:
+    with ss.probe(model, every=1, max_rows=None) as scope:
         for _ in range(3):
             model(x)
     (given,) = scope.prescribe()

@@ -60,24 +60,24 @@ def _nan_safe(reduce: Callable[..., Array], x: Array) -> Array:
     return np.asarray(reduce(x, axis=-1)) if x.shape[-1] else np.full(x.shape[:-1], np.nan)
 
 
-def negative_log_likelihood(logits: Array, labels: Array, temperature: float) -> float:
+def negative_log_likelihood(logits: Array, targets: Array, temperature: float) -> float:
     """The mean of −log p[label]."""
     log_p = log_softmax(logits, temperature)
-    return float(-np.mean(np.take_along_axis(log_p, labels[:, None], axis=-1)))
+    return float(-np.mean(np.take_along_axis(log_p, targets[:, None], axis=-1)))
 
 
-def calibration_slope(logits: Array, labels: Array, beta: float) -> float:
+def calibration_slope(logits: Array, targets: Array, beta: float) -> float:
     """The derivative of the mean loss with respect to β = 1/T: mean of Σ p·x − x[label]; it grows with β."""
-    gap = logits - np.take_along_axis(logits, labels[:, None], axis=-1)
+    gap = logits - np.take_along_axis(logits, targets[:, None], axis=-1)
     p = softmax(logits, 1.0 / beta)
     return float(np.mean(np.sum(np.where(p > 0.0, p * gap, 0.0), axis=-1)))
 
 
-def expected_calibration_error(logits: Array, labels: Array, temperature: float, bins: int = 15) -> float:
+def expected_calibration_error(logits: Array, targets: Array, temperature: float, bins: int = 15) -> float:
     """Σ over equal bins of confidence: (share in the bin)·|accuracy − mean confidence|."""
     p = softmax(logits, temperature)
     confidence = np.max(p, axis=-1)
-    right = np.argmax(p, axis=-1) == labels
+    right = np.argmax(p, axis=-1) == targets
     # A confidence of exactly k/bins belongs to the bin below, as in Guo et al. 2017: (k−1)/bins < c ≤ k/bins.
     which = np.clip(np.ceil(confidence * bins).astype(np.int64) - 1, 0, bins - 1)
     error = 0.0

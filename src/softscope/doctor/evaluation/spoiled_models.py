@@ -102,7 +102,7 @@ def _held_out(task: str) -> Any:
 
 
 def _trained(model: Any, task: str, seed: int, rate: float) -> Diagnosis:
-    with softscope.probe(model, every=EVERY, rows=None) as scope:
+    with softscope.probe(model, every=EVERY, max_rows=None) as scope:
         tasks.train(
             model, lambda generator: _batch(task, generator), steps=STEPS, learning_rate=rate, seed=seed,
             on_step=lambda _, loss, __: scope.step(loss=loss),
@@ -113,7 +113,7 @@ def _trained(model: Any, task: str, seed: int, rate: float) -> Diagnosis:
 def looked_at(model: Any, task: str, *, loss: bool) -> Diagnosis:
     """Three readings of a model as it is; without a loss there is no backward pass."""
     generator = torch.Generator().manual_seed(20_000)
-    with softscope.probe(model, every=1, rows=None) as scope:
+    with softscope.probe(model, every=1, max_rows=None) as scope:
         for _ in range(3):
             batch = _batch(task, generator)
             if loss:

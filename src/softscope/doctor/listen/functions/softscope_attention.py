@@ -17,7 +17,7 @@ from softscope.nn import composite
 
 def patches() -> list[Patch]:
     """Behind the public function, so that it does not matter under which name it was imported."""
-    return [Patch(_attention, "_attend", told(_attend)), Patch(composite, "attend", told(_composite))]
+    return [Patch(_attention, "attend", told(_attend)), Patch(composite, "attend", told(_composite))]
 
 
 def _attend(result: Any, call: Call, give: Any, return_partition: bool, additive: Any = None) -> ObservedCall | None:
