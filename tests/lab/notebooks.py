@@ -1,4 +1,4 @@
-"""The lessons as text: every `t(zh, en)` in them, taken apart; and the words of the pictures."""
+"""The lessons as text: every `t(zh=…, en=…)` in them, taken apart; and the words of the pictures."""
 
 import ast
 import dataclasses
@@ -26,7 +26,10 @@ def said(path: pathlib.Path) -> list[Said]:
     found = []
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "t":
-            (zh, filled_zh), (en, filled_en) = (taken_apart(argument) for argument in node.args)
+            languages = {keyword.arg: keyword.value for keyword in node.keywords}
+            assert not node.args, f"{path.name}:{node.lineno}: a text names its languages"
+            assert set(languages) == {"zh", "en"}, f"{path.name}:{node.lineno}: a text has both languages"
+            (zh, filled_zh), (en, filled_en) = taken_apart(languages["zh"]), taken_apart(languages["en"])
             found.append(Said(f"{path.name}:{node.lineno}", zh, en, (filled_zh, filled_en)))
     return found
 

@@ -17,7 +17,7 @@ from softscope.lab.server import application
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from softscope.lab.language import Lang
+    from softscope._text import Lang
 
 LOOPBACK = "127.0.0.1"
 PATIENCE = 2  # seconds that open pages get to say goodbye

@@ -7,27 +7,30 @@ from __future__ import annotations
 
 import re
 
-from softscope._text import Text, t
+from softscope._text import Text
 
-SILENT = t("名字说它是注意力，却没有看到它的调用", "its name says attention, but no call was seen in it")
-NO_PASS = t(
-    "没有看到模型的前向传播；如果它在编译过的代码里被调用，请把编译后的模块交给探针",
-    "no forward pass of the model was seen; if it is called inside compiled code, pass the compiled module",
+SILENT = Text(zh="名字说它是注意力，却没有看到它的调用", en="its name says attention, but no call was seen in it")
+NO_PASS = Text(
+    zh="没有看到模型的前向传播；如果它在编译过的代码里被调用，请把编译后的模块交给探针",
+    en="no forward pass of the model was seen; if it is called inside compiled code, pass the compiled module",
 )
-NO_GRADIENT = t(
-    "它的梯度：模型先不带梯度算这一段，到反向传播时再算一遍，那一遍不读；检查点请用 use_reentrant=False",
-    "its gradient: the model computes this part without one and again in the backward pass, where it is not read; "
+NO_GRADIENT = Text(
+    zh="它的梯度：模型先不带梯度算这一段，到反向传播时再算一遍，那一遍不读；检查点请用 use_reentrant=False",
+    en="its gradient: the model computes this part without one and again in the backward pass, where it is not read; "
     "checkpoint with use_reentrant=False",
 )
-HEADS = t("它在一次传播里有 {} 个头，另一次有 {} 个", "it had {} heads in one pass and {} in another")
-CHANGED = t(
-    "反向传播之前，它的 key 或 value 被就地改写了", "its keys or values were changed in place before the backward pass"
+HEADS = Text(zh="它在一次传播里有 {} 个头，另一次有 {} 个", en="it had {} heads in one pass and {} in another")
+CHANGED = Text(
+    zh="反向传播之前，它的 key 或 value 被就地改写了",
+    en="its keys or values were changed in place before the backward pass",
 )
-ADDITIVE = t("加性注意力没有 q·k 可读", "additive attention has no q·k to read")
-NESTED = t("不读嵌套张量", "nested tensors are not read")
-MASK = t("不读 {} 类型的掩码；请用 sdpa 或 eager", "a mask of type {} is not read; use sdpa or eager")
-BIAS = t("不读内核里的位置偏置；请用 sdpa 或 eager", "a position bias inside a kernel is not read; use sdpa or eager")
-FAILED = t("读它时出错：{}", "reading it failed: {}")
+ADDITIVE = Text(zh="加性注意力没有 q·k 可读", en="additive attention has no q·k to read")
+NESTED = Text(zh="不读嵌套张量", en="nested tensors are not read")
+MASK = Text(zh="不读 {} 类型的掩码；请用 sdpa 或 eager", en="a mask of type {} is not read; use sdpa or eager")
+BIAS = Text(
+    zh="不读内核里的位置偏置；请用 sdpa 或 eager", en="a position bias inside a kernel is not read; use sdpa or eager"
+)
+FAILED = Text(zh="读它时出错：{}", en="reading it failed: {}")
 
 ALL = (SILENT, NO_PASS, NO_GRADIENT, HEADS, CHANGED, ADDITIVE, NESTED, MASK, BIAS, FAILED)
 
@@ -42,5 +45,5 @@ def in_both(why: str) -> Text:
         pattern = re.escape(reason.en).replace(r"\{\}", "(.*)")
         match = re.fullmatch(pattern, why, re.DOTALL)
         if match:
-            return t(reason.zh.format(*match.groups()), why)
-    return t(why, why)
+            return Text(zh=reason.zh.format(*match.groups()), en=why)
+    return Text(zh=why, en=why)

@@ -13,7 +13,7 @@ from softscope.experiments.ledger.outcome import Outcome
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from softscope.experiments.ledger.wording import Text
+    from softscope._text import Text
 
 # The modules of softscope.experiments, one for each question.
 EXPERIMENTS = (

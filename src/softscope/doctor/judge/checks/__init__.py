@@ -5,7 +5,7 @@ from __future__ import annotations
 import fnmatch
 from typing import TYPE_CHECKING
 
-from softscope._text import t
+from softscope._text import Text
 from softscope.doctor.judge.checks import (
     broken,
     cause,
@@ -58,7 +58,9 @@ def run(history: History | HistoryView, *, mute: Iterable[str] = ()) -> list[Che
     rules = [rule.partition(":") for rule in mute]
     found = [_muted(view, outcome, rules) for check in CHECKS.values() for outcome in check.run(view)]
     missed = ((name, in_both(why)) for name, why in view.history.unseen)
-    hidden = [CheckResult("", "unseen", (), t(f"{name}：{why.zh}", f"{name}: {why.en}")) for name, why in missed]
+    hidden = [
+        CheckResult("", "unseen", (), Text(zh=f"{name}：{why.zh}", en=f"{name}: {why.en}")) for name, why in missed
+    ]
     return found + hidden
 
 
