@@ -73,7 +73,9 @@ def _read(given: Given, path: str, console: Console) -> History:
     finally:
         progress.wipe()
     if not history.sites:
-        unseen = next((f"{name}: {why}" for name, why in history.unseen), console.say("checkup.model.none"))
+        unseen = next(
+            (f"{name}: {why.text.of(console.lang)}" for name, why in history.unseen), console.say("checkup.model.none")
+        )
         raise UsageError("checkup.model.blind", path=shown(path), reason=shown(unseen, REASON))
     return history
 

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from softscope._arguments.attention import _LOWEST
-from softscope._text import Text
+from softscope.doctor.listen.reasons import Reason
 
 # An explicit softmax shows logits with the mask already added. What lies at or below this is hidden: masks of −1e6,
 # −1e9 and finfo.min are all in use, and logits of this size are not.
@@ -23,10 +23,11 @@ TEN_THOUSAND, AROUND = -1e4, 1e3
 
 
 class UnseenError(Exception):
-    """A call that cannot be read, and why: one of `reasons`, with what it leaves open."""
+    """A call that cannot be read, and why: a code of `reasons`, with what it leaves open."""
 
-    def __init__(self, reason: Text, *values: Any) -> None:
-        super().__init__(reason.en.format(*values))
+    def __init__(self, code: str, *values: object) -> None:
+        self.reason = Reason(code, tuple(map(str, values)))
+        super().__init__(str(self.reason))
 
 
 @dataclasses.dataclass(eq=False)

@@ -8,9 +8,12 @@ could not be taken.
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from softscope.doctor.listen.reasons import Reason
 
 Array = np.ndarray[Any, Any]
 
@@ -83,7 +86,7 @@ class History:
 
     sites: tuple[Site, ...]
     snapshots: tuple[Snapshot, ...]
-    unseen: tuple[tuple[str, str], ...] = ()  # module path and why
+    unseen: tuple[tuple[str, Reason], ...] = ()  # module path and why
     facts: dict[str, Any] = dataclasses.field(
         default_factory=dict
     )  # versions, model class, seeds; no argv, no environment

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from softscope._text import Lang, Text, said
 from softscope.doctor.judge.checks import CHECKS, KIND_NAMES, SEVERITIES
 from softscope.doctor.judge.diagnosis import named
-from softscope.doctor.listen.reasons import in_both
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -52,7 +51,7 @@ def lines(diagnosis: Diagnosis, lang: Lang) -> Iterator[Line]:
         yield Line("")
         yield Line(LABELS["unseen"].of(lang), 0, "title")
         for name, why in diagnosis.view.history.unseen:
-            yield Line(f"{name}: {in_both(why).of(lang)}", 2)
+            yield Line(f"{name}: {why.text.of(lang)}", 2)
     counted = (f"{KIND_NAMES[name].of(lang)} {n}" for name, n in diagnosis.counts.items() if n)
     yield Line("")
     yield Line(" · ".join(counted), 0, "dim")

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from softscope.doctor.judge.checks import CHECKS, KIND_NAMES, KINDS, SEVERITIES
 from softscope.doctor.judge.diagnosis import named
-from softscope.doctor.listen.reasons import in_both
 from softscope.doctor.report.markup import both, figure, words
 
 if TYPE_CHECKING:
@@ -87,7 +86,7 @@ def answers(diagnosis: Diagnosis) -> str:
 def unseen(diagnosis: Diagnosis) -> str:
     """Modules that the probe could not look into."""
     missed = diagnosis.view.history.unseen
-    listed = "".join(f"<li><code>{both(name)}</code> {both(in_both(why))}</li>" for name, why in missed)
+    listed = "".join(f"<li><code>{both(name)}</code> {both(why.text)}</li>" for name, why in missed)
     return (
         f"<ul>{listed}</ul>"
         if listed
