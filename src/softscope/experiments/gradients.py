@@ -10,6 +10,7 @@ import numpy as np
 import softscope
 from softscope._text import Lang, Text, same
 from softscope.experiments import chart
+from softscope.experiments.entropy import SCALES
 from softscope.experiments.table import Cell, Column, Measured, Table, label
 
 if TYPE_CHECKING:
@@ -25,7 +26,6 @@ Array = np.ndarray[Any, Any]
 
 DIMENSIONS = (16, 64, 256, 1024)
 TOKENS = 10
-SCALES = {"unscaled": Text(en="without 1/√d", zh="不缩放"), "scaled": Text(en="with 1/√d", zh="缩放")}
 PLACES = {"logits": Text(en="logits", zh="分数"), "Q": same("Q"), "K": same("K"), "V": same("V")}
 QUANTILES = (0.1, 0.5, 0.9)
 

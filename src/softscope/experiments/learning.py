@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from softscope._text import Lang, Text, same
 from softscope.experiments import chart
-from softscope.experiments.recall import PAIRS, RecallRun, learn, one_thread
+from softscope.experiments.recall import LEARNED, PAIRS, RecallRun, learn, one_thread
 from softscope.experiments.table import NATS, Cell, Column, Table, label
 
 if TYPE_CHECKING:
@@ -27,7 +27,6 @@ NEEDS = ("torch",)
 
 DIMENSIONS = (16, 64, 256)
 LARGE = 1024
-LEARNED = 0.9  # of the answers right: learned; below half of that: stuck
 SCORES = {
     "scaled": Text(en="scaled: q·k/√d", zh="缩放：q·k/√d"),
     "dot": Text(en="dot: q·k", zh="点积：q·k"),

@@ -10,7 +10,7 @@ import numpy as np
 import softscope
 from softscope._text import Lang, Text, same
 from softscope.experiments import chart
-from softscope.experiments.recall import PAIRS, learn, one_thread
+from softscope.experiments.recall import LEARNED, PAIRS, learn, one_thread
 from softscope.experiments.table import NATS, Cell, Column, Measured, Table, label
 from softscope.testing import check_simplex_map
 from softscope.testing.sentences import CLAIMS
@@ -38,7 +38,6 @@ NAMES = {
     "entmax": same("entmax 1.5"),
     "sparsemax": same("sparsemax"),
 }
-LEARNED = 0.9  # of the answers right
 VOCABULARIES = (PAIRS, 2 * PAIRS)
 # The five requirements of the texts, as the battery has them; that weights are shares follows from two of them.
 FIVE = ("sharpens", "non_negative", "sums_to_one", "continuity", "smooth")

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from softscope._text import Lang, Text, same
 from softscope.doctor.treat.treatment import REST
 from softscope.experiments import chart
-from softscope.experiments.learning import LEARNED, OUTCOME, bars, told
-from softscope.experiments.recall import PAIRS, RecallRun, learn, one_thread
+from softscope.experiments.learning import OUTCOME, bars, told
+from softscope.experiments.recall import LEARNED, PAIRS, RecallRun, learn, one_thread
 from softscope.experiments.table import NATS, Cell, Column, Table, label
 
 if TYPE_CHECKING:

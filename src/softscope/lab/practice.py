@@ -19,6 +19,7 @@ from softscope.lab.homework import IDS, LIMITS, Exercise, Quiz, UnsupportedError
 from softscope.lab.homework.progress import ExerciseProgress
 from softscope.lab.homework.quiz import LETTERS
 from softscope.lab.homework.sandbox.messages import printable
+from softscope.lab.state_folder import HOMEWORK
 
 if TYPE_CHECKING:
     import pathlib
@@ -130,7 +131,7 @@ def homework() -> ExerciseProgress:
     folder = _folder()
     if folder is None:
         return ExerciseProgress()
-    kept = _progress(folder / "homework.json")
+    kept = _progress(folder / HOMEWORK)
     kept.refresh()
     return kept
 

@@ -46,7 +46,7 @@ GRADIENT = (
 # With a loss, where queries and keys are positions of one sequence. A head of which it is not known is judged without.
 PATTERNS = ("blocked_offset_mass",)  # the largest share that one offset, key − query, holds of the blocked rows' weight
 # Besides the mean, as "sharpness:median" and so on, where they say something.
-QUANTILES = ("median", "p05", "p95")
+QUANTILES = {"median": 0.5, "p05": 0.05, "p95": 0.95}
 
 
 @dataclasses.dataclass(frozen=True)

@@ -29,7 +29,7 @@ and softscope.tasks are imported inside functions: `softscope claims S1-03` shou
 """
 
 from softscope.experiments.ledger import paper
-from softscope.experiments.ledger.claim import EXPERIMENTS, Claim, claim, generator
+from softscope.experiments.ledger.claim import Claim, claim, generator
 from softscope.experiments.ledger.compare import cut, equal, half_unit, near, off_by, symbols, within
 from softscope.experiments.ledger.contradictions import CONTRADICTIONS, Contradiction, Settled, settled
 from softscope.experiments.ledger.estimate import Estimate, NoiseError, estimate, share, times, variance_of
@@ -39,7 +39,6 @@ from softscope.experiments.ledger.running import Entry, check, claims
 
 __all__ = [
     "CONTRADICTIONS",
-    "EXPERIMENTS",
     "VERDICTS",
     "Claim",
     "Contradiction",

@@ -9,9 +9,9 @@ from softscope._text import Text
 from softscope.experiments.ledger import Outcome, claim, generator, near, off_by, opinion
 from softscope.experiments.ledger.texts.figures import listed
 from softscope.experiments.ledger.texts.recall import PAIRS, SEEDS, STEPS, D, accuracy
+from softscope.experiments.recall import LEARNED
 
 A = np.array([2.0, 2.1, 2.2])
-LEARNED = 0.9  # accuracy above which a way of weighing has learned to look; chance is 1/16
 TASK = Text(
     zh=f"联想回忆，{PAIRS} 对，d = {D}，{STEPS} 步，{SEEDS} 个种子中最差的准确率",
     en=f"associative recall, {PAIRS} pairs, d = {D}, {STEPS} steps, worst accuracy of {SEEDS} seeds",

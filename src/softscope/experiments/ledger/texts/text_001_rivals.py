@@ -10,7 +10,8 @@ from softscope.experiments.ledger import Outcome, claim, estimate, generator, of
 from softscope.experiments.ledger.texts.figures import listed
 from softscope.experiments.ledger.texts.recall import accuracy
 from softscope.experiments.ledger.texts.rivals import MAPS
-from softscope.experiments.ledger.texts.text_001_amplify import LEARNED, TASK
+from softscope.experiments.ledger.texts.text_001_amplify import TASK
+from softscope.experiments.recall import LEARNED
 
 RELU, SIGMOID, LINEAR = MAPS["ReLU"], MAPS["sigmoid"], MAPS["x/Σx"]
 

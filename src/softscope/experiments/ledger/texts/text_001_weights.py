@@ -8,7 +8,8 @@ import softscope as ss
 from softscope._text import Text
 from softscope.experiments.ledger import Outcome, claim, estimate, generator, share
 from softscope.experiments.ledger.texts.recall import accuracy
-from softscope.experiments.ledger.texts.text_001_amplify import LEARNED, TASK
+from softscope.experiments.ledger.texts.text_001_amplify import TASK
+from softscope.experiments.recall import LEARNED
 
 
 @claim(
