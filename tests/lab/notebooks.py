@@ -47,6 +47,6 @@ def spoken(name: str) -> list[tuple[str, str, str]]:
     """The words of a picture: key, Chinese, English."""
     source = (pictures.FOLDER / f"{name}.js").read_text("utf-8")
     block = source[source.index("const WORDS") : source.index("};")]
-    pairs = re.findall(r'^\s+(\w+): \["(.*?)", "(.*?)"\],$', block, re.MULTILINE)
+    pairs = re.findall(r'^\s+(\w+): \{ zh: "(.*?)", en: "(.*?)" \},$', block, re.MULTILINE)
     assert len(pairs) == block.count("\n") - 1 >= 6
     return pairs
