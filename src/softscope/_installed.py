@@ -1,7 +1,8 @@
-"""Packages that some experiments and all charts need: whether they are there, and what to install if not."""
+"""What is installed besides NumPy: whether a package is there, its version, and what to install if it is not."""
 
 from __future__ import annotations
 
+import importlib.metadata
 import importlib.util
 
 DRAWING = ("altair", "vl_convert")
@@ -14,6 +15,18 @@ def missing(packages: tuple[str, ...]) -> list[str]:
     ['no_such_package']
     """
     return [package for package in packages if not _installed(package)]
+
+
+def version(package: str) -> str | None:
+    """The version of a package, without importing it; None where it is not installed.
+
+    >>> version("no_such_package") is None
+    True
+    """
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None
 
 
 def require(what: str, packages: tuple[str, ...]) -> None:

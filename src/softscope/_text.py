@@ -1,15 +1,21 @@
-"""A text in both languages, side by side so that they cannot drift apart."""
+"""A text in Chinese and English, side by side so that they cannot drift apart."""
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple, get_args
+from dataclasses import dataclass
+from typing import Literal, get_args
 
 Lang = Literal["en", "zh"]
 LANGS: tuple[Lang, ...] = get_args(Lang)
 
 
-class Text(NamedTuple):
-    """The same in Chinese and English."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Text:
+    """The same in Chinese and English; the languages are named wherever a text is written, so that none is swapped.
+
+    >>> Text(zh="熵", en="entropy").of("en")
+    'entropy'
+    """
 
     zh: str
     en: str
@@ -18,20 +24,35 @@ class Text(NamedTuple):
         """The text in one language."""
         return self.zh if lang == "zh" else self.en
 
+    def format(self, *places: object, **values: object) -> Text:
+        """The text with its braces filled in; what is a text itself is filled in by language.
 
-def t(zh: str, en: str) -> Text:
-    """The text in both languages, Chinese first.
+        >>> Text(zh="{what}：{}", en="{what}: {}").format(2, what=Text(zh="熵", en="entropy"))
+        Text(zh='熵：2', en='entropy: 2')
+        """
+        return Text(zh=_filled(self, "zh", places, values), en=_filled(self, "en", places, values))
 
-    >>> t("熵", "entropy").of("en")
-    'entropy'
+
+def same(text: str) -> Text:
+    """A formula or a name that needs no translation.
+
+    >>> same("1/√d").of("zh")
+    '1/√d'
     """
-    return Text(zh, en)
+    return Text(zh=text, en=text)
 
 
 def said(text: Text | str, lang: Lang) -> str:
     """What to show in a language: a plain string is a formula or a number, the same in both.
 
-    >>> said("n = 10", "zh"), said(t("均匀", "uniform"), "zh")
+    >>> said("n = 10", "zh"), said(Text(zh="均匀", en="uniform"), "zh")
     ('n = 10', '均匀')
     """
     return text if isinstance(text, str) else text.of(lang)
+
+
+def _filled(text: Text, lang: Lang, places: tuple[object, ...], values: dict[str, object]) -> str:
+    def put(value: object) -> object:
+        return value.of(lang) if isinstance(value, Text) else value
+
+    return text.of(lang).format(*map(put, places), **{name: put(value) for name, value in values.items()})

@@ -20,7 +20,6 @@ import pytest
 
 from softscope.cli import main
 
-LANGS = ("en", "zh")
 MAPS = ("softmax", "sparsemax", "entmax:1.5", "entmax:1.2", "entmax:1", "linear", "relu", "sigmoid", "hardmax")
 RIVALS = ("linear", "relu", "sigmoid", "hardmax")
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")

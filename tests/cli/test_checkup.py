@@ -6,8 +6,9 @@ import sys
 
 import pytest
 
-from cli.commands import LANGS, Terminal, columns, program
+from cli.commands import Terminal, columns, program
 from doctor.judge.histories import RESTING, STUCK, history, per_head
+from softscope._text import LANGS
 from softscope.cli import checkup
 from softscope.doctor import patients
 

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from cli.commands import LANGS
+from softscope._text import LANGS
 
 torch = pytest.importorskip("torch")
 CHINESE = re.compile(r"[\u3400-\u9fff]")

@@ -7,7 +7,8 @@ import sys
 
 import pytest
 
-from cli.commands import LANGS, columns, program
+from cli.commands import columns, program
+from softscope._text import LANGS, Text
 from softscope.cli.claims import _VERDICTS, COMMAND, parts
 from softscope.experiments import ledger
 
@@ -78,11 +79,11 @@ def test_json(run):
 def test_contradictions_are_settled_in_words(run):
     assert "Measurement sides with S1-18; S0-01 only under a condition." in run.text("claims", "S0-01", "S1-18")
     assert "实测支持 S1-18；S0-01 只在一定条件下成立。" in run.text("claims", "S0-01", "S1-18", "--lang", "zh")
-    one = ledger.Contradiction(("S0-01", "S0-02"), ("S1-01",), ledger.t("问", "Whether"))
+    one = ledger.Contradiction(("S0-01", "S0-02"), ("S1-01",), Text(zh="问", en="Whether"))
     settled = ledger.Settled(one, {"S0-01": "holds", "S0-02": "holds", "S1-01": "fails"})
-    assert parts.ends(settled) == (
-        "实测支持 S0-01、S0-02，不支持 S1-01。",
-        "Measurement sides with S0-01, S0-02, against S1-01.",
+    assert parts.ends(settled) == Text(
+        zh="实测支持 S0-01、S0-02，不支持 S1-01。",
+        en="Measurement sides with S0-01, S0-02, against S1-01.",
     )
     for verdicts, words in (
         ("holds holds holds", "Both stand"),

@@ -6,8 +6,9 @@ import sys
 
 import pytest
 
-from cli.commands import LANGS, columns, program
+from cli.commands import columns, program
 from softscope import experiments
+from softscope._text import LANGS, Text
 
 CHINESE = re.compile(r"[\u4e00-\u9fff]")
 
@@ -18,7 +19,7 @@ def test_the_list_has_name_time_and_question(run, lang):
     for name in experiments.NAMES:
         (line,) = [line for line in text.splitlines() if line.startswith(name + " ")]
         assert re.search(r"(\d+|<) *\d* (s|秒) ", line)
-        assert experiments.entry(name).question(lang)[:8] in line
+        assert experiments.entry(name).question.of(lang)[:8] in line
     assert max(map(columns, text.splitlines())) <= 80
 
 
@@ -30,8 +31,8 @@ def test_text(run, lang):
     assert bool(CHINESE.search(text)) == (lang == "zh")
     assert max(map(columns, text.splitlines())) <= 80
     result = experiments.run("overflow")
-    assert result.question(lang)[:20] in text
-    assert all(table.title(lang) in text for table in result.readable)
+    assert result.question.of(lang)[:20] in text
+    assert all(table.title.of(lang) in text for table in result.readable)
 
 
 def test_json_is_the_same_in_both_languages(run):
@@ -71,17 +72,19 @@ def test_the_chart_and_json_together(run, tmp_path):
 
 
 WRONG = {
-    (): ("no experiment was named", "没有写实验的名字"),
-    ("overflw",): ("did you mean overflow?", "是不是想写 overflow？"),
-    ("zzzzzz",): ("there are overflow, extremes", "可用的有 overflow, extremes"),
-    ("overflow", "extremes"): ("2 names came", "2 个名字"),
-    ("--list", "overflow"): ("--list takes no name", "--list 不需要名字"),
-    ("overflow", "--plot", "a.pdf"): (".html, .svg, .png", ".html, .svg, .png"),
-    ("overflow", "--plot", "no/such/folder/a.svg"): ("there is no folder no/such/folder", "没有 no/such/folder"),
-    ("overflow", "--format", "xml"): ("text, json, markdown", "text, json, markdown"),
-    ("overflow", "--large"): ("overflow has no larger sizes", "overflow 没有更大的规模"),
-    ("overflow", "--seed", "-1"): ("--seed must be a whole number", "--seed 必须是不小于 0 的整数"),
-    ("overflow", "--fast"): ("experiment has no option --fast", "experiment 没有 --fast"),
+    (): Text(en="no experiment was named", zh="没有写实验的名字"),
+    ("overflw",): Text(en="did you mean overflow?", zh="是不是想写 overflow？"),
+    ("zzzzzz",): Text(en="there are overflow, extremes", zh="可用的有 overflow, extremes"),
+    ("overflow", "extremes"): Text(en="2 names came", zh="2 个名字"),
+    ("--list", "overflow"): Text(en="--list takes no name", zh="--list 不需要名字"),
+    ("overflow", "--plot", "a.pdf"): Text(en=".html, .svg, .png", zh=".html, .svg, .png"),
+    ("overflow", "--plot", "no/such/folder/a.svg"): Text(
+        en="there is no folder no/such/folder", zh="没有 no/such/folder"
+    ),
+    ("overflow", "--format", "xml"): Text(en="text, json, markdown", zh="text, json, markdown"),
+    ("overflow", "--large"): Text(en="overflow has no larger sizes", zh="overflow 没有更大的规模"),
+    ("overflow", "--seed", "-1"): Text(en="--seed must be a whole number", zh="--seed 必须是不小于 0 的整数"),
+    ("overflow", "--fast"): Text(en="experiment has no option --fast", zh="experiment 没有 --fast"),
 }
 
 
@@ -90,7 +93,7 @@ WRONG = {
 def test_a_wrong_use_is_one_sentence(run, words, lang):
     code, out, err = run("experiment", *words, "--lang", lang)
     assert (code, out, err.count("\n")) == (2, "", 1)
-    assert WRONG[words][LANGS.index(lang)] in err
+    assert WRONG[words].of(lang) in err
     assert bool(CHINESE.search(err)) == (lang == "zh")
 
 

@@ -5,8 +5,9 @@ import os
 
 import pytest
 
-from cli.commands import LANGS, columns, on_terminal
+from cli.commands import columns, on_terminal
 from lab.homework.answers import NUMPY, RIGHT, WRONG
+from softscope._text import LANGS
 from softscope.lab import homework
 from softscope.lab.homework import IDS, Exercise
 

@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from cli.commands import Runner
+from softscope import _installed
 from softscope.cli import lab
 from softscope.lab import language, practice, progress, start
 from softscope.lab.start import listen
@@ -35,7 +36,7 @@ def test_a_taken_port_is_one_sentence(run):
 
 @pytest.mark.parametrize("package", lab.PACKAGES)
 def test_a_missing_package_is_one_sentence(run, monkeypatch, package):
-    monkeypatch.setattr(lab, "_installed", lambda name: name != package)
+    monkeypatch.setattr(_installed, "_installed", lambda name: name != package)
     code, out, err = run("lab", "--no-browser", "--lang", "zh")
     assert (code, out) == (2, "")
     assert err == f"softscope: 实验室需要 {package}：pip install 'softscope[lab]'\n"

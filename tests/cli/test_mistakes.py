@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 
-from cli.commands import LANGS
+from softscope._text import LANGS
 from softscope.cli import main
 from softscope.cli.commands import COMMANDS
 from softscope.cli.explain import source

@@ -8,7 +8,8 @@ import sys
 import pytest
 
 import softscope
-from cli.commands import COLOUR, LANGS, MODULE, columns, environment, on_terminal, program, script
+from cli.commands import COLOUR, MODULE, columns, environment, on_terminal, program, script
+from softscope._text import LANGS
 from softscope.cli.commands import COMMANDS
 
 EXPLAIN = ("explain", "1", "2", "3")

@@ -5,7 +5,8 @@ import re
 import numpy as np
 import pytest
 
-from cli.commands import LANGS, MAPS, RIVALS, columns
+from cli.commands import MAPS, RIVALS, columns
+from softscope._text import LANGS
 
 ROWS = ([2.0, 2.1, 2.2], [-3, -1, 0, 1, 3], [0, 50], [7], [4, 4, 4], [1, 5, 5], [1e308, -1e308], [-2, -1], [0.001, 1e7])
 

@@ -7,7 +7,8 @@ import resource
 import numpy as np
 import pytest
 
-from cli.commands import LANGS, program, softmax
+from cli.commands import program, softmax
+from softscope._text import LANGS
 from softscope.cli.tour.interpreter import Interpreter
 from softscope.cli.tour.stops import STOPS
 

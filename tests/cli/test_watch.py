@@ -12,7 +12,8 @@ import time
 import numpy as np
 import pytest
 
-from cli.commands import COLOUR, LANGS, MODULE, columns, environment, on_terminal, program
+from cli.commands import COLOUR, MODULE, columns, environment, on_terminal, program
+from softscope._text import LANGS, Text
 from softscope.doctor.read.snapshot import Site, Snapshot
 from softscope.doctor.record import Record, read_record
 
@@ -180,14 +181,14 @@ def test_on_a_terminal_it_is_drawn_over_itself_and_ctrl_c_ends_it(tmp_path):
 
 
 WRONG = {
-    (): ("watch takes RECORD, but 0 file name(s) came", "0 个文件名"),
-    ("a.db", "b.db"): ("2 file name(s) came", "2 个文件名"),
-    ("no-such.db",): ("there is no file no-such.db", "没有 no-such.db"),
-    ("text.db",): ("text.db is no softscope record", "不是 softscope 的记录"),
-    ("empty.db",): ("has not begun to record", "尚未开始记录"),
-    ("later.db",): ("pip install -U softscope", "请升级"),
-    (".",): (". is a folder", ". 是文件夹"),
-    ("run.db", "--fast"): ("watch has no option --fast", "watch 没有 --fast"),
+    (): Text(en="watch takes RECORD, but 0 file name(s) came", zh="0 个文件名"),
+    ("a.db", "b.db"): Text(en="2 file name(s) came", zh="2 个文件名"),
+    ("no-such.db",): Text(en="there is no file no-such.db", zh="没有 no-such.db"),
+    ("text.db",): Text(en="text.db is no softscope record", zh="不是 softscope 的记录"),
+    ("empty.db",): Text(en="has not begun to record", zh="尚未开始记录"),
+    ("later.db",): Text(en="pip install -U softscope", zh="请升级"),
+    (".",): Text(en=". is a folder", zh=". 是文件夹"),
+    ("run.db", "--fast"): Text(en="watch has no option --fast", zh="watch 没有 --fast"),
 }
 
 
@@ -201,7 +202,7 @@ def test_a_wrong_use_is_one_sentence(run, path, monkeypatch, words, lang):
     for extra in ((), ("--once",)):
         code, out, err = run("watch", *words, *extra, "--lang", lang)
         assert (code, out, err.count("\n")) == (2, "", 1)
-        assert WRONG[words][LANGS.index(lang)] in err
+        assert WRONG[words].of(lang) in err
         assert bool(CHINESE.search(err)) == (lang == "zh")
 
 
@@ -225,10 +226,10 @@ def test_export(run, path, tmp_path, lang, monkeypatch):
 
 
 EXPORTS = {
-    ("run.db",): ("export takes RECORD FILE, but 1", "1 个文件名"),
-    ("run.db", "out.xlsx"): (".csv, .json, .parquet", ".csv, .json, .parquet"),
-    ("no.db", "out.csv"): ("there is no file no.db", "没有 no.db"),
-    ("run.db", "no/folder/out.csv"): ("cannot be written: No such file", "无法写入"),
+    ("run.db",): Text(en="export takes RECORD FILE, but 1", zh="1 个文件名"),
+    ("run.db", "out.xlsx"): Text(en=".csv, .json, .parquet", zh=".csv, .json, .parquet"),
+    ("no.db", "out.csv"): Text(en="there is no file no.db", zh="没有 no.db"),
+    ("run.db", "no/folder/out.csv"): Text(en="cannot be written: No such file", zh="无法写入"),
 }
 
 
@@ -238,7 +239,7 @@ def test_a_wrong_export_is_one_sentence(run, path, monkeypatch, words, lang):
     monkeypatch.chdir(path.parent)
     code, out, err = run("export", *words, "--lang", lang)
     assert (code, out, err.count("\n")) == (2, "", 1)
-    assert EXPORTS[words][LANGS.index(lang)] in err
+    assert EXPORTS[words].of(lang) in err
     assert os.listdir(path.parent) == ["run.db"]
 
 

@@ -35,7 +35,7 @@ def fields(text):
 
 @pytest.mark.parametrize("key", WORDS)
 def test_both_languages(key):
-    english, chinese = WORDS[key]
+    english, chinese = WORDS[key].en, WORDS[key].zh
     assert fields(english) == fields(chinese)
     assert not CHINESE.search(english)
     assert (CHINESE.search(chinese) is None) == (key in SAME_IN_BOTH)

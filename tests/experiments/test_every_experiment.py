@@ -94,9 +94,9 @@ def test_json_is_valid_and_versioned(name):
 @pytest.mark.parametrize("lang", LANGS)
 def test_markdown(name, lang):
     text = result(name).markdown(lang)
-    assert text.startswith(f"# {result(name).question(lang)}\n")
+    assert text.startswith(f"# {result(name).question.of(lang)}\n")
     for table in result(name).readable:
-        assert f"## {table.title(lang)}" in text
+        assert f"## {table.title.of(lang)}" in text
     widths = [line.count(" | ") for line in text.splitlines() if line.startswith("| ---")]
     assert len(widths) == len(result(name).readable)
     assert bool(CHINESE.search(text)) == (lang == "zh")
@@ -115,7 +115,7 @@ def test_the_chart_renders(name, lang):
     assert bool(CHINESE.search("".join(words))) == (lang == "zh")
     for bad in ("undefined", "NaN%", "null", "Infinity"):
         assert bad not in words
-    question = result(name).question(lang)
+    question = result(name).question.of(lang)
     assert question[:20] in "".join(words)
 
 

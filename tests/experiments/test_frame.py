@@ -12,7 +12,8 @@ import pytest
 
 from experiments.small import result
 from softscope import _progress_bar, experiments
-from softscope.experiments import Column, Measured, Table, Text, catalogue, chart, subprocess_timing
+from softscope._text import Text, same
+from softscope.experiments import Column, Measured, Table, catalogue, chart, subprocess_timing
 from softscope.experiments.table import label, shown
 
 
@@ -40,7 +41,7 @@ def test_mistakes(call, kind, message):
 
 def test_a_row_of_another_length_is_refused():
     with pytest.raises(ValueError, match="table 't' has 1 columns"):
-        Table("t", Text("t", "表"), (label("a", "a"),), [(1, 2)])
+        Table("t", Text(en="t", zh="表"), (label("a", same("a")),), [(1, 2)])
 
 
 def test_settings_hold_the_defaults_and_what_was_asked():
@@ -69,7 +70,7 @@ def test_settings_hold_the_defaults_and_what_was_asked():
         (False, "✗"),
         (7, "7"),
         ("word", "word"),
-        (Text("word", "词"), "词"),
+        (Text(en="word", zh="词"), "词"),
         (Measured(1.2345, 0.05), "1.23 ± 0.05"),
         (Measured(1.2345, 0.00004), "1.23 ± 4e-05"),
         (Measured(0.0, 0.0), "0 ± 0"),
@@ -80,7 +81,7 @@ def test_cells(cell, text):
 
 
 def test_units_stand_in_the_head():
-    column = Column("t", Text("time", "耗时"), Text("ms", "毫秒"))
+    column = Column("t", Text(en="time", zh="耗时"), Text(en="ms", zh="毫秒"))
     assert (column.head("en"), column.head("zh")) == ("time (ms)", "耗时 (毫秒)")
 
 
@@ -210,8 +211,11 @@ def test_pictures(tmp_path, suffix):
 
 def test_the_document_survives_what_json_cannot_hold():
     table = Table(
-        "t", Text("t", "表"), (label("a", "a"), Column("b", Text("b", "乙"))), [(math.inf, Measured(1.0, math.nan))]
+        "t",
+        Text(en="t", zh="表"),
+        (label("a", same("a")), Column("b", Text(en="b", zh="乙"))),
+        [(math.inf, Measured(1.0, math.nan))],
     )
-    made = experiments.Result("x", Text("x?", "问"), (table,), (), {"n": np.int64(3)})
+    made = experiments.Result("x", Text(en="x?", zh="问"), (table,), (), {"n": np.int64(3)})
     row = json.loads(made.json())["tables"][0]["rows"][0]
     assert row == {"a": None, "b": {"value": 1.0, "standard_error": None}}

@@ -10,6 +10,7 @@ import torch
 from mpmath import mp
 
 from experiments.small import result
+from softscope._text import Text, same
 from softscope.experiments import derivation, gradients, variance
 
 
@@ -165,8 +166,8 @@ def test_a_wrong_derivation_is_found(monkeypatch):
     x = sympy.Symbol("x")
     wrong = [
         (
-            derivation.Text("wrong", "错"),
-            derivation.Text("x = 2x", "x = 2x"),
+            Text(en="wrong", zh="错"),
+            same("x = 2x"),
             [sympy.cancel(x - 2 * x), sympy.Integer(0)],
         )
     ]

@@ -8,8 +8,9 @@ import torch
 
 import softscope
 from experiments.small import result
+from softscope._text import Text, same
 from softscope.doctor.treat import evidence
-from softscope.experiments import Measured, Table, Text, cost, recall, remedies
+from softscope.experiments import Measured, Table, cost, recall, remedies
 from softscope.experiments.layers import Additive, Weighted, recall_model
 from softscope.experiments.learning import OPENED, REMEDIES, SCORES, verdict
 from softscope.experiments.table import Column, label
@@ -121,13 +122,18 @@ def test_materialised_attention_costs_n_squared_and_what_is_measured_is_right():
 
 
 def test_the_exponent_of_an_exact_law():
-    rows = [(Text("m", "某"), n, 3.0 * n**1.5) for n in (100, 200, 400, 800)]
-    table = Table("t", Text("t", "表"), (label("method", "m"), label("n", "n"), Column("ms", Text("t", "时"))), rows)
-    slope, error = cost.fit(table, Text("m", "某"), "ms")
+    rows = [(Text(en="m", zh="某"), n, 3.0 * n**1.5) for n in (100, 200, 400, 800)]
+    table = Table(
+        "t",
+        Text(en="t", zh="表"),
+        (label("method", same("m")), label("n", same("n")), Column("ms", Text(en="t", zh="时"))),
+        rows,
+    )
+    slope, error = cost.fit(table, Text(en="m", zh="某"), "ms")
     assert slope == pytest.approx(1.5)
     assert error < 1e-9
     noisy = [(m, n, t * (1.2 if n == 400 else 1.0)) for m, n, t in rows]
-    assert cost.fit(Table("t", Text("t", "表"), table.columns, noisy), Text("m", "某"), "ms").error > 0.05
+    assert cost.fit(Table("t", Text(en="t", zh="表"), table.columns, noisy), Text(en="m", zh="某"), "ms").error > 0.05
 
 
 def test_errors_of_a_mean():

@@ -1,4 +1,4 @@
-"""The lessons as text: every `t(zh, en)` in them, taken apart; and the words of the pictures."""
+"""The lessons as text: every `t(zh=…, en=…)` in them, taken apart; and the words of the pictures."""
 
 import ast
 import dataclasses
@@ -26,7 +26,10 @@ def said(path: pathlib.Path) -> list[Said]:
     found = []
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "t":
-            (zh, filled_zh), (en, filled_en) = (taken_apart(argument) for argument in node.args)
+            languages = {keyword.arg: keyword.value for keyword in node.keywords}
+            assert not node.args, f"{path.name}:{node.lineno}: a text names its languages"
+            assert set(languages) == {"zh", "en"}, f"{path.name}:{node.lineno}: a text has both languages"
+            (zh, filled_zh), (en, filled_en) = taken_apart(languages["zh"]), taken_apart(languages["en"])
             found.append(Said(f"{path.name}:{node.lineno}", zh, en, (filled_zh, filled_en)))
     return found
 
@@ -44,6 +47,6 @@ def spoken(name: str) -> list[tuple[str, str, str]]:
     """The words of a picture: key, Chinese, English."""
     source = (pictures.FOLDER / f"{name}.js").read_text("utf-8")
     block = source[source.index("const WORDS") : source.index("};")]
-    pairs = re.findall(r'^\s+(\w+): \["(.*?)", "(.*?)"\],$', block, re.MULTILINE)
+    pairs = re.findall(r'^\s+(\w+): \{ zh: "(.*?)", en: "(.*?)" \},$', block, re.MULTILINE)
     assert len(pairs) == block.count("\n") - 1 >= 6
     return pairs

@@ -10,8 +10,8 @@ import pytest
 import softscope
 from lab.homework.test_exercises import texts
 from lab.notebooks import PAGES, said, spoken, taken_apart
+from softscope._text import Text
 from softscope.cli.words import WORDS
-from softscope.experiments.ledger.wording import Text
 from softscope.lab import index, practice
 from softscope.lab.course import LESSONS
 from softscope.lab.glossary import TERMS, disagreements, exists, find
@@ -52,19 +52,18 @@ def test_an_unknown_code_name_is_found_out():
 
 @pytest.mark.parametrize("key", WORDS)
 def test_the_command_line_uses_the_words(key):
-    english, chinese = WORDS[key]
-    assert disagreements(chinese, english) == []
+    assert disagreements(zh=WORDS[key].zh, en=WORDS[key].en) == []
 
 
 @pytest.mark.parametrize("exercise", EXERCISES, ids=lambda exercise: exercise.id)
 def test_the_homework_uses_the_words(exercise):
     for _, text in texts(exercise):
-        assert disagreements(text.zh, text.en) == []
+        assert disagreements(zh=text.zh, en=text.en) == []
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
 def test_the_lessons_use_the_words(path):
-    assert [wrong for one in said(path) for wrong in disagreements(one.zh, one.en)] == []
+    assert [wrong for one in said(path) for wrong in disagreements(zh=one.zh, en=one.en)] == []
 
 
 def test_the_index_and_the_course_use_the_words():
@@ -72,7 +71,7 @@ def test_the_index_and_the_course_use_the_words():
     pairs = [text for values in places for text in values if isinstance(text, Text)]
     assert len(pairs) > 35
     for text in (*pairs, *index.STATES.values(), *(label for _, label in THEMES.values())):
-        assert disagreements(text.zh, text.en) == []
+        assert disagreements(zh=text.zh, en=text.en) == []
 
 
 def test_the_doctor_uses_the_words():
@@ -81,9 +80,12 @@ def test_the_doctor_uses_the_words():
     for path in (SOURCE / "doctor").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             said_by = node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else ""
-            if said_by in ("t", "words") and all(isinstance(x, ast.JoinedStr | ast.Constant) for x in node.args):
-                (zh, _), (en, _) = map(taken_apart, node.args)
-                assert disagreements(zh, en) == [], f"{path.name}:{node.lineno}"
+            if said_by not in ("Text", "words"):
+                continue
+            languages = {keyword.arg: keyword.value for keyword in node.keywords}
+            if all(isinstance(x, ast.JoinedStr | ast.Constant) for x in languages.values()):
+                (zh, _), (en, _) = taken_apart(languages["zh"]), taken_apart(languages["en"])
+                assert disagreements(zh=zh, en=en) == [], f"{path.name}:{node.lineno}"
                 checked += 1
     assert checked > 200
 
@@ -91,12 +93,12 @@ def test_the_doctor_uses_the_words():
 @pytest.mark.parametrize("name", ["softmax", "jacobian", "scaling", "attention"])
 def test_the_pictures_use_the_words(name):
     for _, chinese, english in spoken(name):
-        assert disagreements(chinese, english) == []
+        assert disagreements(zh=chinese, en=english) == []
 
 
 def test_the_contract_battery_uses_the_words():
-    for english, chinese in (*SENTENCES.values(), *(claim for _, claim in CLAIMS.values())):
-        assert disagreements(chinese, english) == []
+    for text in (*SENTENCES.values(), *(claim for _, claim in CLAIMS.values())):
+        assert disagreements(zh=text.zh, en=text.en) == []
 
 
 def test_no_text_uses_a_word_that_is_avoided():
@@ -121,12 +123,12 @@ def test_no_text_uses_a_word_that_is_avoided():
 
 
 def test_the_checker_finds_what_is_wrong():
-    assert disagreements("", "the entropy of the weights")[0].startswith("weight is 权重")
-    assert len(disagreements("", "the entropy of the weights")) == 2
-    assert disagreements("打分很大", "the logits are large")
-    assert disagreements("三种打分", "three ways to score") == []
-    assert disagreements("打分函数", "the score function") == []
-    assert disagreements("把 `softmax` 除以 T", "divide by `temperature` and {weights}") == []
-    assert disagreements("softmax", "Softmax(x)") == []
+    assert disagreements(zh="", en="the entropy of the weights")[0].startswith("weight is 权重")
+    assert len(disagreements(zh="", en="the entropy of the weights")) == 2
+    assert disagreements(zh="打分很大", en="the logits are large")
+    assert disagreements(zh="三种打分", en="three ways to score") == []
+    assert disagreements(zh="打分函数", en="the score function") == []
+    assert disagreements(zh="把 `softmax` 除以 T", en="divide by `temperature` and {weights}") == []
+    assert disagreements(zh="softmax", en="Softmax(x)") == []
     term = dataclasses.replace(TERMS[0], loose=True)
     assert term.loose

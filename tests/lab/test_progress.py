@@ -9,7 +9,8 @@ import pytest
 from softscope.lab import index
 from softscope.lab.course import LESSONS
 from softscope.lab.homework import json_store
-from softscope.lab.progress import LessonProgress, folder
+from softscope.lab.progress import LessonProgress
+from softscope.lab.state_folder import state_folder
 
 
 def test_it_survives(tmp_path):
@@ -146,9 +147,9 @@ def test_a_place_that_cannot_be_written_to_does_not_stop_a_lesson(tmp_path):
 def test_it_is_kept_where_the_system_says(monkeypatch, tmp_path):
     monkeypatch.delenv("SOFTSCOPE_HOME", raising=False)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    assert folder() == tmp_path / "softscope"
+    assert state_folder() == tmp_path / "softscope"
     monkeypatch.setenv("SOFTSCOPE_HOME", str(tmp_path / "mine"))
-    assert folder() == tmp_path / "mine"
+    assert state_folder() == tmp_path / "mine"
 
 
 def target(progress):

@@ -8,9 +8,10 @@ from functools import cache
 import numpy as np
 import pytest
 
+from softscope._text import Lang
 from softscope.testing import PROPERTIES, Report, check_simplex_map
 from softscope.testing.battery import breaks
-from softscope.testing.sentences import LANGS, SENTENCES, Lang
+from softscope.testing.sentences import SENTENCES
 
 from . import wrong_axes, wrong_maps
 from .right_maps import RIGHT, softmax
@@ -119,7 +120,7 @@ def test_every_sentence_is_said_about_some_map() -> None:
     """A sentence that no map brings about is dead text, or a check that never fires."""
     said = {r.sentence for name in WRONG for r in report_on(name).results}
     said |= {r.sentence for r in check_simplex_map(softmax, dtype=np.float32).results}
-    unsaid = {key for key, texts in SENTENCES.items() if not any(re.fullmatch(pattern(texts[0]), s) for s in said)}
+    unsaid = {key for key, text in SENTENCES.items() if not any(re.fullmatch(pattern(text.en), s) for s in said)}
     assert not unsaid
 
 
@@ -139,9 +140,10 @@ def test_chinese_tells_the_same(name: str) -> None:
 
 
 def test_sentences_exist_in_both_languages_with_the_same_values() -> None:
-    for key, texts in SENTENCES.items():
-        assert len(texts) == len(LANGS)
-        english, chinese = (sorted(re.findall(r"\{\w+\}", text)) for text in texts)
+    for key, text in SENTENCES.items():
+        assert text.en
+        assert text.zh
+        english, chinese = (sorted(re.findall(r"\{\w+\}", text.of(lang))) for lang in ("en", "zh"))
         assert english == chinese, key
 
 

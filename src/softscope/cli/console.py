@@ -12,6 +12,8 @@ from softscope.cli.layout import wrap
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from softscope._text import Lang
+
 _NARROWEST, _WIDEST = 40, 100  # below it a table cannot stand, beyond it a paragraph cannot be read
 _STYLES = {"bold": "1", "dim": "2", "bar": "36", "negative": "31", "code": "32", "caution": "33",
            "cell.few": "30;42", "cell.many": "30;43", "cell.most": "97;41", "cell.read": "30;46"}  # fmt: skip
@@ -27,13 +29,13 @@ class Console:
     """A stream to write to, and how."""
 
     stream: TextIO | None  # None where there is no stdout at all
-    lang: language.Lang
+    lang: Lang
     width: int = 80
     colour: bool = False
     blocks: bool = True
 
     @classmethod
-    def of(cls, stream: TextIO | None, environ: Mapping[str, str], lang: language.Lang | None = None) -> Console:
+    def of(cls, stream: TextIO | None, environ: Mapping[str, str], lang: Lang | None = None) -> Console:
         """The console for a stream: colours only on a terminal, Chinese only where it can be written."""
         wanted = lang or language.of_locale(environ)
         if wanted == "zh" and not _bears(stream, "权"):

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import platform
 from typing import TYPE_CHECKING
 
+from softscope._installed import version
 from softscope.cli.commands import HELP, LANG, Arguments, Command
 from softscope.cli.layout import pad
 
 if TYPE_CHECKING:
     from softscope.cli.console import Console
 
+ABSENT = "not installed"
 COMMAND = Command(name="env", usage="softscope env [--lang zh|en]", options=(LANG, HELP))
 
 
@@ -33,17 +34,9 @@ def versions() -> dict[str, str]:
     return {
         "softscope": softscope.__version__,
         "python": f"{platform.python_version()} ({platform.python_implementation()})",
-        "numpy": _installed("numpy"),
-        "torch": _installed("torch"),
-        "transformers": _installed("transformers"),
+        "numpy": version("numpy") or ABSENT,
+        "torch": version("torch") or ABSENT,
+        "transformers": version("transformers") or ABSENT,
         "platform": ", ".join(part for part in (platform.system(), platform.machine(), libc) if part),
         "engine": f"{_engine.isa()} (of {', '.join(_engine.isas())})",
     }
-
-
-def _installed(package: str) -> str:
-    """The version of a package, without importing it."""
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        return "not installed"

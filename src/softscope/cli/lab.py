@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.util
 from typing import TYPE_CHECKING
 
+from softscope._installed import missing
 from softscope.cli.commands import HELP, LANG, Arguments, Command, Option
 from softscope.cli.problems import UsageError, shown
 
@@ -43,9 +43,8 @@ COMMAND = Command(
 
 def run(arguments: Arguments, console: Console) -> None:
     """Serve the course until Ctrl-C."""
-    for package in PACKAGES:  # before importing: a traceback is no answer
-        if not _installed(package):
-            raise UsageError("lab.missing", package=package)
+    for package in missing(PACKAGES):  # before importing: a traceback is no answer
+        raise UsageError("lab.missing", package=package)
     from softscope.lab import practice, progress
     from softscope.lab.start import listen, serve
 
@@ -85,10 +84,3 @@ def run(arguments: Arguments, console: Console) -> None:
 
 def _where(kept: JsonStore) -> dict[str, str]:
     return {"folder": shown(kept.path and kept.path.parent, PATH), "reason": kept.trouble}
-
-
-def _installed(package: str) -> bool:
-    try:
-        return importlib.util.find_spec(package) is not None
-    except (ImportError, ValueError):
-        return False

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any
 
+from softscope._text import LANGS, Lang
 from softscope.cli.problems import UsageError, shown
 from softscope.cli.words import WORDS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-Lang = Literal["en", "zh"]
-LANGS: tuple[Lang, ...] = get_args(Lang)
 
 
 def of_locale(environ: Mapping[str, str]) -> Lang:
@@ -59,4 +57,4 @@ def say(lang: Lang, key: str, **values: Any) -> str:
     >>> say("en", "source.file", name="x.npy"), say("zh", "source.file", name="x.npy")
     (' from x.npy', '，来自 x.npy')
     """
-    return WORDS[key][LANGS.index(lang)].format(**values)
+    return WORDS[key].of(lang).format(**values)

@@ -17,6 +17,8 @@ from softscope.cli.problems import UsageError, shown
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from softscope._text import Lang
+
 FINE, WRONG, INTERRUPTED = 0, 2, 130
 
 _WHOLE = Command(
@@ -90,7 +92,7 @@ def _divided(argv: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
     return argv[:i], argv[i:]
 
 
-def _complain(problem: UsageError, lang: language.Lang | None) -> int:
+def _complain(problem: UsageError, lang: Lang | None) -> int:
     console = Console.of(sys.stderr, os.environ, lang)
     with contextlib.suppress(OSError):
         console.write("softscope: " + console.say(problem.key, **problem.values))

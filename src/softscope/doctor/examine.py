@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 from torch import Tensor, nn
 
 from softscope._probe import probe
+from softscope.doctor.judge.thresholds import IN_A_ROW
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from softscope.doctor.read.snapshot import History
 
-READINGS = 3  # a state needs so many in a row
+READINGS = int(IN_A_ROW.value)  # a state needs no more
 
 
 class ModelFailedError(Exception):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
-from softscope._text import Text, t
+from softscope._text import Text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,8 +26,8 @@ class Patient:
     noise: float = 0.0
 
 
-SCALED = Patient("scaled", t("有 1/√d", "with 1/√d"), "sqrt")
-UNSCALED = Patient("unscaled", t("没有 1/√d", "without 1/√d"), 1.0)
+SCALED = Patient("scaled", Text(zh="有 1/√d", en="with 1/√d"), "sqrt")
+UNSCALED = Patient("unscaled", Text(zh="没有 1/√d", en="without 1/√d"), 1.0)
 PATIENTS = (SCALED, UNSCALED)
 
 

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from softscope.doctor import environment
 from softscope.doctor.listen import forward_hooks, functions, module_paths, patches, reasons
 from softscope.doctor.listen.observed_call import ObservedCall, UnseenError, padding, quiet
+from softscope.doctor.listen.reasons import Reason
 from softscope.doctor.listen.sampling import FEWEST, choose_rows, default_schedule
 from softscope.doctor.listen.steps import Steps
 from softscope.doctor.listen.unseen import unseen_modules
@@ -41,8 +42,8 @@ class Scope:
         self._steps = Steps(model, self._finish)
         self._sites: dict[str, Site] = {}
         self._snapshots: list[Snapshot] = []
-        self._unseen: dict[str, str] = {}
-        self._partly: dict[str, str] = {}  # read, but not everything of it
+        self._unseen: dict[str, Reason] = {}
+        self._partly: dict[str, Reason] = {}  # read, but not everything of it
         self._callbacks: list[Callable[[Snapshot], None]] = []
         self._found: dict[str, list[RowReadings]] = {}  # of the open step
         self._waiting: list[tuple[str, KeptRows]] = []  # calls whose gradient may still come
@@ -180,7 +181,7 @@ class Scope:
             raise UnseenError(reasons.HEADS, self._sites[name].heads, observed.heads)
         result = observed.result
         if self._with_grad and not torch.is_grad_enabled():
-            self._partly[name] = reasons.NO_GRADIENT.en
+            self._partly[name] = Reason(reasons.NO_GRADIENT)
         with quiet(result.device):
             first = (
                 min(FEWEST, observed.m // 2) - 1
@@ -220,11 +221,13 @@ class Scope:
 
     def _lose(self, name: str, error: Exception) -> None:
         """From now on this site is not read."""
-        known = isinstance(error, UnseenError)
-        self._unseen[name] = str(error) if known else reasons.FAILED.en.format(f"{type(error).__name__}: {error}")
         self._found.pop(name, None)
-        if not known:
-            self._warn(f"{name} is no longer read: {type(error).__name__}: {error}")
+        if isinstance(error, UnseenError):
+            self._unseen[name] = error.reason
+            return
+        what = f"{type(error).__name__}: {error}"
+        self._unseen[name] = Reason(reasons.FAILED, (what,))
+        self._warn(f"{name} is no longer read: {what}")
 
     def _warn(self, text: str) -> None:
         if not self._warned:

@@ -23,6 +23,7 @@ from softscope.doctor.record.problems import warn
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    from softscope.doctor.listen.reasons import Reason
     from softscope.doctor.read.snapshot import History, Site, Snapshot
 
 # What goes to a logger of scalars, and which head is the worst: the one with the least or the most of it.
@@ -42,7 +43,7 @@ class Sink(Protocol):
     def add(self, snapshot: Snapshot) -> None:
         """What one step said."""
 
-    def unseen(self, modules: Iterable[tuple[str, str]]) -> None:
+    def unseen(self, modules: Iterable[tuple[str, Reason]]) -> None:
         """Modules that could not be read, and why."""
 
     def note(self, facts: Mapping[str, Any]) -> None:
@@ -165,7 +166,7 @@ class Log:
             self._log = None
             warn(f"the logger failed ({str(error) or type(error).__name__}): training goes on without it")
 
-    def unseen(self, modules: Iterable[tuple[str, str]]) -> None:
+    def unseen(self, modules: Iterable[tuple[str, Reason]]) -> None:
         """Not a number: not logged."""
 
     def note(self, facts: Mapping[str, Any]) -> None:

@@ -16,9 +16,9 @@
 '？'
 """
 
+from softscope._text import LANGS, Lang, Text
 from softscope.experiments.catalogue import NAMES, Entry, entry, run
 from softscope.experiments.result import Result
 from softscope.experiments.table import Column, Measured, Table
-from softscope.experiments.text import LANGS, Lang, Text
 
 __all__ = ["LANGS", "NAMES", "Column", "Entry", "Lang", "Measured", "Result", "Table", "Text", "entry", "run"]

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from softscope._installed import require
 from softscope._progress_bar import ProgressBar
+from softscope._text import LANGS, Lang, Text
 from softscope.experiments.result import Result
-from softscope.experiments.text import LANGS, Lang, Text
 
 if TYPE_CHECKING:
     from types import ModuleType

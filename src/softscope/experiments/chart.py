@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from softscope._text import Lang
     from softscope.experiments.result import Result
-    from softscope.experiments.text import Lang
 
 # Latin and Chinese from one family, so that both have one size and weight; the last ones are what systems have.
 FONT = "Noto Sans CJK SC, Source Han Sans SC, PingFang SC, Microsoft YaHei, WenQuanYi Micro Hei, sans-serif"
@@ -210,16 +210,16 @@ def page(result: Result, drawing: Any, lang: Lang) -> str:
     # Without "open in editor", the only entry of the chart's menu that would leave the page.
     menu = {"actions": {"export": True, "source": False, "compiled": False, "editor": False}}
     whole: str = drawing.to_html(inline=True, embed_options=menu)
-    notes = "".join(f"<li>{html.escape(note(lang))}</li>" for note in result.notes)
+    notes = "".join(f"<li>{html.escape(note.of(lang))}</li>" for note in result.notes)
     parts = [f"<ul>{notes}</ul>"]
     for table in result.readable:
         heads = "".join(f"<th>{html.escape(column.head(lang))}</th>" for column in table.columns)
         lines = "".join(
             "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in table.texts(lang)
         )
-        parts.append(f"<h2>{html.escape(table.title(lang))}</h2><div><table><tr>{heads}</tr>{lines}</table></div>")
+        parts.append(f"<h2>{html.escape(table.title.of(lang))}</h2><div><table><tr>{heads}</tr>{lines}</table></div>")
     code = "zh-CN" if lang == "zh" else "en"
-    head = f"<head><title>{html.escape(result.question(lang))}</title><style>{STYLE}</style>"
+    head = f"<head><title>{html.escape(result.question.of(lang))}</title><style>{STYLE}</style>"
     # The first and the last of their kind: the scripts between them hold such marks too.
     whole = whole.replace("<html>", f'<html lang="{code}">', 1).replace("<head>", head, 1)
     before, mark, after = whole.rpartition("</body>")

@@ -7,29 +7,29 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from softscope._text import Lang, Text, same
 from softscope.experiments import chart
 from softscope.experiments.subprocess_timing import alone
 from softscope.experiments.table import Cell, Column, Measured, Table, label
-from softscope.experiments.text import Lang, Text, same
 
 if TYPE_CHECKING:
     from softscope._progress_bar import ProgressBar
     from softscope.experiments.result import Result
 
 QUESTION = Text(
-    "What does attention cost as the sequence grows, with its weights written down and without?",
-    "序列变长时注意力的代价如何增长？写出权重与不写出有何不同？",
+    en="What does attention cost as the sequence grows, with its weights written down and without?",
+    zh="序列变长时注意力的代价如何增长？写出权重与不写出有何不同？",
 )
 SECONDS = 9.0
 
 TOKENS = (256, 512, 1024, 2048)
 LARGE = 4096
 METHODS = {
-    "materialised": Text("materialised: softmax(q·k/√d)·v in NumPy", "写出权重：NumPy 的 softmax(q·k/√d)·v"),
+    "materialised": Text(en="materialised: softmax(q·k/√d)·v in NumPy", zh="写出权重：NumPy 的 softmax(q·k/√d)·v"),
     "attention": same("softscope.attention"),
-    "statistics": Text("softscope.attention with its statistics", "softscope.attention 连同统计量"),
+    "statistics": Text(en="softscope.attention with its statistics", zh="softscope.attention 连同统计量"),
 }
-MIB = Text("MiB", "MiB")
+MIB = same("MiB")
 
 # VmHWM, not ru_maxrss: a process inherits the latter from the one that started it.
 CODE = """
@@ -104,26 +104,26 @@ def measure(
         )
     costs = Table(
         "cost",
-        Text(f"One head, d = {d}, float32, one thread", f"一个头，d = {d}，float32，单线程"),
+        Text(en=f"One head, d = {d}, float32, one thread", zh=f"一个头，d = {d}，float32，单线程"),
         (
-            label("method", "method", "方法"),
-            label("n", "n"),
-            Column("ms", Text("processor time", "处理器时间"), Text("ms", "毫秒")),
-            Column("memory", Text("peak of added memory", "新增内存峰值"), MIB),
-            Column("weights", Text("n×n weights alone", "仅 n×n 权重"), MIB),
-            Column("error", Text("largest error beside float64", "与 float64 的最大误差"), digits=2),
-            Column("repeats", Text("repeats", "重复次数")),
+            label("method", Text(en="method", zh="方法")),
+            label("n", same("n")),
+            Column("ms", Text(en="processor time", zh="处理器时间"), Text(en="ms", zh="毫秒")),
+            Column("memory", Text(en="peak of added memory", zh="新增内存峰值"), MIB),
+            Column("weights", Text(en="n×n weights alone", zh="仅 n×n 权重"), MIB),
+            Column("error", Text(en="largest error beside float64", zh="与 float64 的最大误差"), digits=2),
+            Column("repeats", Text(en="repeats", zh="重复次数")),
         ),
         rows,
     )
     fits = Table(
         "exponents",
-        Text("Exponent b of cost ~ n^b, with its standard error", "代价 ~ n^b 的指数 b 及其标准误"),
+        Text(en="Exponent b of cost ~ n^b, with its standard error", zh="代价 ~ n^b 的指数 b 及其标准误"),
         (
-            label("method", "method", "方法"),
-            Column("time", Text("time", "耗时"), digits=2),
-            Column("memory", Text("memory", "内存"), digits=2),
-            Column("sizes", Text("sizes fitted", "拟合的规模数")),
+            label("method", Text(en="method", zh="方法")),
+            Column("time", Text(en="time", zh="耗时"), digits=2),
+            Column("memory", Text(en="memory", zh="内存"), digits=2),
+            Column("sizes", Text(en="sizes fitted", zh="拟合的规模数")),
         ),
         [
             (METHODS[m], fit(costs, METHODS[m], "ms"), fit(costs, METHODS[m], "memory"), min(len(sizes), FITTED))
@@ -158,9 +158,9 @@ def _notes(costs: Table, fits: Table, n: int) -> list[Text]:
         share = row["memory"] / row["weights"]
         notes.append(
             Text(
-                f"{method.en.partition(':')[0]}: time grows like n^{time:.1f}, memory like n^{memory:.1f}; at n = {n} "
-                f"{row['ms']:.0f} ms and {row['memory']:.0f} MiB, {share:.1f} times the n×n weights.",
-                f"{method.zh.partition('：')[0]}：耗时按 n^{time:.1f} 增长，内存按 n^{memory:.1f} 增长；n = {n} 时 "
+                en=f"{method.en.partition(':')[0]}: time grows like n^{time:.1f}, memory like n^{memory:.1f}; at n = "
+                f"{n} {row['ms']:.0f} ms and {row['memory']:.0f} MiB, {share:.1f} times the n×n weights.",
+                zh=f"{method.zh.partition('：')[0]}：耗时按 n^{time:.1f} 增长，内存按 n^{memory:.1f} 增长；n = {n} 时 "
                 f"{row['ms']:.0f} 毫秒、{row['memory']:.0f} MiB，是 n×n 权重的 {share:.1f} 倍。",
             )
         )
@@ -172,25 +172,27 @@ def draw(result: Result, lang: Lang) -> Any:
     rows = [
         {
             "n": r["n"],
-            "name": r["method"](lang).partition(":")[0].partition("：")[0],
+            "name": r["method"].of(lang).partition(":")[0].partition("：")[0],
             "ms": r["ms"],
             "memory": max(r["memory"], 0.1),
         }
         for r in result["cost"].records()
     ]
-    across = chart.Axis("n", Text("tokens n", "token 数 n")(lang), log=True, values=(256, 512, 1024, 2048, 4096))
+    across = chart.Axis(
+        "n", Text(en="tokens n", zh="token 数 n").of(lang), log=True, values=(256, 512, 1024, 2048, 4096)
+    )
     time = chart.curves(
         rows,
         across,
-        chart.Axis("ms", Text("time (ms)", "耗时（毫秒）")(lang), log=True),
+        chart.Axis("ms", Text(en="time (ms)", zh="耗时（毫秒）").of(lang), log=True),
         ("name", ""),
-        title=Text("Time", "耗时")(lang),
+        title=Text(en="Time", zh="耗时").of(lang),
     )
     memory = chart.curves(
         rows,
         across,
-        chart.Axis("memory", Text("peak of added memory (MiB)", "新增内存峰值（MiB）")(lang), log=True),
+        chart.Axis("memory", Text(en="peak of added memory (MiB)", zh="新增内存峰值（MiB）").of(lang), log=True),
         ("name", ""),
-        title=Text("Memory", "内存")(lang),
+        title=Text(en="Memory", zh="内存").of(lang),
     )
     return chart.beside(time, memory)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from softscope._text import Text, same
 from softscope.experiments.table import Cell, Column, Table, label
-from softscope.experiments.text import Text, same
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,12 +21,12 @@ def derived() -> Table:
         rows.append((key, formula, all(zero), len(zero)))
     return Table(
         "derivation",
-        Text(f"The derivation in symbols, n = {N}", f"符号推导，n = {N}"),
+        Text(en=f"The derivation in symbols, n = {N}", zh=f"符号推导，n = {N}"),
         (
-            label("step", "step", "步骤"),
-            Column("formula", Text("formula", "公式")),
-            Column("holds", Text("holds", "成立")),
-            Column("checked", Text("cases", "验证的情形数")),
+            label("step", Text(en="step", zh="步骤")),
+            Column("formula", Text(en="formula", zh="公式")),
+            Column("holds", Text(en="holds", zh="成立")),
+            Column("checked", Text(en="cases", zh="验证的情形数")),
         ),
         rows,
     )
@@ -51,7 +51,7 @@ def _steps() -> Iterator[tuple[Text, Text, list[Any]]]:
         return [sympy.cancel(sympy.together(left(i, j) - right(i, j))) for i, j in pairs]
 
     yield (
-        Text("sum", "总和"),
+        Text(en="sum", zh="总和"),
         same("∂/∂z_j Σ exp(z_l) = exp(z_j)"),
         differences(lambda _, j: d(total, j), lambda _, j: e[j]),
     )
@@ -61,24 +61,24 @@ def _steps() -> Iterator[tuple[Text, Text, list[Any]]]:
         differences(lambda _, j: d(sympy.log(total), j), lambda _, j: s[j]),
     )
     yield (
-        Text("log", "取对数"),
+        Text(en="log", zh="取对数"),
         same("∂ ln s_i/∂z_j = δ_ij − s_j"),
         differences(lambda i, j: d(sympy.log(e[i]) - sympy.log(total), j), lambda i, j: delta(i, j) - s[j]),
     )
     yield (
-        Text("Jacobian", "雅可比"),
+        Text(en="Jacobian", zh="雅可比"),
         same("∂s_i/∂z_j = s_i(δ_ij − s_j)"),
         differences(lambda i, j: d(s[i], j), lambda i, j: s[i] * (delta(i, j) - s[j])),
     )
     yield (
-        Text("columns", "列和"),
+        Text(en="columns", zh="列和"),
         same("Σ_i ∂s_i/∂z_j = 0"),
         [sympy.cancel(sum(d(s[i], j) for i in range(N))) for j in range(N)],
     )
     largest = sympy.Symbol("s", positive=True)
     yield (
-        Text("parabola", "抛物线"),
-        Text("s(1−s) is largest, 1/4, at s = 1/2", "s(1−s) 在 s = 1/2 处最大，为 1/4"),
+        Text(en="parabola", zh="抛物线"),
+        Text(en="s(1−s) is largest, 1/4, at s = 1/2", zh="s(1−s) 在 s = 1/2 处最大，为 1/4"),
         [
             sympy.solve(sympy.diff(largest * (1 - largest), largest), largest)[0] - sympy.Rational(1, 2),
             (largest * (1 - largest)).subs(largest, sympy.Rational(1, 2)) - sympy.Rational(1, 4),
@@ -88,7 +88,7 @@ def _steps() -> Iterator[tuple[Text, Text, list[Any]]]:
     weights = [sympy.exp(gap) / (sympy.exp(gap) + N - 1)] + [1 / (sympy.exp(gap) + N - 1)] * (N - 1)
     square = sum((weights[i] * (delta(i, j) - weights[j])) ** 2 for i, j in pairs)
     yield (
-        Text("limit", "极限"),
-        Text("‖J‖ → 0 as the gap grows", "差距增大时 ‖J‖ → 0"),
+        Text(en="limit", zh="极限"),
+        Text(en="‖J‖ → 0 as the gap grows", zh="差距增大时 ‖J‖ → 0"),
         [sympy.limit(square, gap, sympy.oo)],
     )

@@ -8,23 +8,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import softscope
+from softscope._text import Lang, Text, same
 from softscope.experiments import chart
 from softscope.experiments.table import NATS, Cell, Column, Measured, Table, label, shown
-from softscope.experiments.text import Lang, Text, same
 
 if TYPE_CHECKING:
     from softscope._progress_bar import ProgressBar
     from softscope.experiments.result import Result
 
 QUESTION = Text(
-    "How sharp are attention's weights for random q and k, against d and the number of keys?",
-    "q、k 随机时注意力权重有多尖锐？随 d 和键的数目怎样变化？",
+    en="How sharp are attention's weights for random q and k, against d and the number of keys?",
+    zh="q、k 随机时注意力权重有多尖锐？随 d 和键的数目怎样变化？",
 )
 SECONDS = 2.0
 
 DIMENSIONS = (1, 4, 16, 64, 256, 1024)
 KEYS = (10, 64, 512)
-SCALES = {"unscaled": Text("without 1/√d", "不缩放"), "scaled": Text("with 1/√d", "缩放")}
+SCALES = {"unscaled": Text(en="without 1/√d", zh="不缩放"), "scaled": Text(en="with 1/√d", zh="缩放")}
 
 
 def measure(
@@ -57,27 +57,27 @@ def measure(
     rows.sort(key=lambda row: (row[1], str(row[0])))  # by keys, then by scale; d follows
     table = Table(
         "sharpness",
-        Text("Mean over rows, random q and k", "各行的均值，q、k 随机"),
+        Text(en="Mean over rows, random q and k", zh="各行的均值，q、k 随机"),
         (
-            label("scale", "scale", "缩放"),
-            label("keys", "keys n", "键数 n"),
-            label("d", "d"),
-            Column("entropy", Text("entropy", "熵"), NATS),
-            Column("peak", Text("largest weight", "最大权重")),
+            label("scale", Text(en="scale", zh="缩放")),
+            label("keys", Text(en="keys n", zh="键数 n")),
+            label("d", same("d")),
+            Column("entropy", Text(en="entropy", zh="熵"), NATS),
+            Column("peak", Text(en="largest weight", zh="最大权重")),
             Column("trace", same("Σ s(1−s)")),
-            Column("share", Text("entropy / ln n", "熵 / ln n")),
-            Column("runs", Text("runs of 10 rows", "运行次数（各 10 行）")),
+            Column("share", Text(en="entropy / ln n", zh="熵 / ln n")),
+            Column("runs", Text(en="runs of 10 rows", zh="运行次数（各 10 行）")),
         ),
         rows,
     )
     largest = Table(
         "largest",
-        Text("Largest weight of a whole 10×10 table", "整张 10×10 权重表中的最大值"),
+        Text(en="Largest weight of a whole 10×10 table", zh="整张 10×10 权重表中的最大值"),
         (
-            label("d", "d"),
+            label("d", same("d")),
             Column("unscaled", SCALES["unscaled"]),
             Column("scaled", SCALES["scaled"]),
-            Column("runs", Text("runs", "运行次数")),
+            Column("runs", Text(en="runs", zh="运行次数")),
         ),
         example,
     )
@@ -95,19 +95,19 @@ def _notes(table: Table, largest: Table) -> list[Text]:
     last = largest.records()[-1]
     return [
         Text(
-            f"Over {n} keys the unscaled entropy falls with d: {listed} nats at d = {dims}.",
-            f"{n} 个键、不缩放时，熵随 d 下降：d = {dims} 时为 {listed} 奈特。",
+            en=f"Over {n} keys the unscaled entropy falls with d: {listed} nats at d = {dims}.",
+            zh=f"{n} 个键、不缩放时，熵随 d 下降：d = {dims} 时为 {listed} 奈特。",
         ),
         Text(
-            f"Scaled, it stays between {min(flat):.2f} and {max(flat):.2f} from d = 16 on, below ln {n} = "
+            en=f"Scaled, it stays between {min(flat):.2f} and {max(flat):.2f} from d = 16 on, below ln {n} = "
             f"{math.log(n):.2f}, which only uniform weights reach.",
-            f"缩放后，d ≥ 16 时熵保持在 {min(flat):.2f} 与 {max(flat):.2f} 之间，低于 ln {n} = {math.log(n):.2f}"
+            zh=f"缩放后，d ≥ 16 时熵保持在 {min(flat):.2f} 与 {max(flat):.2f} 之间，低于 ln {n} = {math.log(n):.2f}"
             f"（只有均匀权重才能达到）。",
         ),
         Text(
-            f"The largest weight of a 10×10 table at d = {last['d']} is {shown(last['unscaled'].value)} unscaled and "
-            f"{last['scaled'].value:.2f} scaled.",
-            f"d = {last['d']} 时，10×10 权重表中的最大值：不缩放 {shown(last['unscaled'].value)}，缩放 "
+            en=f"The largest weight of a 10×10 table at d = {last['d']} is {shown(last['unscaled'].value)} unscaled "
+            f"and {last['scaled'].value:.2f} scaled.",
+            zh=f"d = {last['d']} 时，10×10 权重表中的最大值：不缩放 {shown(last['unscaled'].value)}，缩放 "
             f"{last['scaled'].value:.2f}。",
         ),
     ]
@@ -119,7 +119,7 @@ def draw(result: Result, lang: Lang) -> Any:
         {
             "d": r["d"],
             "n": r["keys"],
-            "name": f"n = {r['keys']}" + Text(", ", "，")(lang) + r["scale"](lang),
+            "name": f"n = {r['keys']}" + Text(en=", ", zh="，").of(lang) + r["scale"].of(lang),
             "share": r["share"],
             "peak": r["peak"].value,
         }
@@ -129,15 +129,15 @@ def draw(result: Result, lang: Lang) -> Any:
     entropy = chart.curves(
         rows,
         across,
-        chart.Axis("share", Text("entropy / ln n", "熵 / ln n")(lang), domain=(0.0, 1.0)),
+        chart.Axis("share", Text(en="entropy / ln n", zh="熵 / ln n").of(lang), domain=(0.0, 1.0)),
         ("name", ""),
-        title=Text("Entropy as a share of its maximum", "熵占其最大值的比例")(lang),
+        title=Text(en="Entropy as a share of its maximum", zh="熵占其最大值的比例").of(lang),
     )
     peak = chart.curves(
         rows,
         across,
-        chart.Axis("peak", Text("mean largest weight", "最大权重的均值")(lang), domain=(0.0, 1.0)),
+        chart.Axis("peak", Text(en="mean largest weight", zh="最大权重的均值").of(lang), domain=(0.0, 1.0)),
         ("name", ""),
-        title=Text("Largest weight of a row", "一行中的最大权重")(lang),
+        title=Text(en="Largest weight of a row", zh="一行中的最大权重").of(lang),
     )
     return chart.beside(entropy, peak)

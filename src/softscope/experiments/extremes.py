@@ -8,27 +8,27 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import softscope
+from softscope._text import Lang, Text, same
 from softscope.experiments import chart
 from softscope.experiments.table import Cell, Column, Measured, Table, label
-from softscope.experiments.text import Lang, Text, same
 
 if TYPE_CHECKING:
     from softscope._progress_bar import ProgressBar
     from softscope.experiments.result import Result
 
 QUESTION = Text(
-    "When does softmax become one-hot, and what does a gain k do to the ratio a of two weights?",
-    "softmax 何时变成 one-hot？分数乘以 k，两个权重之比 a 会怎样？",
+    en="When does softmax become one-hot, and what does a gain k do to the ratio a of two weights?",
+    zh="softmax 何时变成 one-hot？分数乘以 k，两个权重之比 a 会怎样？",
 )
 SECONDS = 0.3
 
 CASES = (
-    (Text("uniform", "均匀"), (1.0, 1.0, 1.0)),
-    (Text("slight", "轻微差异"), (1.0, 2.0, 3.0)),
-    (Text("moderate", "中等差异"), (1.0, 5.0, 10.0)),
-    (Text("huge", "巨大差异"), (1.0, 50.0, 100.0)),
-    (Text("extreme", "极端差异"), (1.0, 500.0, 1000.0)),
-    (Text("one high", "一枝独秀"), (1000.0, 1.0, 1.0)),
+    (Text(en="uniform", zh="均匀"), (1.0, 1.0, 1.0)),
+    (Text(en="slight", zh="轻微差异"), (1.0, 2.0, 3.0)),
+    (Text(en="moderate", zh="中等差异"), (1.0, 5.0, 10.0)),
+    (Text(en="huge", zh="巨大差异"), (1.0, 50.0, 100.0)),
+    (Text(en="extreme", zh="极端差异"), (1.0, 500.0, 1000.0)),
+    (Text(en="one high", zh="一枝独秀"), (1000.0, 1.0, 1.0)),
 )
 RATIOS = (2.0, 1.0, 0.5)
 GAINS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
@@ -45,23 +45,23 @@ def measure(progress: ProgressBar, *, seed: int = 0, rows: int = 2000) -> tuple[
     first, last = dimension.records()[0]["d"], dimension.records()[-1]["d"]
     notes = [
         Text(
-            f"Softmax [1, 2, 3] gives its largest weight {cases.row(case='slight')['peak']:.4f}, hard max 1; at a gap "
-            f"of 5 it has {cases.row(case='moderate')['peak']:.4f}. The largest weight misses 1 by at most "
+            en=f"Softmax [1, 2, 3] gives its largest weight {cases.row(case='slight')['peak']:.4f}, hard max 1; at a "
+            f"gap of 5 it has {cases.row(case='moderate')['peak']:.4f}. The largest weight misses 1 by at most "
             f"(n−1)·exp(−gap).",
-            f"softmax [1, 2, 3] 的最大权重为 {cases.row(case='slight')['peak']:.4f}，硬最大值给 1；差距为 5 时为 "
+            zh=f"softmax [1, 2, 3] 的最大权重为 {cases.row(case='slight')['peak']:.4f}，硬最大值给 1；差距为 5 时为 "
             f"{cases.row(case='moderate')['peak']:.4f}。最大权重与 1 之差不超过 (n−1)·exp(−差距)。",
         ),
         Text(
-            f"a′ = aᵏ holds to {worst:.0e}. But k > 1 enlarges a only if a > 1: a = 0.5 falls from {half[1.0]:g} to "
+            en=f"a′ = aᵏ holds to {worst:.0e}. But k > 1 enlarges a only if a > 1: a = 0.5 falls from {half[1.0]:g} to "
             f"{half[4.0]:g} at k = 4, and a = 1 stays. Larger k is sharper whenever a ≠ 1.",
-            f"a′ = aᵏ 成立（误差 {worst:.0e}）。但只有 a > 1 时 k > 1 才使 a 变大：a = 0.5 在 k = 4 时从 {half[1.0]:g} "
-            f"降到 {half[4.0]:g}，a = 1 则不变。只要 a ≠ 1，k 越大越尖锐。",
+            zh=f"a′ = aᵏ 成立（误差 {worst:.0e}）。但只有 a > 1 时 k > 1 才使 a 变大：a = 0.5 在 k = 4 时从 "
+            f"{half[1.0]:g} 降到 {half[4.0]:g}，a = 1 则不变。只要 a ≠ 1，k 越大越尖锐。",
         ),
         Text(
-            f"Dividing by √d: for fixed logits a smaller d is sharper (largest weight {fixed[0]:.2f} at d = {first}, "
-            f"{fixed[-1]:.2f} at {last}); for random q and k it is {random[0]:.2f} and {random[-1]:.2f}: the logits "
-            f"grow with √d too, and the two cancel.",
-            f"除以 √d：分数固定时，d 越小越尖锐（最大权重在 d = {first} 时 {fixed[0]:.2f}，d = {last} 时 "
+            en=f"Dividing by √d: for fixed logits a smaller d is sharper (largest weight {fixed[0]:.2f} at d = "
+            f"{first}, {fixed[-1]:.2f} at {last}); for random q and k it is {random[0]:.2f} and {random[-1]:.2f}: the "
+            f"logits grow with √d too, and the two cancel.",
+            zh=f"除以 √d：分数固定时，d 越小越尖锐（最大权重在 d = {first} 时 {fixed[0]:.2f}，d = {last} 时 "
             f"{fixed[-1]:.2f}）；"
             f"q、k 随机时分别为 {random[0]:.2f} 和 {random[-1]:.2f}：分数也随 √d 增大，两者相消。",
         ),
@@ -85,16 +85,16 @@ def _cases() -> Table:
         )  # fmt: skip
     return Table(
         "cases",
-        Text("Logits that lie further and further apart", "差距越来越大的分数"),
+        Text(en="Logits that lie further and further apart", zh="差距越来越大的分数"),
         (
-            label("case", "case", "情形"),
-            label("logits", "logits", "分数"),
+            label("case", Text(en="case", zh="情形")),
+            label("logits", Text(en="logits", zh="分数")),
             Column("weights", same("softmax")),
-            Column("hard", Text("hard max", "硬最大值")),
-            Column("peak", Text("largest weight", "最大权重"), digits=6),
-            Column("rest", Text("all others", "其余之和"), digits=2),
+            Column("hard", Text(en="hard max", zh="硬最大值")),
+            Column("peak", Text(en="largest weight", zh="最大权重"), digits=6),
+            Column("rest", Text(en="all others", zh="其余之和"), digits=2),
             Column("bound", same("(n−1)·exp(−gap)"), digits=2),
-            Column("entropy", Text("entropy", "熵"), Text("nats", "奈特"), digits=3),
+            Column("entropy", Text(en="entropy", zh="熵"), Text(en="nats", zh="奈特"), digits=3),
         ),
         table,
     )
@@ -112,13 +112,13 @@ def _law() -> Table:
             rows.append((a, k, float(weights[0] / weights[1]), a**k, float(weights.max())))
     return Table(
         "law",
-        Text("Two logits times k: the ratio of their weights", "两个分数乘以 k：权重之比"),
+        Text(en="Two logits times k: the ratio of their weights", zh="两个分数乘以 k：权重之比"),
         (
-            label("a", "a = s₁/s₂"),
-            label("k", "k"),
-            Column("measured", Text("ratio measured", "测得的比"), digits=4),
+            label("a", same("a = s₁/s₂")),
+            label("k", same("k")),
+            Column("measured", Text(en="ratio measured", zh="测得的比"), digits=4),
             Column("predicted", same("aᵏ"), digits=4),
-            Column("peak", Text("larger weight", "较大的权重"), digits=4),
+            Column("peak", Text(en="larger weight", zh="较大的权重"), digits=4),
         ),
         rows,
     )
@@ -135,12 +135,12 @@ def _dimension(rng: np.random.Generator, rows: int) -> Table:
         table.append((d, Measured.of(fixed), Measured.of(random), rows))
     return Table(
         "dimension",
-        Text("Largest of 10 weights after dividing by √d", "除以 √d 之后，10 个权重中的最大者"),
+        Text(en="Largest of 10 weights after dividing by √d", zh="除以 √d 之后，10 个权重中的最大者"),
         (
-            label("d", "d"),
-            Column("fixed", Text("fixed logits of sd 8", "固定分数，标准差 8")),
-            Column("random", Text("random q and k", "随机 q、k")),
-            Column("rows", Text("rows", "行数")),
+            label("d", same("d")),
+            Column("fixed", Text(en="fixed logits of sd 8", zh="固定分数，标准差 8")),
+            Column("random", Text(en="random q and k", zh="随机 q、k")),
+            Column("rows", Text(en="rows", zh="行数")),
         ),
         table,
     )
@@ -149,32 +149,32 @@ def _dimension(rng: np.random.Generator, rows: int) -> Table:
 def draw(result: Result, lang: Lang) -> Any:
     """The law, and the larger weight against the gain."""
     rows = [{**r, "name": f"a = {r['a']:g}"} for r in result["law"].records()]
-    gain = chart.Axis("k", Text("gain k", "倍数 k")(lang), log=True, values=GAINS)
+    gain = chart.Axis("k", Text(en="gain k", zh="倍数 k").of(lang), log=True, values=GAINS)
     law = chart.curves(
         rows,
         gain,
-        chart.Axis("measured", Text("ratio a′ of the weights", "权重之比 a′")(lang), log=True),
+        chart.Axis("measured", Text(en="ratio a′ of the weights", zh="权重之比 a′").of(lang), log=True),
         ("name", ""),
-        title=Text("The ratio is a to the power k", "比值是 a 的 k 次方")(lang),
+        title=Text(en="The ratio is a to the power k", zh="比值是 a 的 k 次方").of(lang),
     )
     peak = chart.curves(
         rows,
         gain,
-        chart.Axis("peak", Text("larger weight", "较大的权重")(lang), domain=(0.45, 1.02)),
+        chart.Axis("peak", Text(en="larger weight", zh="较大的权重").of(lang), domain=(0.45, 1.02)),
         ("name", ""),
-        title=Text("Sharper with k, unless a = 1", "k 越大越尖锐，除非 a = 1")(lang),
+        title=Text(en="Sharper with k, unless a = 1", zh="k 越大越尖锐，除非 a = 1").of(lang),
     )
-    names = {"fixed": Text("fixed logits", "固定分数"), "random": Text("random q and k", "随机 q、k")}
+    names = {"fixed": Text(en="fixed logits", zh="固定分数"), "random": Text(en="random q and k", zh="随机 q、k")}
     spread = [
-        {"d": r["d"], "name": name(lang), "peak": r[key].value}
+        {"d": r["d"], "name": name.of(lang), "peak": r[key].value}
         for key, name in names.items()
         for r in result["dimension"].records()
     ]
     root = chart.curves(
         spread,
         chart.Axis("d", "d", log=True, values=(1, 4, 16, 64, 256)),
-        chart.Axis("peak", Text("mean largest weight", "最大权重的均值")(lang), domain=(0.0, 1.0)),
+        chart.Axis("peak", Text(en="mean largest weight", zh="最大权重的均值").of(lang), domain=(0.0, 1.0)),
         ("name", ""),
-        title=Text("After dividing by √d, 10 keys", "除以 √d 之后，10 个键")(lang),
+        title=Text(en="After dividing by √d, 10 keys", zh="除以 √d 之后，10 个键").of(lang),
     )
     return chart.beside(law, peak, root)

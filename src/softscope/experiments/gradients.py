@@ -8,25 +8,25 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import softscope
+from softscope._text import Lang, Text, same
 from softscope.experiments import chart
+from softscope.experiments.entropy import SCALES
 from softscope.experiments.table import Cell, Column, Measured, Table, label
-from softscope.experiments.text import Lang, Text, same
 
 if TYPE_CHECKING:
     from softscope._progress_bar import ProgressBar
     from softscope.experiments.result import Result
 
 QUESTION = Text(
-    "How much of the loss's gradient reaches the logits, Q, K and V, with 1/√d and without?",
-    "损失的梯度有多少能传到分数、Q、K 和 V？缩放与不缩放有何不同？",
+    en="How much of the loss's gradient reaches the logits, Q, K and V, with 1/√d and without?",
+    zh="损失的梯度有多少能传到分数、Q、K 和 V？缩放与不缩放有何不同？",
 )
 SECONDS = 1.0
 Array = np.ndarray[Any, Any]
 
 DIMENSIONS = (16, 64, 256, 1024)
 TOKENS = 10
-SCALES = {"unscaled": Text("without 1/√d", "不缩放"), "scaled": Text("with 1/√d", "缩放")}
-PLACES = {"logits": Text("logits", "分数"), "Q": same("Q"), "K": same("K"), "V": same("V")}
+PLACES = {"logits": Text(en="logits", zh="分数"), "Q": same("Q"), "K": same("K"), "V": same("V")}
 QUANTILES = (0.1, 0.5, 0.9)
 
 
@@ -56,30 +56,30 @@ def measure(
     rows.sort(key=lambda row: (order.index(row[0]), str(row[1])))  # type: ignore[arg-type]
     norms_table = Table(
         "norms",
-        Text("Norm of the gradient of one token", "单个 token 的梯度范数"),
+        Text(en="Norm of the gradient of one token", zh="单个 token 的梯度范数"),
         (
-            label("place", "at", "位置"),
-            label("scale", "scale", "缩放"),
-            label("d", "d"),
-            Column("mean", Text("mean", "均值")),
-            Column("low", Text("10%", "10% 分位"), digits=2),
-            Column("median", Text("median", "中位数")),
-            Column("high", Text("90%", "90% 分位")),
-            Column("rows", Text("rows", "行数")),
+            label("place", Text(en="at", zh="位置")),
+            label("scale", Text(en="scale", zh="缩放")),
+            label("d", same("d")),
+            Column("mean", Text(en="mean", zh="均值")),
+            Column("low", Text(en="10%", zh="10% 分位"), digits=2),
+            Column("median", Text(en="median", zh="中位数")),
+            Column("high", Text(en="90%", zh="90% 分位")),
+            Column("rows", Text(en="rows", zh="行数")),
         ),
         rows,
     )
     blocked.sort(key=lambda row: str(row[0]))
     readings_table = Table(
         "blocked",
-        Text("Rows that hardly anything passes", "几乎传不过去的行"),
+        Text(en="Rows that hardly anything passes", zh="几乎传不过去的行"),
         (
-            label("scale", "scale", "缩放"),
-            label("d", "d"),
-            Column("blocked", Text("share blocked", "被阻断的比例")),
-            Column("transmission", Text("median transmission", "传导率中位数"), digits=2),
-            Column("trace", Text("mean Σ s(1−s)", "Σ s(1−s) 均值")),
-            Column("rows", Text("rows", "行数")),
+            label("scale", Text(en="scale", zh="缩放")),
+            label("d", same("d")),
+            Column("blocked", Text(en="share blocked", zh="被阻断的比例")),
+            Column("transmission", Text(en="median transmission", zh="传导率中位数"), digits=2),
+            Column("trace", Text(en="mean Σ s(1−s)", zh="Σ s(1−s) 均值")),
+            Column("rows", Text(en="rows", zh="行数")),
         ),
         blocked,
     )
@@ -114,12 +114,12 @@ def _slopes(norms: Table) -> Table:
             rows.append((place, scale, *fits))
     return Table(
         "exponents",
-        Text("Exponent b of norm ~ d^b", "范数 ~ d^b 的指数 b"),
+        Text(en="Exponent b of norm ~ d^b", zh="范数 ~ d^b 的指数 b"),
         (
-            label("place", "at", "位置"),
-            label("scale", "scale", "缩放"),
-            Column("mean", Text("of the mean", "均值"), digits=2),
-            Column("median", Text("of the median", "中位数"), digits=2),
+            label("place", Text(en="at", zh="位置")),
+            label("scale", Text(en="scale", zh="缩放")),
+            Column("mean", Text(en="of the mean", zh="均值"), digits=2),
+            Column("median", Text(en="of the median", zh="中位数"), digits=2),
         ),
         rows,
     )
@@ -138,63 +138,63 @@ def _notes(norms: Table, blocked: Table, slopes: Table) -> list[Text]:
     exponent, tame = (slopes.row(place="Q", scale=scale)["mean"] for scale in SCALES.values())
     return [
         Text(
-            f"Without 1/√d the mean ‖∂L/∂Q‖ does not fall like 1/d: it grows like d^{exponent:.2f}, from "
+            en=f"Without 1/√d the mean ‖∂L/∂Q‖ does not fall like 1/d: it grows like d^{exponent:.2f}, from "
             f"{at('Q', 'unscaled', first)['mean'].value:.1f} at d = {first} to {q_plain['mean'].value:.1f} at {d}; "
             f"with it, like "
             f"d^{tame:.2f}, as the norm of a random gradient at the output does.",
-            f"不缩放时，‖∂L/∂Q‖ 的均值并不按 1/d 下降，而是按 d^{exponent:.2f} 增长：从 d = {first} 的 "
+            zh=f"不缩放时，‖∂L/∂Q‖ 的均值并不按 1/d 下降，而是按 d^{exponent:.2f} 增长：从 d = {first} 的 "
             f"{at('Q', 'unscaled', first)['mean'].value:.1f} 到 d = {d} 的 {q_plain['mean'].value:.1f}；缩放后按 "
             f"d^{tame:.2f} 增长，"
             f"与输出处随机梯度的范数一样。",
         ),
         Text(
-            f"A few rows take it all: at d = {d} the median is {q_plain['median']:.2g} against "
+            en=f"A few rows take it all: at d = {d} the median is {q_plain['median']:.2g} against "
             f"{q_scaled['median']:.1f} "
             f"scaled, and {stuck['unscaled']:.0%} of the rows are blocked against {stuck['scaled']:.0%}.",
-            f"少数行拿走了全部：d = {d} 时中位数为 {q_plain['median']:.2g}，缩放后为 {q_scaled['median']:.1f}；"
+            zh=f"少数行拿走了全部：d = {d} 时中位数为 {q_plain['median']:.2g}，缩放后为 {q_scaled['median']:.1f}；"
             f"被阻断的行占 {stuck['unscaled']:.0%}，缩放后占 {stuck['scaled']:.0%}。",
         ),
         Text(
-            f"V still learns: its path does not pass the softmax's derivative (mean ‖∂L/∂V‖ "
+            en=f"V still learns: its path does not pass the softmax's derivative (mean ‖∂L/∂V‖ "
             f"{v_plain['mean'].value:.1f} "
             f"unscaled, {v_scaled['mean'].value:.1f} scaled, at d = {d}).",
-            f"V 仍能学习：它的通路不经过 softmax 的导数（d = {d} 时 ‖∂L/∂V‖ 均值：不缩放 {v_plain['mean'].value:.1f}，"
-            f"缩放 {v_scaled['mean'].value:.1f}）。",
+            zh=f"V 仍能学习：它的通路不经过 softmax 的导数（d = {d} 时 ‖∂L/∂V‖ 均值：不缩放 "
+            f"{v_plain['mean'].value:.1f}，缩放 {v_scaled['mean'].value:.1f}）。",
         ),
     ]
 
 
 def draw(result: Result, lang: Lang) -> Any:
     """Mean and median at each place, and the share of blocked rows."""
-    kinds = {"mean": Text("mean", "均值"), "median": Text("median", "中位数")}
+    kinds = {"mean": Text(en="mean", zh="均值"), "median": Text(en="median", zh="中位数")}
     across = chart.Axis("d", "d", log=True, values=DIMENSIONS)
     panels = []
     for place in PLACES.values():
         rows = [
             {
                 "d": r["d"],
-                "name": kind(lang) + Text(", ", "，")(lang) + r["scale"](lang),
+                "name": kind.of(lang) + Text(en=", ", zh="，").of(lang) + r["scale"].of(lang),
                 "norm": max(r["mean"].value if key == "mean" else r[key], 1e-8),
             }
             for key, kind in kinds.items()
             for r in result["norms"].records()
             if r["place"] == place
         ]
-        norm = chart.Axis("norm", Text("norm of the gradient", "梯度范数")(lang), log=True)
-        title = Text("At {place}", "{place}处")(lang).format(place=place(lang))
+        norm = chart.Axis("norm", Text(en="norm of the gradient", zh="梯度范数").of(lang), log=True)
+        title = Text(en="At {place}", zh="{place}处").of(lang).format(place=place.of(lang))
         panels.append(chart.curves(rows, across, norm, ("name", ""), title=title, width=240, height=180))
     stuck = [
         {
             "d": r["d"],
-            "name": r["scale"](lang),
+            "name": r["scale"].of(lang),
             "share": r["blocked"].value,
             "low": r["blocked"].value - 2 * r["blocked"].error,
             "high": r["blocked"].value + 2 * r["blocked"].error,
         }
         for r in result["blocked"].records()
     ]
-    share = chart.Axis("share", Text("share of rows", "行的比例")(lang), domain=(0.0, 1.0), form=".0%")
-    title = Text("Blocked rows", "被阻断的行")(lang)
+    share = chart.Axis("share", Text(en="share of rows", zh="行的比例").of(lang), domain=(0.0, 1.0), form=".0%")
+    title = Text(en="Blocked rows", zh="被阻断的行").of(lang)
     panels.append(
         chart.curves(stuck, across, share, ("name", ""), error=("low", "high"), title=title, width=240, height=180)
     )

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import softscope
+from softscope._text import Lang, Text, same
 from softscope.experiments import chart
 from softscope.experiments.table import NATS, Cell, Column, Measured, Table, label
-from softscope.experiments.text import Lang, Text, same
 
 if TYPE_CHECKING:
     from softscope._progress_bar import ProgressBar
     from softscope.experiments.result import Result
 
 QUESTION = Text(
-    "What do initialisation, LayerNorm and batch normalisation do to the spread of the logits?",
-    "初始化、LayerNorm 和批归一化各自怎样影响分数的分散程度？",
+    en="What do initialisation, LayerNorm and batch normalisation do to the spread of the logits?",
+    zh="初始化、LayerNorm 和批归一化各自怎样影响分数的分散程度？",
 )
 SECONDS = 1.0
 Array = np.ndarray[Any, Any]
@@ -31,9 +31,9 @@ INITS: dict[str, tuple[Text, float]] = {
     "gpt": (same("N(0, 0.02²)"), math.nan),  # depends on the width
 }
 INPUTS: dict[str, tuple[Text, float, float]] = {
-    "unit": (Text("variance 1", "方差 1"), 1.0, 0.0),
-    "wide": (Text("variance 9", "方差 9"), 3.0, 0.0),
-    "shifted": (Text("variance 1, mean 1", "方差 1、均值 1"), 1.0, 1.0),
+    "unit": (Text(en="variance 1", zh="方差 1"), 1.0, 0.0),
+    "wide": (Text(en="variance 9", zh="方差 9"), 3.0, 0.0),
+    "shifted": (Text(en="variance 1, mean 1", zh="方差 1、均值 1"), 1.0, 1.0),
 }
 WIDTHS = (64, 256)
 TOKENS = 10
@@ -84,16 +84,16 @@ def measure(
     ]
     spreads = Table(
         "spread",
-        Text(f"Spread of q·k/√d within a row, {TOKENS} tokens", f"q·k/√d 的行内分散程度，{TOKENS} 个 token"),
+        Text(en=f"Spread of q·k/√d within a row, {TOKENS} tokens", zh=f"q·k/√d 的行内分散程度，{TOKENS} 个 token"),
         (
-            label("init", "variance of W", "W 的方差"),
-            label("d", "d"),
-            label("inputs", "inputs x", "输入 x"),
-            label("layernorm", "LayerNorm"),
-            Column("spread", Text("sd of q·k/√d", "q·k/√d 的标准差")),
-            Column("predicted", Text("d·Var(W)·E x²", "d·Var(W)·E x²")),
-            Column("entropy", Text("entropy", "熵"), NATS),
-            Column("runs", Text("runs", "运行次数")),
+            label("init", Text(en="variance of W", zh="W 的方差")),
+            label("d", same("d")),
+            label("inputs", Text(en="inputs x", zh="输入 x")),
+            label("layernorm", same("LayerNorm")),
+            Column("spread", Text(en="sd of q·k/√d", zh="q·k/√d 的标准差")),
+            Column("predicted", same("d·Var(W)·E x²")),
+            Column("entropy", Text(en="entropy", zh="熵"), NATS),
+            Column("runs", Text(en="runs", zh="运行次数")),
         ),
         rows,
     )
@@ -118,7 +118,7 @@ def _variance(init: str, d: int) -> float:
 
 def _predicted(d: int, variance: float, given: tuple[Text, float, float], norm: bool) -> float:
     """Within a row the mean of x drops out: it moves all keys' logits alike, and q by E x² = sd² + mean²."""
-    _, sd, mean = (Text("", ""), 1.0, 0.0) if norm else given
+    _, sd, mean = (same(""), 1.0, 0.0) if norm else given
     return d * variance * math.sqrt((sd**2 + mean**2) * sd**2)
 
 
@@ -139,14 +139,14 @@ def _batch(rng: np.random.Generator, rows: int, d: int = 64) -> Table:
         table.append((name, *cells, rows))
     return Table(
         "batch",
-        Text(f"Dividing by √d beside (x−μ)/σ of each row, d = {d}", f"除以 √d 与逐行 (x−μ)/σ 的比较，d = {d}"),
+        Text(en=f"Dividing by √d beside (x−μ)/σ of each row, d = {d}", zh=f"除以 √d 与逐行 (x−μ)/σ 的比较，d = {d}"),
         (
-            label("components", "components of q and k", "q、k 的分量"),
-            Column("root", Text("/√d: sd", "/√d：标准差")),
-            Column("root_entropy", Text("entropy", "熵"), NATS),
-            Column("standard", Text("(x−μ)/σ: sd", "(x−μ)/σ：标准差")),
-            Column("standard_entropy", Text("entropy", "熵"), NATS),
-            Column("rows", Text("rows", "行数")),
+            label("components", Text(en="components of q and k", zh="q、k 的分量")),
+            Column("root", Text(en="/√d: sd", zh="/√d：标准差")),
+            Column("root_entropy", Text(en="entropy", zh="熵"), NATS),
+            Column("standard", Text(en="(x−μ)/σ: sd", zh="(x−μ)/σ：标准差")),
+            Column("standard_entropy", Text(en="entropy", zh="熵"), NATS),
+            Column("rows", Text(en="rows", zh="行数")),
         ),
         table,
     )
@@ -163,32 +163,32 @@ def _notes(spreads: Table, batch: Table) -> list[Text]:
     wide = batch.row(components=INPUTS["wide"][0])
     return [
         Text(
-            f"With inputs of variance 1 at d = {d} the logits start with a spread of {at('xavier', 'unit', False):.2f} "
-            f"(Xavier), {at('kaiming', 'unit', False):.2f} (Kaiming), {at('torch', 'unit', False):.2f} (nn.Linear), "
-            f"{at('gpt', 'unit', False):.2f} (N(0, 0.02²)).",
-            f"输入方差为 1、d = {d} 时，分数的初始分散程度：Xavier {at('xavier', 'unit', False):.2f}，Kaiming "
+            en=f"With inputs of variance 1 at d = {d} the logits start with a spread of "
+            f"{at('xavier', 'unit', False):.2f} (Xavier), {at('kaiming', 'unit', False):.2f} (Kaiming), "
+            f"{at('torch', 'unit', False):.2f} (nn.Linear), {at('gpt', 'unit', False):.2f} (N(0, 0.02²)).",
+            zh=f"输入方差为 1、d = {d} 时，分数的初始分散程度：Xavier {at('xavier', 'unit', False):.2f}，Kaiming "
             f"{at('kaiming', 'unit', False):.2f}，nn.Linear {at('torch', 'unit', False):.2f}，N(0, 0.02²) "
             f"{at('gpt', 'unit', False):.2f}。",
         ),
         Text(
-            f"√d takes care of d alone: inputs of variance 9 give {at('xavier', 'wide', False):.1f} with Xavier, and "
-            f"{at('xavier', 'wide', True):.2f} behind a LayerNorm.",
-            f"√d 只管 d：输入方差为 9 时，Xavier 下为 {at('xavier', 'wide', False):.1f}，前面加 LayerNorm 则为 "
+            en=f"√d takes care of d alone: inputs of variance 9 give {at('xavier', 'wide', False):.1f} with Xavier, "
+            f"and {at('xavier', 'wide', True):.2f} behind a LayerNorm.",
+            zh=f"√d 只管 d：输入方差为 9 时，Xavier 下为 {at('xavier', 'wide', False):.1f}，前面加 LayerNorm 则为 "
             f"{at('xavier', 'wide', True):.2f}。",
         ),
         Text(
-            f"The analogy with batch norm holds while the assumptions do: with components of variance 9, /√d leaves "
+            en=f"The analogy with batch norm holds while the assumptions do: with components of variance 9, /√d leaves "
             f"a spread of "
             f"{wide['root'].value:.1f}, (x−μ)/σ always {wide['standard'].value:.0f}. One is a constant, the other "
             f"measures.",
-            f"与批归一化的类比只在假设成立时有效：分量方差为 9 时，除以 √d 后分散程度为 {wide['root'].value:.1f}，"
+            zh=f"与批归一化的类比只在假设成立时有效：分量方差为 9 时，除以 √d 后分散程度为 {wide['root'].value:.1f}，"
             f"(x−μ)/σ 则总是 {wide['standard'].value:.0f}。前者是常数，后者要测量。",
         ),
         Text(
-            f"The formula d·Var(W)·E x² is met within {max(abs(1 - r) for r in ratios):.0%} (a row of {TOKENS} has "
+            en=f"The formula d·Var(W)·E x² is met within {max(abs(1 - r) for r in ratios):.0%} (a row of {TOKENS} has "
             f"a sample "
             f"spread a little below it).",
-            f"公式 d·Var(W)·E x² 与实测相差不超过 {max(abs(1 - r) for r in ratios):.0%}（{TOKENS} "
+            zh=f"公式 d·Var(W)·E x² 与实测相差不超过 {max(abs(1 - r) for r in ratios):.0%}（{TOKENS} "
             f"个数的样本标准差略小）。",
         ),
     ]
@@ -199,12 +199,12 @@ def draw(result: Result, lang: Lang) -> Any:
     d = max(result["spread"].column("d"))
     panels = []
     for norm, title in (
-        (False, Text("Without LayerNorm", "无 LayerNorm")),
-        (True, Text("Behind a LayerNorm", "有 LayerNorm")),
+        (False, Text(en="Without LayerNorm", zh="无 LayerNorm")),
+        (True, Text(en="Behind a LayerNorm", zh="有 LayerNorm")),
     ):
         rows = [
             {
-                "name": r["init"](lang) + Text(", ", "，")(lang) + r["inputs"](lang),
+                "name": r["init"].of(lang) + Text(en=", ", zh="，").of(lang) + r["inputs"].of(lang),
                 "spread": r["spread"].value,
                 "low": r["spread"].value - 2 * r["spread"].error,
                 "high": r["spread"].value + 2 * r["spread"].error,
@@ -214,10 +214,10 @@ def draw(result: Result, lang: Lang) -> Any:
         ]
         value = chart.Axis(
             "spread",
-            Text("sd of q·k/√d (±2 SE)", "q·k/√d 的标准差（±2 标准误）")(lang),
+            Text(en="sd of q·k/√d (±2 SE)", zh="q·k/√d 的标准差（±2 标准误）").of(lang),
             domain=(0.0, 24.0) if not norm else (0.0, 3.0),
         )
         panels.append(
-            chart.bars(rows, ("name", ""), value, error=("low", "high"), title=f"{title(lang)}, d = {d}", width=240)
+            chart.bars(rows, ("name", ""), value, error=("low", "high"), title=f"{title.of(lang)}, d = {d}", width=240)
         )
     return chart.beside(*panels)

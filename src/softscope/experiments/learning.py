@@ -6,10 +6,10 @@ import math
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from softscope._text import Lang, Text, same
 from softscope.experiments import chart
-from softscope.experiments.recall import PAIRS, RecallRun, learn, one_thread
+from softscope.experiments.recall import LEARNED, PAIRS, RecallRun, learn, one_thread
 from softscope.experiments.table import NATS, Cell, Column, Table, label
-from softscope.experiments.text import Lang, Text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,35 +19,34 @@ if TYPE_CHECKING:
     from softscope.tasks import RecallModel
 
 QUESTION = Text(
-    "Does a model learn to look things up, with 1/√d and without, and what helps one that is stuck?",
-    "缩放与不缩放时，模型能否学会“查找”？卡住的模型用什么办法能救？",
+    en="Does a model learn to look things up, with 1/√d and without, and what helps one that is stuck?",
+    zh="缩放与不缩放时，模型能否学会“查找”？卡住的模型用什么办法能救？",
 )
 SECONDS = 11.0
 NEEDS = ("torch",)
 
 DIMENSIONS = (16, 64, 256)
 LARGE = 1024
-LEARNED = 0.9  # of the answers right: learned; below half of that: stuck
 SCORES = {
-    "scaled": Text("scaled: q·k/√d", "缩放：q·k/√d"),
-    "dot": Text("dot: q·k", "点积：q·k"),
-    "additive": Text("additive: v·tanh(…)", "加性：v·tanh(…)"),
+    "scaled": Text(en="scaled: q·k/√d", zh="缩放：q·k/√d"),
+    "dot": Text(en="dot: q·k", zh="点积：q·k"),
+    "additive": Text(en="additive: v·tanh(…)", zh="加性：v·tanh(…)"),
 }
 REMEDIES = {
-    "none": Text("none", "不处理"),
-    "temperature": Text("temperature √d", "温度 √d"),
-    "unit": Text("QK-norm, unit, T = 1/√d", "QK 归一化（单位长），T = 1/√d"),
-    "init": Text("small init: gain 1/√d", "小初始化：增益 1/√d"),
-    "init_unit": Text("small init: logits start with sd 1", "小初始化：分数标准差从 1 开始"),
-    "entmax": Text("entmax 1.5", "entmax 1.5"),
-    "softcap": Text("soft cap 5", "软上限 5"),
-    "rms": Text("QK-norm, RMS", "QK 归一化（RMS）"),
-    "learned": Text("learned temperature from 1", "可学习温度，从 1 开始"),
-    "sink": Text("sink 0", "sink 0"),
+    "none": Text(en="none", zh="不处理"),
+    "temperature": Text(en="temperature √d", zh="温度 √d"),
+    "unit": Text(en="QK-norm, unit, T = 1/√d", zh="QK 归一化（单位长），T = 1/√d"),
+    "init": Text(en="small init: gain 1/√d", zh="小初始化：增益 1/√d"),
+    "init_unit": Text(en="small init: logits start with sd 1", zh="小初始化：分数标准差从 1 开始"),
+    "entmax": same("entmax 1.5"),
+    "softcap": Text(en="soft cap 5", zh="软上限 5"),
+    "rms": Text(en="QK-norm, RMS", zh="QK 归一化（RMS）"),
+    "learned": Text(en="learned temperature from 1", zh="可学习温度，从 1 开始"),
+    "sink": same("sink 0"),
 }
 
 
-OPENED = Text(f"none, but {2 * PAIRS} keys in all", f"不处理，但键共 {2 * PAIRS} 个")
+OPENED = Text(en=f"none, but {2 * PAIRS} keys in all", zh=f"不处理，但键共 {2 * PAIRS} 个")
 
 
 class Job(NamedTuple):
@@ -93,24 +92,26 @@ def measure(
     results = _run(progress, jobs, steps, seed)
     runs = list(zip(jobs, results, strict=True))
     scores = _table(
-        "scores", Text("By score function and width", "按打分函数和宽度"), [x for x in runs if x[0].table == "scores"]
+        "scores",
+        Text(en="By score function and width", zh="按打分函数和宽度"),
+        [x for x in runs if x[0].table == "scores"],
     )
     untreated = [
         (job._replace(name=REMEDIES["none"]), o) for job, o in runs if job.name == SCORES["dot"] and job.d == patient
     ]
     tried = _table(
         "remedies",
-        Text(f"Remedies for the plain dot product, d = {patient}", f"对未缩放点积的补救，d = {patient}"),
+        Text(en=f"Remedies for the plain dot product, d = {patient}", zh=f"对未缩放点积的补救，d = {patient}"),
         untreated + [x for x in runs if x[0].table == "remedies"],
     )
     course = Table(
         "course",
-        Text("Loss at each step", "每一步的损失"),
+        Text(en="Loss at each step", zh="每一步的损失"),
         (
-            label("score", "run", "运行"),
-            label("d", "d"),
-            label("step", "step", "步"),
-            Column("loss", Text("loss", "损失"), NATS),
+            label("score", Text(en="run", zh="运行")),
+            label("d", same("d")),
+            label("step", Text(en="step", zh="步")),
+            Column("loss", Text(en="loss", zh="损失"), NATS),
         ),
         [(job.name, job.d, step, loss) for job, o in runs for step, loss in enumerate(o.losses)],
         dense=True,
@@ -167,17 +168,17 @@ def remedy_options(name: str, d: int) -> Any:
 def verdict(accuracy: float) -> Text:
     """What the accuracy on new sequences says."""
     if accuracy >= LEARNED:
-        return Text("learned", "学会")
-    return Text("stuck", "卡住") if accuracy < LEARNED / 2 else Text("partly", "部分学会")
+        return Text(en="learned", zh="学会")
+    return Text(en="stuck", zh="卡住") if accuracy < LEARNED / 2 else Text(en="partly", zh="部分学会")
 
 
 OUTCOME = (
-    Column("verdict", Text("verdict", "结论")),
-    Column("loss", Text("loss", "损失"), NATS),
-    Column("accuracy", Text("accuracy", "正确率")),
-    Column("transmission", Text("median transmission", "传导率中位数"), digits=2),
-    Column("advantage", Text("advantage", "优势"), digits=2),
-    Column("blocked", Text("share blocked", "被阻断的比例"), digits=2),
+    Column("verdict", Text(en="verdict", zh="结论")),
+    Column("loss", Text(en="loss", zh="损失"), NATS),
+    Column("accuracy", Text(en="accuracy", zh="正确率")),
+    Column("transmission", Text(en="median transmission", zh="传导率中位数"), digits=2),
+    Column("advantage", Text(en="advantage", zh="优势"), digits=2),
+    Column("blocked", Text(en="share blocked", zh="被阻断的比例"), digits=2),
 )
 
 
@@ -187,14 +188,18 @@ def told(o: RecallRun) -> tuple[Cell, ...]:
 
 
 def _table(key: str, title: Text, runs: list[tuple[Job, RecallRun]]) -> Table:
-    head = label("score", "score", "打分函数") if key == "scores" else label("remedy", "remedy", "补救办法")
+    head = (
+        label("score", Text(en="score", zh="打分函数"))
+        if key == "scores"
+        else label("remedy", Text(en="remedy", zh="补救办法"))
+    )
     rows: list[tuple[Cell, ...]] = [(job.name, job.d, *told(o)) for job, o in runs]
     return Table(
         key,
         title,
         (
             head,
-            label("d", "d"),
+            label("d", same("d")),
             *OUTCOME,
         ),
         rows,
@@ -216,35 +221,35 @@ def _notes(scores: Table, tried: Table, patient: int) -> list[Text]:
     right, stuck = by["scaled", patient], by["dot", patient]
 
     def names(items: list[Text], lang: Lang) -> str:
-        none = Text("none", "无")(lang)
-        return Text("; ", "；")(lang).join(item(lang) for item in items) or none
+        none = Text(en="none", zh="无").of(lang)
+        return Text(en="; ", zh="；").of(lang).join(item.of(lang) for item in items) or none
 
     return [
         Text(
-            f"Accuracy on new sequences (chance {chance:.2f}). Scaled: {listed('scaled')}. Plain dot product: "
+            en=f"Accuracy on new sequences (chance {chance:.2f}). Scaled: {listed('scaled')}. Plain dot product: "
             f"{listed('dot')}. Additive: {listed('additive')}.",
-            f"新序列上的正确率（随机猜为 {chance:.2f}）。缩放：{listed('scaled')}。未缩放点积：{listed('dot')}。"
+            zh=f"新序列上的正确率（随机猜为 {chance:.2f}）。缩放：{listed('scaled')}。未缩放点积：{listed('dot')}。"
             f"加性：{listed('additive')}。",
         ),
         Text(
-            f"Blocked alone does not mean stuck: at d = {patient} {right['blocked'].value:.0%} of the learned "
+            en=f"Blocked alone does not mean stuck: at d = {patient} {right['blocked'].value:.0%} of the learned "
             f"model's rows "
             f"are blocked and {stuck['blocked'].value:.0%} of the stuck one's; the advantage tells them apart, "
             f"{right['advantage'].value:.2f} ± {right['advantage'].error:.2f} against {stuck['advantage'].value:.2f} ± "
             f"{stuck['advantage'].error:.2f}.",
-            f"被阻断并不等于卡住：d = {patient} 时，学会的模型有 {right['blocked'].value:.0%} 的行被阻断，卡住的模型有 "
-            f"{stuck['blocked'].value:.0%}；能区分两者的是优势：{right['advantage'].value:.2f} ± "
+            zh=f"被阻断并不等于卡住：d = {patient} 时，学会的模型有 {right['blocked'].value:.0%} 的行被阻断，卡住的模型"
+            f"有 {stuck['blocked'].value:.0%}；能区分两者的是优势：{right['advantage'].value:.2f} ± "
             f"{right['advantage'].error:.2f} 对 {stuck['advantage'].value:.2f} ± {stuck['advantage'].error:.2f}。",
         ),
         Text(
-            f"What revives it: {names(revived, 'en')}. What does not, within these steps: {names(failed, 'en')}.",
-            f"能救活的：{names(revived, 'zh')}。在这些步数内救不活的：{names(failed, 'zh')}。",
+            en=f"What revives it: {names(revived, 'en')}. What does not, within these steps: {names(failed, 'en')}.",
+            zh=f"能救活的：{names(revived, 'zh')}。在这些步数内救不活的：{names(failed, 'zh')}。",
         ),
         Text(
-            f"How stuck depends on the task: with {PAIRS} keys in all, all of them shown, a query always meets the "
+            en=f"How stuck depends on the task: with {PAIRS} keys in all, all of them shown, a query always meets the "
             f"same ones, and {stuck['accuracy'].value:.2f} of the answers are right; with {2 * PAIRS} in all the wrong "
             f"key is now and then absent, and it is {opened:.2f}.",
-            f"卡得多死取决于任务：键共 {PAIRS} 个、全部展示时，查询总是遇到同样的键，正确率 "
+            zh=f"卡得多死取决于任务：键共 {PAIRS} 个、全部展示时，查询总是遇到同样的键，正确率 "
             f"{stuck['accuracy'].value:.2f}；共 {2 * PAIRS} 个时，错误的键偶尔缺席，正确率 {opened:.2f}。",
         ),
     ]
@@ -257,16 +262,16 @@ def draw(result: Result, lang: Lang) -> Any:
     panels = []
     for d in widths:
         rows = [
-            {"step": r["step"], "loss": r["loss"], "name": r["score"](lang)}
+            {"step": r["step"], "loss": r["loss"], "name": r["score"].of(lang)}
             for r in result["course"].records()
             if r["d"] == d and r["score"] in texts
         ]
         panels.append(
             chart.curves(
                 rows,
-                chart.Axis("step", Text("step", "步")(lang)),
-                chart.Axis("loss", Text("loss (nats)", "损失（奈特）")(lang)),
-                ("name", Text("score", "打分函数")(lang)),
+                chart.Axis("step", Text(en="step", zh="步").of(lang)),
+                chart.Axis("loss", Text(en="loss (nats)", zh="损失（奈特）").of(lang)),
+                ("name", Text(en="score", zh="打分函数").of(lang)),
                 points=False,
                 title=f"d = {d}",
                 width=240,
@@ -274,7 +279,7 @@ def draw(result: Result, lang: Lang) -> Any:
         )
     records = result["remedies"].records()
     d = records[0]["d"]
-    title = Text(f"Remedies for q·k without a scale, d = {d}", f"对未缩放 q·k 的补救，d = {d}")
+    title = Text(en=f"Remedies for q·k without a scale, d = {d}", zh=f"对未缩放 q·k 的补救，d = {d}")
     panels.append(bars(records, title, lang, 240))
     return chart.beside(*panels)
 
@@ -283,7 +288,7 @@ def bars(records: list[dict[str, Any]], title: Text, lang: Lang, width: int) -> 
     """How well the model answers with each remedy, and twice the error of that."""
     rows = [
         {
-            "name": r["remedy"](lang),
+            "name": r["remedy"].of(lang),
             "accuracy": r["accuracy"].value,
             "low": max(0.0, r["accuracy"].value - 2 * r["accuracy"].error),
             "high": min(1.0, r["accuracy"].value + 2 * r["accuracy"].error),
@@ -293,8 +298,8 @@ def bars(records: list[dict[str, Any]], title: Text, lang: Lang, width: int) -> 
     return chart.bars(
         rows,
         ("name", ""),
-        chart.Axis("accuracy", Text("accuracy on new sequences", "新序列上的正确率")(lang), domain=(0.0, 1.2)),
+        chart.Axis("accuracy", Text(en="accuracy on new sequences", zh="新序列上的正确率").of(lang), domain=(0.0, 1.2)),
         error=("low", "high"),
-        title=title(lang),
+        title=title.of(lang),
         width=width,
     )

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import softscope
+from softscope._text import Lang, Text, same
 from softscope.experiments import chart
-from softscope.experiments.recall import PAIRS, learn, one_thread
+from softscope.experiments.recall import LEARNED, PAIRS, learn, one_thread
 from softscope.experiments.table import NATS, Cell, Column, Measured, Table, label
-from softscope.experiments.text import Lang, Text, same
 from softscope.testing import check_simplex_map
 from softscope.testing.sentences import CLAIMS
 
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from softscope.experiments.result import Result
 
 QUESTION = Text(
-    "Why softmax? What do other ways to make weights of scores break, and can they be trained?",
-    "为什么用 softmax？其他把分数变成权重的办法破坏了什么，能不能训练？",
+    en="Why softmax? What do other ways to make weights of scores break, and can they be trained?",
+    zh="为什么用 softmax？其他把分数变成权重的办法破坏了什么，能不能训练？",
 )
 SECONDS = 9.0
 NEEDS = ("torch",)
 
 NAMES = {
-    "linear": Text("linear x/Σx", "线性 x/Σx"),
+    "linear": Text(en="linear x/Σx", zh="线性 x/Σx"),
     "relu": same("ReLU/Σ"),
     "sigmoid": same("sigmoid"),
     "sigmoid_bias": same("sigmoid(x − ln n)"),
@@ -38,7 +38,6 @@ NAMES = {
     "entmax": same("entmax 1.5"),
     "sparsemax": same("sparsemax"),
 }
-LEARNED = 0.9  # of the answers right
 VOCABULARIES = (PAIRS, 2 * PAIRS)
 # The five requirements of the texts, as the battery has them; that weights are shares follows from two of them.
 FIVE = ("sharpens", "non_negative", "sums_to_one", "continuity", "smooth")
@@ -81,9 +80,9 @@ def measure(
     shown = [p for p in CLAIMS if all(r[p].status != "not declared" for r in reports.values())]
     properties = Table(
         "properties",
-        Text("What each keeps of the contract", "各自满足契约的哪些性质"),
-        (label("property", "property", "性质"), *(Column(name, NAMES[name]) for name in functions)),
-        [(Text(*CLAIMS[p][0]), *(r[p].status == "held" for r in reports.values())) for p in shown],
+        Text(en="What each keeps of the contract", zh="各自满足契约的哪些性质"),
+        (label("property", Text(en="property", zh="性质")), *(Column(name, NAMES[name]) for name in functions)),
+        [(CLAIMS[p][0], *(r[p].status == "held" for r in reports.values())) for p in shown],
     )
     example = _example(functions)
     rows: list[tuple[Cell, ...]] = []
@@ -108,18 +107,18 @@ def measure(
     trained = Table(
         "trained",
         Text(
-            f"Trained on recall: d = {d}, {steps} steps, {PAIRS} keys shown",
-            f"在联想回忆上训练：d = {d}，{steps} 步，展示 {PAIRS} 个键",
+            en=f"Trained on recall: d = {d}, {steps} steps, {PAIRS} keys shown",
+            zh=f"在联想回忆上训练：d = {d}，{steps} 步，展示 {PAIRS} 个键",
         ),
         (
-            label("map", "map", "映射"),
-            label("vocabulary", "keys in all", "键的总数"),
-            Column("kept", Text("of the five", "五项要求中满足")),
-            Column("loss", Text("loss", "损失"), NATS),
-            Column("worst", Text("accuracy, worst run", "正确率，最差一次")),
-            Column("best", Text("best run", "最好一次")),
-            Column("stopped", Text("ended by NaN", "因 NaN 中止")),
-            Column("runs", Text("runs", "运行次数")),
+            label("map", Text(en="map", zh="映射")),
+            label("vocabulary", Text(en="keys in all", zh="键的总数")),
+            Column("kept", Text(en="of the five", zh="五项要求中满足")),
+            Column("loss", Text(en="loss", zh="损失"), NATS),
+            Column("worst", Text(en="accuracy, worst run", zh="正确率，最差一次")),
+            Column("best", Text(en="best run", zh="最好一次")),
+            Column("stopped", Text(en="ended by NaN", zh="因 NaN 中止")),
+            Column("runs", Text(en="runs", zh="运行次数")),
         ),
         rows,
     )
@@ -150,8 +149,12 @@ def _example(functions: dict[str, Callable[[Any], Any]]) -> Table:
         rows.append(tuple(cells))
     return Table(
         "example",
-        Text("Two rows of scores", "两行分数"),
-        (label("map", "map", "映射"), Column("close", same("[2, 2.1, 2.2]")), Column("signs", same("[1, −0.5, −1]"))),
+        Text(en="Two rows of scores", zh="两行分数"),
+        (
+            label("map", Text(en="map", zh="映射")),
+            Column("close", same("[2, 2.1, 2.2]")),
+            Column("signs", same("[1, −0.5, −1]")),
+        ),
         rows,
     )
 
@@ -166,34 +169,37 @@ def _notes(reports: dict[str, Any], trained: Table, zeros: list[Text]) -> list[T
     closed, opened = VOCABULARIES
 
     def names(items: list[Text], lang: Lang) -> str:
-        return Text(", ", "、")(lang).join(item(lang) for item in items) or Text("none", "无")(lang)
+        return Text(en=", ", zh="、").of(lang).join(item.of(lang) for item in items) or Text(en="none", zh="无").of(
+            lang
+        )
 
     broken = {name: len(report.broken) for name, report in reports.items()}
     return [
         Text(
-            f"All five requirements are met by {names([NAMES[n] for n in every], 'en')}: softmax is not the only one.",
-            f"五项要求全部满足的有 {names([NAMES[n] for n in every], 'zh')}：softmax 并非唯一。",
+            en=f"All five requirements are met by {names([NAMES[n] for n in every], 'en')}: softmax is not the only "
+            f"one.",
+            zh=f"五项要求全部满足的有 {names([NAMES[n] for n in every], 'zh')}：softmax 并非唯一。",
         ),
         Text(
-            f"Sparsemax breaks {broken['sparsemax']} properties that count, and has kinks; linear breaks "
+            en=f"Sparsemax breaks {broken['sparsemax']} properties that count, and has kinks; linear breaks "
             f"{broken['linear']}, "
             f"ReLU {broken['relu']}, sigmoid {broken['sigmoid']}, hardmax {broken['hardmax']}.",
-            f"sparsemax 违反 {broken['sparsemax']} 条计入的性质，但有折点；线性违反 {broken['linear']} 条，ReLU "
+            zh=f"sparsemax 违反 {broken['sparsemax']} 条计入的性质，但有折点；线性违反 {broken['linear']} 条，ReLU "
             f"{broken['relu']} 条，sigmoid {broken['sigmoid']} 条，hardmax {broken['hardmax']} 条。",
         ),
         Text(
-            f"With {closed} keys in all, {PAIRS} of them shown, recall is learned in every run by "
+            en=f"With {closed} keys in all, {PAIRS} of them shown, recall is learned in every run by "
             f"{names(learned[closed], 'en')}; "
             f"with {opened}, by {names(learned[opened], 'en')}. What breaks a property may still train.",
-            f"键共 {closed} 个（每次展示 {PAIRS} 个）时，每次都学会的有 {names(learned[closed], 'zh')}；共 {opened} "
+            zh=f"键共 {closed} 个（每次展示 {PAIRS} 个）时，每次都学会的有 {names(learned[closed], 'zh')}；共 {opened} "
             f"个时有 "
             f"{names(learned[opened], 'zh')}。违反性质的也可能训练成功。",
         ),
         Text(
-            f"Exact zeros pass no gradient: where a query always meets the same keys ({closed} of {closed}), a key "
+            en=f"Exact zeros pass no gradient: where a query always meets the same keys ({closed} of {closed}), a key "
             f"that starts "
             f"with weight 0 stays there, and {names(not_learned[closed], 'en')} fall short.",
-            f"恰好为 0 的权重不传梯度：查询总是遇到同样的键时（{closed} 个中的 {closed} 个），一开始权重为 0 "
+            zh=f"恰好为 0 的权重不传梯度：查询总是遇到同样的键时（{closed} 个中的 {closed} 个），一开始权重为 0 "
             f"的键就一直为 0，"
             f"{names(not_learned[closed], 'zh')} 因此学得不全。",
         ),
@@ -206,15 +212,15 @@ def draw(result: Result, lang: Lang) -> Any:
 
     table = result["properties"]
     cells = [
-        {"property": r["property"](lang), "map": column.title(lang), "mark": "✓" if r[column.key] else "✗"}
+        {"property": r["property"].of(lang), "map": column.title.of(lang), "mark": "✓" if r[column.key] else "✗"}
         for r in table.records()
         for column in table.columns[1:]
     ]
-    order = [r["property"](lang) for r in table.records()]
+    order = [r["property"].of(lang) for r in table.records()]
     base = alt.Chart(chart.data(cells)).encode(
         x=alt.X(
             "map:N",
-            sort=[column.title(lang) for column in table.columns[1:]],
+            sort=[column.title.of(lang) for column in table.columns[1:]],
             title=None,
             axis=alt.Axis(orient="top", labelAngle=-35, labelLimit=200),
         ),
@@ -223,16 +229,21 @@ def draw(result: Result, lang: Lang) -> Any:
     kept = alt.Color("mark:N", scale=alt.Scale(domain=["✓", "✗"], range=["#e3f1fb", "#f6c7a8"]), legend=None)
     grid = alt.layer(
         base.mark_rect(stroke="white").encode(color=kept), base.mark_text(fontSize=13).encode(text="mark:N")
-    ).properties(width=340, height=22 * len(order), title=Text("The contract", "契约")(lang))
+    ).properties(width=340, height=22 * len(order), title=Text(en="The contract", zh="契约").of(lang))
     trained = []
     for tokens in VOCABULARIES:
         accuracy = [
-            {"name": r["map"](lang), "accuracy": 0.5 * (r["worst"] + r["best"]), "low": r["worst"], "high": r["best"]}
+            {
+                "name": r["map"].of(lang),
+                "accuracy": 0.5 * (r["worst"] + r["best"]),
+                "low": r["worst"],
+                "high": r["best"],
+            }
             for r in result["trained"].records()
             if r["vocabulary"] == tokens
         ]
-        title = Text("Recall of {pairs} keys out of {all}", "回忆：{all} 个键中的 {pairs} 个")(lang)
-        across = Text("accuracy (line: worst to best run)", "正确率（线：最差到最好）")(lang)
+        title = Text(en="Recall of {pairs} keys out of {all}", zh="回忆：{all} 个键中的 {pairs} 个").of(lang)
+        across = Text(en="accuracy (line: worst to best run)", zh="正确率（线：最差到最好）").of(lang)
         trained.append(
             chart.bars(
                 accuracy,

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import softscope
+from softscope._text import Lang, Text, same
 from softscope.experiments import chart
 from softscope.experiments.table import Cell, Column, Table, label
-from softscope.experiments.text import Lang, Text, same
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from softscope.experiments.result import Result
 
 QUESTION = Text(
-    "Where does a softmax without the shift break, and does subtracting the maximum change the answer?",
-    "不减最大值的 softmax 在哪里失效？减去最大值会改变结果吗？",
+    en="Where does a softmax without the shift break, and does subtracting the maximum change the answer?",
+    zh="不减最大值的 softmax 在哪里失效？减去最大值会改变结果吗？",
 )
 SECONDS = 0.1
 Array = np.ndarray[Any, Any]
@@ -40,15 +40,15 @@ def measure(progress: ProgressBar, *, seed: int = 0) -> tuple[list[Table], list[
     del progress, seed
     limits = Table(
         "limits",
-        Text("Where it breaks, by dtype", "各数据类型的失效点"),
+        Text(en="Where it breaks, by dtype", zh="各数据类型的失效点"),
         (
-            label("dtype", "dtype", "数据类型"),
-            Column("largest", Text("largest x with finite exp", "exp 有限的最大 x"), digits=6),
+            label("dtype", Text(en="dtype", zh="数据类型")),
+            Column("largest", Text(en="largest x with finite exp", zh="exp 有限的最大 x"), digits=6),
             Column("log_max", same("ln(max)"), digits=6),
-            Column("sum_up", Text("[x−2, x−1, x]: all 0 from x =", "[x−2, x−1, x] 从 x 起全为 0"), digits=6),
-            Column("naive_up", Text("[x−2, x−1, x]: NaN from x =", "[x−2, x−1, x] 从 x 起为 NaN"), digits=6),
-            Column("naive_down", Text("[x−2, x−1, x]: 0/0 below x =", "[x−2, x−1, x] 低于 x 时为 0/0"), digits=6),
-            Column("shifted", Text("with the shift, at ±that", "减最大值后，在这两处"), digits=4),
+            Column("sum_up", Text(en="[x−2, x−1, x]: all 0 from x =", zh="[x−2, x−1, x] 从 x 起全为 0"), digits=6),
+            Column("naive_up", Text(en="[x−2, x−1, x]: NaN from x =", zh="[x−2, x−1, x] 从 x 起为 NaN"), digits=6),
+            Column("naive_down", Text(en="[x−2, x−1, x]: 0/0 below x =", zh="[x−2, x−1, x] 低于 x 时为 0/0"), digits=6),
+            Column("shifted", Text(en="with the shift, at ±that", zh="减最大值后，在这两处"), digits=4),
         ),
         [_limits(dtype) for dtype in _dtypes()],
     )
@@ -62,30 +62,30 @@ def measure(progress: ProgressBar, *, seed: int = 0) -> tuple[list[Table], list[
     stable = max(record["shift_error"] for record in errors.records())
     notes = [
         Text(
-            f"Without the shift [x−2, x−1, x] gives NaN from x = {up['float16']:.2f} in float16, {up['float32']:.2f} "
-            f"in float32 and {up['float64']:.2f} in float64, where exp(x) passes the largest number. It is wrong a "
-            f"little earlier: from {zeros['float16']:.2f}, {zeros['float32']:.2f} and {zeros['float64']:.2f} "
-            f"the sum passes it, and every weight is 0.",
-            f"不减最大值时，[x−2, x−1, x] 在 float16 中从 x = {up['float16']:.2f} 起得到 NaN，float32 中从 "
+            en=f"Without the shift [x−2, x−1, x] gives NaN from x = {up['float16']:.2f} in float16, "
+            f"{up['float32']:.2f} in float32 and {up['float64']:.2f} in float64, where exp(x) passes the largest "
+            f"number. It is wrong a little earlier: from {zeros['float16']:.2f}, {zeros['float32']:.2f} and "
+            f"{zeros['float64']:.2f} the sum passes it, and every weight is 0.",
+            zh=f"不减最大值时，[x−2, x−1, x] 在 float16 中从 x = {up['float16']:.2f} 起得到 NaN，float32 中从 "
             f"{up['float32']:.2f}、float64 中从 {up['float64']:.2f} 起：exp(x) 超出了能表示的最大数。出错还要早一点："
             f"从 {zeros['float16']:.2f}、{zeros['float32']:.2f} 和 {zeros['float64']:.2f} 起，"
             f"总和超出了它，权重全为 0。",
         ),
         Text(
-            f"Nothing is raised: NumPy warns {len(caught)} times and returns NaN, so `except` never sees it.",
-            f"不会抛出异常：NumPy 发出 {len(caught)} 次警告并返回 NaN，`except` 永远捕获不到。",
+            en=f"Nothing is raised: NumPy warns {len(caught)} times and returns NaN, so `except` never sees it.",
+            zh=f"不会抛出异常：NumPy 发出 {len(caught)} 次警告并返回 NaN，`except` 永远捕获不到。",
         ),
         Text(
-            f"With the shift the weights of [1, 2, 3] + c are those of [1, 2, 3] for every c tried; the largest "
+            en=f"With the shift the weights of [1, 2, 3] + c are those of [1, 2, 3] for every c tried; the largest "
             f"error is "
             f"{stable:.1g} in float64.",
-            f"减去最大值后，对试过的每个 c，[1, 2, 3] + c 的权重都与 [1, 2, 3] 相同；float64 中的最大误差为 "
+            zh=f"减去最大值后，对试过的每个 c，[1, 2, 3] + c 的权重都与 [1, 2, 3] 相同；float64 中的最大误差为 "
             f"{stable:.1g}。",
         ),
         Text(
-            f"log(softmax([0, −1000])) is {_log_after(naive):.0f} where log_softmax gives "
+            en=f"log(softmax([0, −1000])) is {_log_after(naive):.0f} where log_softmax gives "
             f"{float(softscope.log_softmax([0.0, -1000.0])[1]):.0f}: a logarithm taken after rounding comes too late.",
-            f"log(softmax([0, −1000])) 得 {_log_after(naive):.0f}，而 log_softmax 得 "
+            zh=f"log(softmax([0, −1000])) 得 {_log_after(naive):.0f}，而 log_softmax 得 "
             f"{float(softscope.log_softmax([0.0, -1000.0])[1]):.0f}：舍入之后再取对数就晚了。",
         ),
     ]
@@ -122,7 +122,15 @@ def _limits(dtype: np.dtype[Any]) -> tuple[Cell, ...]:
     safe = all(
         np.isfinite(softscope.softmax(row(x)).astype(np.float64)).all() for x in (up, down, 8.0 * up, 8.0 * down)
     )
-    return str(dtype), largest, log_max, zeros, up, down, Text("finite", "有限") if safe else Text("broken", "失效")
+    return (
+        str(dtype),
+        largest,
+        log_max,
+        zeros,
+        up,
+        down,
+        Text(en="finite", zh="有限") if safe else Text(en="broken", zh="失效"),
+    )
 
 
 def _info(dtype: np.dtype[Any]) -> Any:
@@ -149,10 +157,10 @@ def _cases() -> Table:
             rows.append((_row(x, 0), _row(naive(x), 4), _row(softscope.softmax(x), 4)))
     return Table(
         "cases",
-        Text("The same differences at three heights, float64", "同样的差距，三种高度（float64）"),
+        Text(en="The same differences at three heights, float64", zh="同样的差距，三种高度（float64）"),
         (
-            label("row", "logits", "分数"),
-            Column("naive", Text("without the shift", "不减最大值")),
+            label("row", Text(en="logits", zh="分数")),
+            Column("naive", Text(en="without the shift", zh="不减最大值")),
             Column("shifted", same("softscope.softmax")),
         ),
         rows,
@@ -172,10 +180,10 @@ def _errors() -> Table:
             rows.append((c, *(None if math.isnan(w) else w for w in worst)))
     return Table(
         "errors",
-        Text("Largest error of a weight of [1, 2, 3] + c, float64", "[1, 2, 3] + c 的权重的最大误差（float64）"),
+        Text(en="Largest error of a weight of [1, 2, 3] + c, float64", zh="[1, 2, 3] + c 的权重的最大误差（float64）"),
         (
-            label("c", "c"),
-            Column("naive_error", Text("without the shift", "不减最大值"), digits=2),
+            label("c", same("c")),
+            Column("naive_error", Text(en="without the shift", zh="不减最大值"), digits=2),
             Column("shift_error", same("softscope.softmax"), digits=2),
         ),
         rows,
@@ -196,11 +204,11 @@ def draw(result: Result, lang: Lang) -> Any:
         for record in result["limits"].records()
     ]
     base = alt.Chart(chart.data(reach))
-    up = alt.Y("dtype:N", title=Text("dtype", "数据类型")(lang), sort=[r["dtype"] for r in reach])
+    up = alt.Y("dtype:N", title=Text(en="dtype", zh="数据类型").of(lang), sort=[r["dtype"] for r in reach])
     span = base.mark_bar(color=chart.COLOURS[4], height=18).encode(
         x=alt.X(
             "low:Q",
-            title=Text("x of [x−2, x−1, x]", "[x−2, x−1, x] 中的 x")(lang),
+            title=Text(en="x of [x−2, x−1, x]", zh="[x−2, x−1, x] 中的 x").of(lang),
             scale=alt.Scale(domain=[-950, 900], nice=False),
         ),
         x2="high:Q",
@@ -213,23 +221,26 @@ def draw(result: Result, lang: Lang) -> Any:
     left = alt.layer(span, *ends).properties(
         width=chart.WIDTH + 80,
         height=130,
-        title=Text("The logits that a softmax without the shift can take", "不减最大值的 softmax 能承受的分数范围")(
-            lang
-        ),
+        title=Text(
+            en="The logits that a softmax without the shift can take", zh="不减最大值的 softmax 能承受的分数范围"
+        ).of(lang),
     )
     lost = [
         # 1e-17 stands for an error of 0, which a logarithmic axis cannot show, and 1 for NaN.
-        {"c": r["c"], "f": f(lang), "error": 1.0 if r[key] is None else max(r[key], 1e-17)}
-        for key, f in (("naive_error", Text("without", "不减")), ("shift_error", Text("with", "减")))
+        {"c": r["c"], "f": f.of(lang), "error": 1.0 if r[key] is None else max(r[key], 1e-17)}
+        for key, f in (("naive_error", Text(en="without", zh="不减")), ("shift_error", Text(en="with", zh="减")))
         for r in result["errors"].records()
     ]
     right = chart.curves(
         lost,
-        chart.Axis("c", Text("c of [1, 2, 3] + c", "[1, 2, 3] + c 中的 c")(lang), domain=(-1050, 1050)),
+        chart.Axis("c", Text(en="c of [1, 2, 3] + c", zh="[1, 2, 3] + c 中的 c").of(lang), domain=(-1050, 1050)),
         chart.Axis(
-            "error", Text("error of a weight (1: NaN)", "权重的误差（1 表示 NaN）")(lang), log=True, domain=(3e-18, 3.0)
+            "error",
+            Text(en="error of a weight (1: NaN)", zh="权重的误差（1 表示 NaN）").of(lang),
+            log=True,
+            domain=(3e-18, 3.0),
         ),
-        ("f", Text("maximum subtracted", "减去最大值")(lang)),
-        title=Text("float64: right, then a little wrong, then NaN", "float64：先对，后有误差，再成 NaN")(lang),
+        ("f", Text(en="maximum subtracted", zh="减去最大值").of(lang)),
+        title=Text(en="float64: right, then a little wrong, then NaN", zh="float64：先对，后有误差，再成 NaN").of(lang),
     )
     return chart.beside(left, right, columns=1)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 PAIRS = 16  # with as many tokens a query always meets the same keys, and a row that starts blocked stays so
 BATCH = 8
 EXAMINED = 48  # sequences
+LEARNED = 0.9  # of the answers right: learned; below half of that: stuck. Chance is 1/PAIRS
 
 
 class RecallRun(NamedTuple):

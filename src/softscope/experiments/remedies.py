@@ -6,12 +6,12 @@ import copy
 import math
 from typing import TYPE_CHECKING, Any
 
+from softscope._text import Lang, Text, same
 from softscope.doctor.treat.treatment import REST
 from softscope.experiments import chart
-from softscope.experiments.learning import LEARNED, OUTCOME, bars, told
-from softscope.experiments.recall import PAIRS, RecallRun, learn, one_thread
+from softscope.experiments.learning import OUTCOME, bars, told
+from softscope.experiments.recall import LEARNED, PAIRS, RecallRun, learn, one_thread
 from softscope.experiments.table import NATS, Cell, Column, Table, label
-from softscope.experiments.text import Lang, Text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,26 +21,26 @@ if TYPE_CHECKING:
     from softscope.tasks import RecallModel
 
 QUESTION = Text(
-    "Does each remedy revive a starving model, from the start and when it is already stuck?",
-    "每种补救办法能不能救活挨饿的模型：从一开始就用，或者已经卡住再用？",
+    en="Does each remedy revive a starving model, from the start and when it is already stuck?",
+    zh="每种补救办法能不能救活挨饿的模型：从一开始就用，或者已经卡住再用？",
 )
 SECONDS = 17.0
 NEEDS = ("torch",)
 
 SITE = "attention"  # of the one layer
 CAP = TAU = REST
-WHEN = {"start": Text("from the start", "从一开始"), "stuck": Text("when stuck", "卡住以后")}
+WHEN = {"start": Text(en="from the start", zh="从一开始"), "stuck": Text(en="when stuck", zh="卡住以后")}
 REMEDIES = {
-    "none": Text("none", "不处理"),
-    "temperature": Text("temperature", "温度"),
-    "temperature-weights": Text("the same temperature, in W_Q", "同样的温度，写进 W_Q"),
-    "qk-norm-unit": Text("QK-norm, unit, logits up to √d", "QK 归一化（单位长），分数不超过 √d"),
-    "qk-norm-rms": Text("QK-norm, RMS", "QK 归一化（RMS）"),
-    "softcap": Text(f"soft cap {CAP:g}", f"软上限 {CAP:g}"),
-    "qk-clip": Text(f"QK-clip, τ = {TAU:g}, once", f"QK-clip，τ = {TAU:g}，一次"),
-    "sink": Text("sink from 0", "sink，从 0 开始"),
-    "scalable": Text(f"scalable softmax, unchanged at {PAIRS} keys", f"可伸缩 softmax，{PAIRS} 个键时不变"),
-    "entmax": Text("entmax 1.5", "entmax 1.5"),
+    "none": Text(en="none", zh="不处理"),
+    "temperature": Text(en="temperature", zh="温度"),
+    "temperature-weights": Text(en="the same temperature, in W_Q", zh="同样的温度，写进 W_Q"),
+    "qk-norm-unit": Text(en="QK-norm, unit, logits up to √d", zh="QK 归一化（单位长），分数不超过 √d"),
+    "qk-norm-rms": Text(en="QK-norm, RMS", zh="QK 归一化（RMS）"),
+    "softcap": Text(en=f"soft cap {CAP:g}", zh=f"软上限 {CAP:g}"),
+    "qk-clip": Text(en=f"QK-clip, τ = {TAU:g}, once", zh=f"QK-clip，τ = {TAU:g}，一次"),
+    "sink": Text(en="sink from 0", zh="sink，从 0 开始"),
+    "scalable": Text(en=f"scalable softmax, unchanged at {PAIRS} keys", zh=f"可伸缩 softmax，{PAIRS} 个键时不变"),
+    "entmax": same("entmax 1.5"),
 }
 
 
@@ -132,11 +132,11 @@ def _table(runs: list[tuple[str, str, RecallRun]], d: int) -> Table:
     rows: list[tuple[Cell, ...]] = [(REMEDIES[name], WHEN[when], d, *told(o)) for name, when, o in runs]
     return Table(
         "remedies",
-        Text(f"Remedies applied to q·k without a scale, d = {d}", f"用在未缩放 q·k 上的补救办法，d = {d}"),
+        Text(en=f"Remedies applied to q·k without a scale, d = {d}", zh=f"用在未缩放 q·k 上的补救办法，d = {d}"),
         (
-            label("remedy", "remedy", "补救办法"),
-            label("when", "applied", "何时用"),
-            label("d", "d"),
+            label("remedy", Text(en="remedy", zh="补救办法")),
+            label("when", Text(en="applied", zh="何时用")),
+            label("d", same("d")),
             *OUTCOME,
         ),
         rows,
@@ -146,12 +146,12 @@ def _table(runs: list[tuple[str, str, RecallRun]], d: int) -> Table:
 def _course(runs: list[tuple[str, str, RecallRun]]) -> Table:
     return Table(
         "course",
-        Text("Loss at each step", "每一步的损失"),
+        Text(en="Loss at each step", zh="每一步的损失"),
         (
-            label("remedy", "remedy", "补救办法"),
-            label("when", "applied", "何时用"),
-            label("step", "step", "步"),
-            Column("loss", Text("loss", "损失"), NATS),
+            label("remedy", Text(en="remedy", zh="补救办法")),
+            label("when", Text(en="applied", zh="何时用")),
+            label("step", Text(en="step", zh="步")),
+            Column("loss", Text(en="loss", zh="损失"), NATS),
         ),
         [(REMEDIES[name], WHEN[when], step, loss) for name, when, o in runs for step, loss in enumerate(o.losses)],
         dense=True,
@@ -169,20 +169,20 @@ def _notes(table: Table, untreated: RecallRun, given: list[tuple[float, float]],
 
     def listed(when: str, lang: Lang) -> tuple[str, str]:
         good = revived(table, when)
-        between, nothing = Text("; ", "；")(lang), Text("none", "无")(lang)
+        between, nothing = Text(en="; ", zh="；").of(lang), Text(en="none", zh="无").of(lang)
         return (
-            between.join(text(lang) for text in tried if text in good) or nothing,
-            between.join(text(lang) for text in tried if text not in good) or nothing,
+            between.join(text.of(lang) for text in tried if text in good) or nothing,
+            between.join(text.of(lang) for text in tried if text not in good) or nothing,
         )
 
     notes = [
         Text(
-            f"Untreated, {untreated.accuracy.value:.2f} of the answers are right after {steps} steps (chance "
+            en=f"Untreated, {untreated.accuracy.value:.2f} of the answers are right after {steps} steps (chance "
             f"{1 / PAIRS:.2f}); the largest logit is {given[0][0]:.0f} before training and {given[1][0]:.0f} then. The "
             f"temperature is √d, and at least what brings that logit to {REST:g}: {given[0][1]:.0f} from the start, "
             f"{given[1][1]:.0f} when stuck.",
-            f"不处理时，{steps} 步后的正确率是 {untreated.accuracy.value:.2f}（随机猜为 {1 / PAIRS:.2f}）；最大分数在"
-            f"训练前是 {given[0][0]:.0f}，之后是 {given[1][0]:.0f}。温度取 √d，但至少要把最大分数降到 {REST:g}："
+            zh=f"不处理时，{steps} 步后的正确率是 {untreated.accuracy.value:.2f}（随机猜为 {1 / PAIRS:.2f}）；最大分数"
+            f"在训练前是 {given[0][0]:.0f}，之后是 {given[1][0]:.0f}。温度取 √d，但至少要把最大分数降到 {REST:g}："
             f"一开始用 {given[0][1]:.0f}，卡住以后用 {given[1][1]:.0f}。",
         )
     ]
@@ -190,8 +190,8 @@ def _notes(table: Table, untreated: RecallRun, given: list[tuple[float, float]],
         en, zh = listed(when, "en"), listed(when, "zh")
         notes.append(
             Text(
-                f"Applied {WHEN[when].en}, within {length} steps: {en[0]} revive it; {en[1]} do not.",
-                f"{WHEN[when].zh}使用，{length} 步之内：能救活的：{zh[0]}；救不活的：{zh[1]}。",
+                en=f"Applied {WHEN[when].en}, within {length} steps: {en[0]} revive it; {en[1]} do not.",
+                zh=f"{WHEN[when].zh}使用，{length} 步之内：能救活的：{zh[0]}；救不活的：{zh[1]}。",
             )
         )
     both = [table.row(remedy=REMEDIES[name], when=WHEN["start"]) for name in ("temperature", "temperature-weights")
@@ -200,9 +200,9 @@ def _notes(table: Table, untreated: RecallRun, given: list[tuple[float, float]],
         on, inside = (row["accuracy"].value for row in both)
         notes.append(
             Text(
-                f"The same temperature, on the logits or divided into W_Q, gives the same model at step 0, and "
+                en=f"The same temperature, on the logits or divided into W_Q, gives the same model at step 0, and "
                 f"{on:.2f} or {inside:.2f} right answers after {steps}: Adam moves small weights as far as large ones.",
-                f"同一个温度，除在分数上或除进 W_Q 里，第 0 步的模型完全一样，{steps} 步后的正确率却是 {on:.2f} 和 "
+                zh=f"同一个温度，除在分数上或除进 W_Q 里，第 0 步的模型完全一样，{steps} 步后的正确率却是 {on:.2f} 和 "
                 f"{inside:.2f}：Adam 每一步推动小权重和大权重一样远。",
             )
         )
@@ -213,7 +213,7 @@ def draw(result: Result, lang: Lang) -> Any:
     """How well the model answers with each remedy, for both times of applying it."""
     records = result["remedies"].records()
     panels = [
-        bars([r for r in records if r["when"] == when], Text(f"Applied {when.en}", f"{when.zh}使用"), lang, 300)
+        bars([r for r in records if r["when"] == when], Text(en=f"Applied {when.en}", zh=f"{when.zh}使用"), lang, 300)
         for when in WHEN.values()
     ]
     return chart.beside(*panels)

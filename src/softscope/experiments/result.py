@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from softscope._installed import DRAWING, require
+from softscope._text import Lang, Text
 from softscope.experiments.table import Measured, Table
-from softscope.experiments.text import Lang, Text
 
 SCHEMA, VERSION = "softscope.experiment", 1  # the version is raised when a name goes or changes its meaning
 
@@ -58,7 +58,7 @@ class Result:
         from softscope.experiments import chart
 
         drawing = importlib.import_module(f"softscope.experiments.{self.name}").draw(self, lang or self.lang)
-        return chart.dressed(drawing, self.question(lang or self.lang))
+        return chart.dressed(drawing, self.question.of(lang or self.lang))
 
     @property
     def readable(self) -> list[Table]:
@@ -68,12 +68,12 @@ class Result:
     def markdown(self, lang: Lang | None = None) -> str:
         """Question, findings and tables."""
         lang = lang or self.lang
-        parts = [f"# {self.question(lang)}", "\n".join(f"- {note(lang)}" for note in self.notes)]
+        parts = [f"# {self.question.of(lang)}", "\n".join(f"- {note.of(lang)}" for note in self.notes)]
         for table in self.readable:
             heads = [column.head(lang) for column in table.columns]
             lines = [heads, ["---"] * len(heads), *table.texts(lang)]
             drawn = "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
-            parts.append(f"## {table.title(lang)}\n\n{drawn}")
+            parts.append(f"## {table.title.of(lang)}\n\n{drawn}")
         return "\n\n".join(parts) + "\n"
 
     def document(self) -> dict[str, Any]:
@@ -111,7 +111,7 @@ class Result:
 def plain(value: Any) -> Any:
     """Python's own numbers; None for NaN and infinity, which JSON does not have.
 
-    >>> plain({"a": np.float64(1.5), "b": Measured(2.0, math.nan), "c": Text("x", "某")})
+    >>> plain({"a": np.float64(1.5), "b": Measured(2.0, math.nan), "c": Text(en="x", zh="某")})
     {'a': 1.5, 'b': {'value': 2.0, 'standard_error': None}, 'c': {'en': 'x', 'zh': '某'}}
     """
     match value:

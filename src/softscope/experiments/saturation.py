@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import softscope
+from softscope._text import Lang, Text, same
 from softscope.experiments import chart
 from softscope.experiments.derivation import derived
 from softscope.experiments.table import Cell, Column, Table, label, shown
-from softscope.experiments.text import Lang, Text, same
 
 if TYPE_CHECKING:
     from softscope._progress_bar import ProgressBar
     from softscope.experiments.result import Result
 
 QUESTION = Text(
-    "When a softmax saturates, what is left of its derivative, and when does that matter?",
-    "softmax 饱和时，导数还剩多少？什么时候有关系？",
+    en="When a softmax saturates, what is left of its derivative, and when does that matter?",
+    zh="softmax 饱和时，导数还剩多少？什么时候有关系？",
 )
 SECONDS = 1.5
 NEEDS = ("sympy",)
@@ -40,28 +40,29 @@ def measure(progress: ProgressBar, *, seed: int = 0) -> tuple[list[Table], list[
     held = sum(proof.column("holds"))
     notes = [
         Text(
-            f"s(1−s) is at most 0.25, at s = 1/2; over n = 4 keys ‖J‖ falls from {norms.rows[0][4]:.3f} at a gap of "
+            en=f"s(1−s) is at most 0.25, at s = 1/2; over n = 4 keys ‖J‖ falls from {norms.rows[0][4]:.3f} at a gap of "
             f"0 to "
             f"{sharp['norm']:.1e} at a gap of 20, like {sharp['norm'] / sharp['rest']:.2f} times the weight left over.",
-            f"s(1−s) 最大为 0.25，在 s = 1/2 处；n = 4 时 ‖J‖ 从差距 0 的 {norms.rows[0][4]:.3f} 降到差距 20 的 "
+            zh=f"s(1−s) 最大为 0.25，在 s = 1/2 处；n = 4 时 ‖J‖ 从差距 0 的 {norms.rows[0][4]:.3f} 降到差距 20 的 "
             f"{sharp['norm']:.1e}，约为剩余权重的 {sharp['norm'] / sharp['rest']:.2f} 倍。",
         ),
         Text(
-            f"It goes to 0 but is not 0: at [200, 250] the exact slope is "
+            en=f"It goes to 0 but is not 0: at [200, 250] the exact slope is "
             f"{nudge.row(logits='[200, 250]')['slope']:.1e}.",
-            f"它趋于 0，但不是 0：在 [200, 250] 处，精确斜率为 {nudge.row(logits='[200, 250]')['slope']:.1e}。",
+            zh=f"它趋于 0，但不是 0：在 [200, 250] 处，精确斜率为 {nudge.row(logits='[200, 250]')['slope']:.1e}。",
         ),
         Text(
-            f"∂s_i/∂z_j = s_i(δ_ij − s_j) is derived symbolically for n = 4: {held} of {len(proof.rows)} steps hold.",
-            f"对 n = 4 用符号推导了 ∂s_i/∂z_j = s_i(δ_ij − s_j)：{len(proof.rows)} 步中有 {held} 步成立。",
+            en=f"∂s_i/∂z_j = s_i(δ_ij − s_j) is derived symbolically for n = 4: {held} of {len(proof.rows)} steps "
+            f"hold.",
+            zh=f"对 n = 4 用符号推导了 ∂s_i/∂z_j = s_i(δ_ij − s_j)：{len(proof.rows)} 步中有 {held} 步成立。",
         ),
         Text(
-            f"Before a cross-entropy saturation does no harm: wrong and confident (margin −20) the gradient is "
+            en=f"Before a cross-entropy saturation does no harm: wrong and confident (margin −20) the gradient is "
             f"{wrong['cross_entropy']:.3f}, its largest, while s(1−s) is {wrong['slope']:.0e}; right and confident "
             f"it is "
             f"{right['cross_entropy']:.0e}. A squared error of the weights would be blind at both ends "
             f"({wrong['squared']:.0e}).",
-            f"后面接交叉熵时饱和无害：错得很自信时（间隔 −20）梯度为 {wrong['cross_entropy']:.3f}，正是最大值，而 "
+            zh=f"后面接交叉熵时饱和无害：错得很自信时（间隔 −20）梯度为 {wrong['cross_entropy']:.3f}，正是最大值，而 "
             f"s(1−s) 只有 "
             f"{wrong['slope']:.0e}；对得很自信时梯度为 {right['cross_entropy']:.0e}。"
             f"若用权重的平方误差，两端都看不见（{wrong['squared']:.0e}）。",
@@ -82,12 +83,12 @@ def _nudge() -> Table:
         )
     return Table(
         "nudge",
-        Text("Smooth and sharp: what +0.1 on the first logit does", "平滑与尖锐：第一个分数加 0.1 会怎样"),
+        Text(en="Smooth and sharp: what +0.1 on the first logit does", zh="平滑与尖锐：第一个分数加 0.1 会怎样"),
         (
-            label("logits", "logits", "分数"),
+            label("logits", Text(en="logits", zh="分数")),
             Column("first", same("s₁"), digits=3),
             Column("second", same("s₂"), digits=3),
-            Column("moved", Text("change of s₁", "s₁ 的变化"), digits=3),
+            Column("moved", Text(en="change of s₁", zh="s₁ 的变化"), digits=3),
             Column("slope", same("s₁(1−s₁)"), digits=3),
         ),
         rows,
@@ -104,14 +105,14 @@ def _norms() -> Table:
         rows.append((gap, float(weights[0]), rest, float(weights[0] * rest), norm, float(state.jacobian_trace)))
     return Table(
         "norms",
-        Text("softmax([gap, 0, 0, 0]) on its way to one-hot", "softmax([差距, 0, 0, 0]) 走向 one-hot"),
+        Text(en="softmax([gap, 0, 0, 0]) on its way to one-hot", zh="softmax([差距, 0, 0, 0]) 走向 one-hot"),
         (
-            label("gap", "gap", "差距"),
-            Column("peak", Text("largest weight s", "最大权重 s"), digits=4),
+            label("gap", Text(en="gap", zh="差距")),
+            Column("peak", Text(en="largest weight s", zh="最大权重 s"), digits=4),
             Column("rest", same("1−s"), digits=2),
             Column("slope", same("s(1−s)"), digits=3),
-            Column("norm", Text("‖J‖ (Frobenius)", "‖J‖ (Frobenius)"), digits=3),
-            Column("trace", Text("trace of J", "J 的迹"), digits=3),
+            Column("norm", same("‖J‖ (Frobenius)"), digits=3),
+            Column("trace", Text(en="trace of J", zh="J 的迹"), digits=3),
         ),
         rows,
     )
@@ -124,8 +125,8 @@ def _heat() -> Table:
         rows += [(gain, i + 1, j + 1, float(jacobian[i, j])) for i in range(4) for j in range(4)]
     return Table(
         "jacobian",
-        Text("The Jacobian at softmax(k·[0, 1, 2, 3])", "softmax(k·[0, 1, 2, 3]) 处的雅可比矩阵"),
-        (label("gain", "k"), label("i", "i"), label("j", "j"), Column("value", same("∂s_i/∂z_j"))),
+        Text(en="The Jacobian at softmax(k·[0, 1, 2, 3])", zh="softmax(k·[0, 1, 2, 3]) 处的雅可比矩阵"),
+        (label("gain", same("k")), label("i", same("i")), label("j", same("j")), Column("value", same("∂s_i/∂z_j"))),
         rows,
         dense=True,
     )
@@ -143,13 +144,13 @@ def _loss() -> Table:
         rows.append((margin, float(p[0]), slope, math.sqrt(2.0) * rest, float(squared)))
     return Table(
         "loss",
-        Text("Two classes: gradient at the logits against the target's margin", "两类：分数处的梯度与目标的间隔"),
+        Text(en="Two classes: gradient at the logits against the target's margin", zh="两类：分数处的梯度与目标的间隔"),
         (
-            label("margin", "margin of the target", "目标的间隔"),
-            Column("p", Text("p of the target", "目标的概率"), digits=3),
+            label("margin", Text(en="margin of the target", zh="目标的间隔")),
+            Column("p", Text(en="p of the target", zh="目标的概率"), digits=3),
             Column("slope", same("s(1−s)"), digits=2),
-            Column("cross_entropy", Text("gradient of the cross-entropy", "交叉熵的梯度"), digits=3),
-            Column("squared", Text("gradient of a squared error", "平方误差的梯度"), digits=2),
+            Column("cross_entropy", Text(en="gradient of the cross-entropy", zh="交叉熵的梯度"), digits=3),
+            Column("squared", Text(en="gradient of a squared error", zh="平方误差的梯度"), digits=2),
         ),
         rows,
     )
@@ -160,28 +161,28 @@ def draw(result: Result, lang: Lang) -> Any:
     parabola = [{"s": s, "slope": s * (1.0 - s), "name": "s(1−s)"} for s in np.linspace(0.0, 1.0, 51).tolist()]
     hill = chart.curves(
         parabola,
-        chart.Axis("s", Text("weight s", "权重 s")(lang), domain=(0.0, 1.0)),
+        chart.Axis("s", Text(en="weight s", zh="权重 s").of(lang), domain=(0.0, 1.0)),
         chart.Axis("slope", "s(1−s)", domain=(0.0, 0.27)),
         ("name", ""),
-        title=Text("Slope of a weight in its own logit", "权重对自身分数的斜率")(lang),
+        title=Text(en="Slope of a weight in its own logit", zh="权重对自身分数的斜率").of(lang),
         points=False,
         width=220,
     )
     norm = [{"gap": r["gap"], "norm": r["norm"], "name": "‖J‖"} for r in result["norms"].records()]
     fall = chart.curves(
         norm,
-        chart.Axis("gap", Text("gap of the largest logit", "最大分数领先的差距")(lang)),
-        chart.Axis("norm", Text("‖J‖ (Frobenius)", "‖J‖（Frobenius）")(lang), log=True),
+        chart.Axis("gap", Text(en="gap of the largest logit", zh="最大分数领先的差距").of(lang)),
+        chart.Axis("norm", Text(en="‖J‖ (Frobenius)", zh="‖J‖（Frobenius）").of(lang), log=True),
         ("name", ""),
-        title=Text("n = 4: the Jacobian goes to 0", "n = 4：雅可比矩阵趋于 0")(lang),
+        title=Text(en="n = 4: the Jacobian goes to 0", zh="n = 4：雅可比矩阵趋于 0").of(lang),
     )
     names = {
-        "cross_entropy": Text("cross-entropy", "交叉熵"),
-        "squared": Text("squared error", "平方误差"),
+        "cross_entropy": Text(en="cross-entropy", zh="交叉熵"),
+        "squared": Text(en="squared error", zh="平方误差"),
         "slope": same("s(1−s)"),
     }
     margins = [
-        {"margin": r["margin"], "value": r[key], "name": name(lang)}
+        {"margin": r["margin"], "value": r[key], "name": name.of(lang)}
         for key, name in names.items()
         for r in result["loss"].records()
         if abs(r["margin"]) <= 10.0
@@ -189,11 +190,12 @@ def draw(result: Result, lang: Lang) -> Any:
     losses = chart.curves(
         margins,
         chart.Axis(
-            "margin", Text("margin of the target (left: wrong and confident)", "目标的间隔（左端：错得很自信）")(lang)
+            "margin",
+            Text(en="margin of the target (left: wrong and confident)", zh="目标的间隔（左端：错得很自信）").of(lang),
         ),
-        chart.Axis("value", Text("gradient norm at the logits", "分数处的梯度范数")(lang)),
+        chart.Axis("value", Text(en="gradient norm at the logits", zh="分数处的梯度范数").of(lang)),
         ("name", ""),
-        title=Text("Before a cross-entropy saturation does no harm", "后面接交叉熵时，饱和无害")(lang),
+        title=Text(en="Before a cross-entropy saturation does no harm", zh="后面接交叉熵时，饱和无害").of(lang),
     )
     return chart.beside(_maps(result, lang), chart.beside(hill, fall, losses, columns=3), columns=1)
 
@@ -211,6 +213,6 @@ def _maps(result: Result, lang: Lang) -> Any:
         shade = alt.Color("value:Q", title="∂s_i/∂z_j", scale=alt.Scale(scheme="blueorange", domain=[-0.25, 0.25]))
         cells = base.mark_rect(stroke="#ccc").encode(color=shade)
         figures = base.mark_text(fontSize=11).encode(text="text:N")
-        name = Text("Jacobian at softmax({k}·[0, 1, 2, 3])", "softmax({k}·[0, 1, 2, 3]) 处的雅可比")(lang)
+        name = Text(en="Jacobian at softmax({k}·[0, 1, 2, 3])", zh="softmax({k}·[0, 1, 2, 3]) 处的雅可比").of(lang)
         maps.append(alt.layer(cells, figures).properties(width=200, height=170, title=name.format(k=f"{gain:g}")))
     return alt.hconcat(*maps, spacing=30)

@@ -8,28 +8,28 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import softscope
+from softscope._text import Lang, Text, same
 from softscope.experiments import chart
 from softscope.experiments.subprocess_timing import alone
 from softscope.experiments.table import NATS, Cell, Column, Measured, Table, label
-from softscope.experiments.text import Lang, Text
 
 if TYPE_CHECKING:
     from softscope._progress_bar import ProgressBar
     from softscope.experiments.result import Result
 
 QUESTION = Text(
-    "Additive, dot or scaled dot product: spread of the logits, sharpness of the weights, cost?",
-    "加性、点积还是缩放点积：分数有多分散，权重有多尖锐，代价多大？",
+    en="Additive, dot or scaled dot product: spread of the logits, sharpness of the weights, cost?",
+    zh="加性、点积还是缩放点积：分数有多分散，权重有多尖锐，代价多大？",
 )
 SECONDS = 3.0
 Array = np.ndarray[Any, Any]
 
 DIMENSIONS = (16, 64, 256, 1024)
 KINDS = {
-    "dot": Text("dot: q·k", "点积：q·k"),
-    "scaled": Text("scaled: q·k/√d", "缩放：q·k/√d"),
-    "additive": Text("additive, v ~ N(0, 1/h)", "加性，v ~ N(0, 1/h)"),
-    "additive_unit": Text("additive, v ~ N(0, 1)", "加性，v ~ N(0, 1)"),
+    "dot": Text(en="dot: q·k", zh="点积：q·k"),
+    "scaled": Text(en="scaled: q·k/√d", zh="缩放：q·k/√d"),
+    "additive": Text(en="additive, v ~ N(0, 1/h)", zh="加性，v ~ N(0, 1/h)"),
+    "additive_unit": Text(en="additive, v ~ N(0, 1)", zh="加性，v ~ N(0, 1)"),
 }
 KEYS = 10
 
@@ -63,15 +63,15 @@ def measure(
         ]
     spreads = Table(
         "spread",
-        Text(f"Scores over {KEYS} keys, unit-variance q and k", f"{KEYS} 个键的分数，q、k 方差为 1"),
+        Text(en=f"Scores over {KEYS} keys, unit-variance q and k", zh=f"{KEYS} 个键的分数，q、k 方差为 1"),
         (
-            label("score", "score", "打分函数"),
-            label("d", "d"),
-            Column("spread", Text("sd within a row", "行内标准差")),
-            Column("entropy", Text("entropy", "熵"), NATS),
-            Column("peak", Text("largest weight", "最大权重")),
-            Column("trace", Text("Σ s(1−s)", "Σ s(1−s)")),
-            Column("runs", Text("runs of 10 rows", "运行次数（各 10 行）")),
+            label("score", Text(en="score", zh="打分函数")),
+            label("d", same("d")),
+            Column("spread", Text(en="sd within a row", zh="行内标准差")),
+            Column("entropy", Text(en="entropy", zh="熵"), NATS),
+            Column("peak", Text(en="largest weight", zh="最大权重")),
+            Column("trace", same("Σ s(1−s)")),
+            Column("runs", Text(en="runs of 10 rows", zh="运行次数（各 10 行）")),
         ),
         rows,
     )
@@ -102,17 +102,17 @@ def _cost(progress: ProgressBar, seed: int, dimensions: tuple[int, ...], tokens:
     return Table(
         "cost",
         Text(
-            f"Scores of {tokens}×{tokens} tokens in NumPy, float32, one thread",
-            f"{tokens}×{tokens} token 的分数，NumPy，float32，单线程",
+            en=f"Scores of {tokens}×{tokens} tokens in NumPy, float32, one thread",
+            zh=f"{tokens}×{tokens} token 的分数，NumPy，float32，单线程",
         ),
         (
-            label("d", "d"),
-            Column("dot_ms", Text("dot", "点积"), Text("ms", "毫秒")),
-            Column("additive_ms", Text("additive", "加性"), Text("ms", "毫秒")),
-            Column("ratio", Text("additive/dot", "加性/点积"), digits=2),
-            Column("dot_memory", Text("dot memory", "点积内存"), Text("MiB", "MiB")),
-            Column("additive_memory", Text("additive memory", "加性内存"), Text("MiB", "MiB")),
-            Column("turns", Text("repeats", "重复次数")),
+            label("d", same("d")),
+            Column("dot_ms", Text(en="dot", zh="点积"), Text(en="ms", zh="毫秒")),
+            Column("additive_ms", Text(en="additive", zh="加性"), Text(en="ms", zh="毫秒")),
+            Column("ratio", Text(en="additive/dot", zh="加性/点积"), digits=2),
+            Column("dot_memory", Text(en="dot memory", zh="点积内存"), same("MiB")),
+            Column("additive_memory", Text(en="additive memory", zh="加性内存"), same("MiB")),
+            Column("turns", Text(en="repeats", zh="重复次数")),
         ),
         rows,
     )
@@ -133,30 +133,30 @@ def _notes(spreads: Table, cost: Table, fits: dict[str, float]) -> list[Text]:
     last = cost.row(d=d)
     return [
         Text(
-            f"At d = {d} the logits of one row spread by {at('dot')['spread'].value:.1f} (dot), "
+            en=f"At d = {d} the logits of one row spread by {at('dot')['spread'].value:.1f} (dot), "
             f"{at('scaled')['spread'].value:.2f} (scaled), {at('additive')['spread'].value:.2f} (additive, v ~ N(0, "
             f"1/h)) "
             f"and {at('additive_unit')['spread'].value:.1f} (additive, v ~ N(0, 1)).",
-            f"d = {d} 时，一行分数的标准差：点积 {at('dot')['spread'].value:.1f}，缩放 "
+            zh=f"d = {d} 时，一行分数的标准差：点积 {at('dot')['spread'].value:.1f}，缩放 "
             f"{at('scaled')['spread'].value:.2f}，"
             f"加性（v ~ N(0, 1/h)）{at('additive')['spread'].value:.2f}，加性（v ~ N(0, 1)）"
             f"{at('additive_unit')['spread'].value:.1f}。",
         ),
         Text(
-            f"tanh bounds each term, not the sum: additive scores need no scale only if v shrinks like 1/√h; with v "
+            en=f"tanh bounds each term, not the sum: additive scores need no scale only if v shrinks like 1/√h; with v "
             f"~ N(0, 1) "
             f"the entropy is {at('additive_unit')['entropy'].value:.2f} nats against "
             f"{at('additive')['entropy'].value:.2f}.",
-            f"tanh 限制的是每一项，不是总和：只有 v 按 1/√h 缩小时，加性分数才不需要缩放；v ~ N(0, 1) 时熵为 "
+            zh=f"tanh 限制的是每一项，不是总和：只有 v 按 1/√h 缩小时，加性分数才不需要缩放；v ~ N(0, 1) 时熵为 "
             f"{at('additive_unit')['entropy'].value:.2f} 奈特，否则为 {at('additive')['entropy'].value:.2f}。",
         ),
         Text(
-            f"Additive scores take {last['ratio']:.0f} times the time of dot products at d = {d}, and "
+            en=f"Additive scores take {last['ratio']:.0f} times the time of dot products at d = {d}, and "
             f"{last['additive_memory']:.0f} MiB instead of {last['dot_memory']:.2g}; time grows like "
             f"d^{fits['additive']:.1f} "
             f"(dot: d^{fits['dot']:.1f}).",
-            f"d = {d} 时，加性分数耗时是点积的 {last['ratio']:.0f} 倍，占内存 {last['additive_memory']:.0f} MiB（点积 "
-            f"{last['dot_memory']:.2g}）；耗时按 d^{fits['additive']:.1f} 增长（点积 d^{fits['dot']:.1f}）。",
+            zh=f"d = {d} 时，加性分数耗时是点积的 {last['ratio']:.0f} 倍，占内存 {last['additive_memory']:.0f} MiB（点"
+            f"积 {last['dot_memory']:.2g}）；耗时按 d^{fits['additive']:.1f} 增长（点积 d^{fits['dot']:.1f}）。",
         ),
     ]
 
@@ -164,34 +164,36 @@ def _notes(spreads: Table, cost: Table, fits: dict[str, float]) -> list[Text]:
 def draw(result: Result, lang: Lang) -> Any:
     """Spread and entropy against d, and the time."""
     rows = [
-        {"d": r["d"], "name": r["score"](lang), "spread": r["spread"].value, "entropy": r["entropy"].value}
+        {"d": r["d"], "name": r["score"].of(lang), "spread": r["spread"].value, "entropy": r["entropy"].value}
         for r in result["spread"].records()
     ]
     across = chart.Axis("d", "d", log=True, values=DIMENSIONS)
-    named = ("name", Text("score", "打分函数")(lang))
+    named = ("name", Text(en="score", zh="打分函数").of(lang))
     spread = chart.curves(
         rows,
         across,
-        chart.Axis("spread", Text("sd of a row's logits", "一行分数的标准差")(lang), log=True),
+        chart.Axis("spread", Text(en="sd of a row's logits", zh="一行分数的标准差").of(lang), log=True),
         named,
-        title=Text("Spread of the logits", "分数的分散程度")(lang),
+        title=Text(en="Spread of the logits", zh="分数的分散程度").of(lang),
     )
     entropy = chart.curves(
         rows,
         across,
-        chart.Axis("entropy", Text("entropy (nats)", "熵（奈特）")(lang), domain=(0.0, 2.4)),
+        chart.Axis("entropy", Text(en="entropy (nats)", zh="熵（奈特）").of(lang), domain=(0.0, 2.4)),
         named,
-        title=Text("Entropy over 10 keys (uniform: 2.30)", "10 个键的熵（均匀：2.30）")(lang),
+        title=Text(en="Entropy over 10 keys (uniform: 2.30)", zh="10 个键的熵（均匀：2.30）").of(lang),
     )
-    names = {"dot_ms": Text("dot", "点积"), "additive_ms": Text("additive", "加性")}
+    names = {"dot_ms": Text(en="dot", zh="点积"), "additive_ms": Text(en="additive", zh="加性")}
     times = [
-        {"d": r["d"], "name": name(lang), "ms": r[key]} for key, name in names.items() for r in result["cost"].records()
+        {"d": r["d"], "name": name.of(lang), "ms": r[key]}
+        for key, name in names.items()
+        for r in result["cost"].records()
     ]
     cost = chart.curves(
         times,
         across,
-        chart.Axis("ms", Text("time of 64×64 scores (ms)", "64×64 个分数的耗时（毫秒）")(lang), log=True),
+        chart.Axis("ms", Text(en="time of 64×64 scores (ms)", zh="64×64 个分数的耗时（毫秒）").of(lang), log=True),
         ("name", ""),
-        title=Text("Cost", "代价")(lang),
+        title=Text(en="Cost", zh="代价").of(lang),
     )
     return chart.beside(spread, entropy, cost)

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from softscope.experiments.text import Lang, Text, same
+from softscope._text import Lang, Text
 
-NATS = Text("nats", "奈特")
+NATS = Text(en="nats", zh="奈特")
 UNKNOWN = "–"
 
 
@@ -66,15 +66,15 @@ class Column:
     def head(self, lang: Lang) -> str:
         """The title with its unit.
 
-        >>> Column("entropy", Text("entropy", "熵"), NATS).head("zh")
+        >>> Column("entropy", Text(en="entropy", zh="熵"), NATS).head("zh")
         '熵 (奈特)'
         """
-        return self.title(lang) + (f" ({self.unit(lang)})" if self.unit else "")
+        return self.title.of(lang) + (f" ({self.unit.of(lang)})" if self.unit else "")
 
 
-def label(key: str, en: str, zh: str | None = None) -> Column:
+def label(key: str, title: Text) -> Column:
     """A column that names its row."""
-    return Column(key, same(en) if zh is None else Text(en, zh), label=True)
+    return Column(key, title, label=True)
 
 
 @dataclass(frozen=True)
@@ -147,7 +147,7 @@ def shown(cell: Cell, lang: Lang = "en", digits: int = 3) -> str:
             text = shown(value, lang, digits)
             return f"{text} ± {_like(error, text)}" if math.isfinite(error) else text
         case Text():
-            return cell(lang)
+            return cell.of(lang)
         case bool() | np.bool_():
             return "✓" if cell else "✗"
         case float() | np.floating():

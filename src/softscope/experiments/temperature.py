@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import softscope
+from softscope._text import Lang, Text, same
 from softscope.experiments import chart
 from softscope.experiments.table import NATS, Cell, Column, Measured, Table, label
-from softscope.experiments.text import Lang, Text, same
 
 if TYPE_CHECKING:
     from softscope._progress_bar import ProgressBar
     from softscope.experiments.result import Result
 
 QUESTION = Text(
-    "What does the temperature do to the weights, to sampling and to distillation?",
-    "温度对权重、采样和蒸馏各有什么影响？",
+    en="What does the temperature do to the weights, to sampling and to distillation?",
+    zh="温度对权重、采样和蒸馏各有什么影响？",
 )
 SECONDS = 1.0
 Array = np.ndarray[Any, Any]
@@ -45,35 +45,35 @@ def measure(progress: ProgressBar, *, seed: int = 0, problems: int = 4000) -> tu
     unscaled = {r["T"]: r["bare"] for r in soft.records()}
     notes = [
         Text(
-            f"Entropy grows with T, from 0 to ln n: for [1, 2, 3] it is {plain['entropy']:.3f} nats at T = 1 and "
+            en=f"Entropy grows with T, from 0 to ln n: for [1, 2, 3] it is {plain['entropy']:.3f} nats at T = 1 and "
             f"{sweep.row(row='[1, 2, 3]', T=100.0)['entropy']:.4f} at T = 100 (ln 3 = {math.log(3):.4f}).",
-            f"熵随 T 从 0 增到 ln n：[1, 2, 3] 在 T = 1 时为 {plain['entropy']:.3f} 奈特，T = 100 时为 "
+            zh=f"熵随 T 从 0 增到 ln n：[1, 2, 3] 在 T = 1 时为 {plain['entropy']:.3f} 奈特，T = 100 时为 "
             f"{sweep.row(row='[1, 2, 3]', T=100.0)['entropy']:.4f}（ln 3 = {math.log(3):.4f}）。",
         ),
         Text(
-            f"One attempt is best cold (T = {best[1]:g}), {ATTEMPTS[1]} attempts at T = {best[ATTEMPTS[1]]:g}, "
+            en=f"One attempt is best cold (T = {best[1]:g}), {ATTEMPTS[1]} attempts at T = {best[ATTEMPTS[1]]:g}, "
             f"{ATTEMPTS[2]} at T = {best[ATTEMPTS[2]]:g}: a low temperature serves pass@1, not pass@k.",
-            f"只试一次时低温最好（T = {best[1]:g}），试 {ATTEMPTS[1]} 次时 T = {best[ATTEMPTS[1]]:g} 最好，试 "
+            zh=f"只试一次时低温最好（T = {best[1]:g}），试 {ATTEMPTS[1]} 次时 T = {best[ATTEMPTS[1]]:g} 最好，试 "
             f"{ATTEMPTS[2]} 次时 T = {best[ATTEMPTS[2]]:g}：低温有利于 pass@1，不利于 pass@k。",
         ),
         Text(
-            f"Drawn with softscope.sample, the share of right first answers differs from the probability by "
+            en=f"Drawn with softscope.sample, the share of right first answers differs from the probability by "
             f"{checks:.1f} standard errors at most.",
-            f"用 softscope.sample 实际采样，首答正确率与概率之差最多 {checks:.1f} 个标准误。",
+            zh=f"用 softscope.sample 实际采样，首答正确率与概率之差最多 {checks:.1f} 个标准误。",
         ),
         Text(
-            f"Without the factor T² the gradient of a soft target shrinks like 1/T²: from {unscaled[1.0]:.3f} at T = 1 "
-            f"to {unscaled[8.0]:.4f} at T = 8.",
-            f"不乘 T² 时，软目标的梯度按 1/T² 缩小：T = 1 时 {unscaled[1.0]:.3f}，T = 8 时 {unscaled[8.0]:.4f}。",
+            en=f"Without the factor T² the gradient of a soft target shrinks like 1/T²: from {unscaled[1.0]:.3f} at T "
+            f"= 1 to {unscaled[8.0]:.4f} at T = 8.",
+            zh=f"不乘 T² 时，软目标的梯度按 1/T² 缩小：T = 1 时 {unscaled[1.0]:.3f}，T = 8 时 {unscaled[8.0]:.4f}。",
         ),
         Text(
-            f"A student of {STUDENT_ROWS} rows comes within {warm['kl'].value:.3f} nats of its teacher on new rows "
+            en=f"A student of {STUDENT_ROWS} rows comes within {warm['kl'].value:.3f} nats of its teacher on new rows "
             f"with "
             f"soft targets at T = {warm['T']:g}, and within {hard.value:.2f} with the teacher's hard labels (both "
             f"are linear, so "
             f"a hot T amounts to a regression on the teacher's logits).",
-            f"学生只看 {STUDENT_ROWS} 行：用 T = {warm['T']:g} 的软目标时，在新数据上与老师相差 {warm['kl'].value:.3f} "
-            f"奈特；只用老师的硬标签则相差 {hard.value:.2f}"
+            zh=f"学生只看 {STUDENT_ROWS} 行：用 T = {warm['T']:g} 的软目标时，在新数据上与老师相差 "
+            f"{warm['kl'].value:.3f} 奈特；只用老师的硬标签则相差 {hard.value:.2f}"
             f"（两者都是线性模型，高温相当于对老师的分数做回归）。",
         ),
     ]
@@ -89,13 +89,13 @@ def _sweep() -> Table:
             rows.append((name, t, shares, float(state.entropy), float(state.effective_support)))
     return Table(
         "sweep",
-        Text("Weights at several temperatures", "不同温度下的权重"),
+        Text(en="Weights at several temperatures", zh="不同温度下的权重"),
         (
-            label("row", "logits", "分数"),
-            label("T", "T"),
-            Column("weights", Text("weights", "权重")),
-            Column("entropy", Text("entropy", "熵"), NATS, digits=4),
-            Column("support", Text("effective support", "有效支撑数"), digits=4),
+            label("row", Text(en="logits", zh="分数")),
+            label("T", same("T")),
+            Column("weights", Text(en="weights", zh="权重")),
+            Column("entropy", Text(en="entropy", zh="熵"), NATS, digits=4),
+            Column("support", Text(en="effective support", zh="有效支撑数"), digits=4),
         ),
         rows,
     )
@@ -109,12 +109,12 @@ def _curve() -> Table:
             rows.append((name, float(t), float(state.entropy), float(state.entropy) / math.log(len(x))))
     return Table(
         "curve",
-        Text("Entropy against temperature", "熵随温度的变化"),
+        Text(en="Entropy against temperature", zh="熵随温度的变化"),
         (
-            label("row", "logits", "分数"),
-            label("T", "T"),
-            Column("entropy", Text("entropy", "熵"), NATS),
-            Column("share", Text("entropy / ln n", "熵 / ln n")),
+            label("row", Text(en="logits", zh="分数")),
+            label("T", same("T")),
+            Column("entropy", Text(en="entropy", zh="熵"), NATS),
+            Column("share", Text(en="entropy / ln n", zh="熵 / ln n")),
         ),
         rows,
         dense=True,
@@ -137,14 +137,14 @@ def _sampler(progress: ProgressBar, rng: np.random.Generator, problems: int) -> 
     table = Table(
         "sampler",
         Text(
-            f"A toy sampler with {CANDIDATES} candidates: share of problems solved",
-            f"{CANDIDATES} 个候选的玩具采样器：解出的比例",
+            en=f"A toy sampler with {CANDIDATES} candidates: share of problems solved",
+            zh=f"{CANDIDATES} 个候选的玩具采样器：解出的比例",
         ),
         (
-            label("T", "T"),
+            label("T", same("T")),
             *(Column(f"pass_{k}", same(f"pass@{k}")) for k in ATTEMPTS),
-            Column("entropy", Text("mean entropy", "平均熵"), NATS),
-            Column("problems", Text("problems", "题数")),
+            Column("entropy", Text(en="mean entropy", zh="平均熵"), NATS),
+            Column("problems", Text(en="problems", zh="题数")),
         ),
         rows,
     )
@@ -162,13 +162,13 @@ def _soft_targets(rng: np.random.Generator) -> Table:
         rows.append((t, entropy, float(bare), float(bare * t * t), len(teacher)))
     return Table(
         "soft_targets",
-        Text("Soft targets of a teacher with 10 classes", "10 类教师的软目标"),
+        Text(en="Soft targets of a teacher with 10 classes", zh="10 类教师的软目标"),
         (
-            label("T", "T"),
-            Column("entropy", Text("entropy of the targets", "软目标的熵"), NATS),
-            Column("bare", Text("gradient norm without T²", "梯度范数，不乘 T²"), digits=4),
-            Column("scaled", Text("gradient norm with T²", "梯度范数，乘 T²"), digits=4),
-            Column("rows", Text("rows", "行数")),
+            label("T", same("T")),
+            Column("entropy", Text(en="entropy of the targets", zh="软目标的熵"), NATS),
+            Column("bare", Text(en="gradient norm without T²", zh="梯度范数，不乘 T²"), digits=4),
+            Column("scaled", Text(en="gradient norm with T²", zh="梯度范数，乘 T²"), digits=4),
+            Column("rows", Text(en="rows", zh="行数")),
         ),
         rows,
     )
@@ -189,19 +189,19 @@ def _students(progress: ProgressBar, rng: np.random.Generator) -> Table:
             loss = softscope.distillation_loss(unseen @ w, unseen @ teacher, temperature=1.0)
             kl[t].append(float(loss))
             agree[t].append(float(np.mean((unseen @ w).argmax(-1) == (unseen @ teacher).argmax(-1))))
-    labels, soft = Text("labels only", "只用标签"), Text("soft targets", "软目标")
+    labels, soft = Text(en="labels only", zh="只用标签"), Text(en="soft targets", zh="软目标")
     rows: list[tuple[Cell, ...]] = [
         (labels if t is None else soft, t, Measured.of(kl[t]), Measured.of(agree[t]), REPEATS) for t in kl
     ]
     return Table(
         "students",
-        Text(f"Students taught with {STUDENT_ROWS} rows", f"用 {STUDENT_ROWS} 行教出的学生"),
+        Text(en=f"Students taught with {STUDENT_ROWS} rows", zh=f"用 {STUDENT_ROWS} 行教出的学生"),
         (
-            label("target", "taught with", "教材"),
-            label("T", "T"),
-            Column("kl", Text("KL(teacher ‖ student) on new rows", "新数据上的 KL(老师 ‖ 学生)"), NATS),
-            Column("agree", Text("same answer", "答案相同的比例")),
-            Column("repeats", Text("repeats", "重复次数")),
+            label("target", Text(en="taught with", zh="教材")),
+            label("T", same("T")),
+            Column("kl", Text(en="KL(teacher ‖ student) on new rows", zh="新数据上的 KL(老师 ‖ 学生)"), NATS),
+            Column("agree", Text(en="same answer", zh="答案相同的比例")),
+            Column("repeats", Text(en="repeats", zh="重复次数")),
         ),
         rows,
     )
@@ -223,9 +223,9 @@ def draw(result: Result, lang: Lang) -> Any:
     heat = chart.curves(
         result["curve"].records(),
         chart.Axis("T", "T", log=True),
-        chart.Axis("share", Text("entropy / ln n", "熵 / ln n")(lang), domain=(0.0, 1.0)),
-        ("row", Text("logits", "分数")(lang)),
-        title=Text("From one-hot to uniform", "从 one-hot 到均匀")(lang),
+        chart.Axis("share", Text(en="entropy / ln n", zh="熵 / ln n").of(lang), domain=(0.0, 1.0)),
+        ("row", Text(en="logits", zh="分数").of(lang)),
+        title=Text(en="From one-hot to uniform", zh="从 one-hot 到均匀").of(lang),
         points=False,
     )
     solved = [
@@ -237,14 +237,14 @@ def draw(result: Result, lang: Lang) -> Any:
     passes = chart.curves(
         solved,
         chart.Axis("T", "T", log=True, values=(0.1, 0.2, 0.5, 1, 2, 4)),
-        chart.Axis("share", Text("share of problems solved", "解出的比例")(lang), domain=(0.0, 1.0)),
-        ("name", Text("attempts", "尝试次数")(lang)),
+        chart.Axis("share", Text(en="share of problems solved", zh="解出的比例").of(lang), domain=(0.0, 1.0)),
+        ("name", Text(en="attempts", zh="尝试次数").of(lang)),
         error=("low", "high"),
-        title=Text("Few attempts like it cold, many do not", "试得少宜低温，试得多则不然")(lang),
+        title=Text(en="Few attempts like it cold, many do not", zh="试得少宜低温，试得多则不然").of(lang),
     )
     students = [
         {
-            "name": r["target"](lang) + ("" if r["T"] is None else f", T = {r['T']:g}"),
+            "name": r["target"].of(lang) + ("" if r["T"] is None else f", T = {r['T']:g}"),
             "kl": r["kl"].value,
             "low": r["kl"].value - 2 * r["kl"].error,
             "high": r["kl"].value + 2 * r["kl"].error,
@@ -254,9 +254,9 @@ def draw(result: Result, lang: Lang) -> Any:
     taught = chart.bars(
         students,
         ("name", ""),
-        chart.Axis("kl", Text("KL to the teacher on new rows (nats)", "新数据上与老师的 KL（奈特）")(lang)),
+        chart.Axis("kl", Text(en="KL to the teacher on new rows (nats)", zh="新数据上与老师的 KL（奈特）").of(lang)),
         error=("low", "high"),
         digits=".3f",
-        title=Text("Distillation: what the student is taught with", "蒸馏：学生的教材")(lang),
+        title=Text(en="Distillation: what the student is taught with", zh="蒸馏：学生的教材").of(lang),
     )
     return chart.beside(heat, passes, taught)

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from softscope._text import Lang, Text, same
 from softscope.experiments import chart
 from softscope.experiments.table import Cell, Column, Table, label
-from softscope.experiments.text import Lang, Text, same
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from softscope.experiments.result import Result
 
 QUESTION = Text(
-    "Does the variance of q·k grow like d, and when does it not?",
-    "q·k 的方差是否随 d 线性增长？什么时候不是？",
+    en="Does the variance of q·k grow like d, and when does it not?",
+    zh="q·k 的方差是否随 d 线性增长？什么时候不是？",
 )
 SECONDS = 3.0
 Array = np.ndarray[Any, Any]
@@ -42,8 +42,8 @@ def _normal(rng: np.random.Generator, shape: tuple[int, int]) -> Array:
 
 # With E x⁴ of each: the excess kurtosis of q·k is ((E x⁴)² − 3)/d.
 COMPONENTS: dict[str, tuple[Text, Callable[..., Array], float]] = {
-    "normal": (Text("normal", "正态"), _normal, 3.0),
-    "uniform": (Text("uniform", "均匀"), _uniform, 1.8),
+    "normal": (Text(en="normal", zh="正态"), _normal, 3.0),
+    "uniform": (Text(en="uniform", zh="均匀"), _uniform, 1.8),
     "signs": (same("±1"), _signs, 1.0),
 }
 
@@ -74,38 +74,43 @@ def measure(
     law = Table(
         "law",
         Text(
-            "Var(q·k) for independent components with mean 0 and variance 1", "分量独立、均值 0、方差 1 时的 Var(q·k)"
+            en="Var(q·k) for independent components with mean 0 and variance 1",
+            zh="分量独立、均值 0、方差 1 时的 Var(q·k)",
         ),
         (
-            label("components", "components", "分量"),
-            label("d", "d"),
-            Column("mean", Text("mean", "均值"), digits=2),
-            Column("variance", Text("variance", "方差"), digits=4),
-            Column("low", Text("95% from", "95% 区间 下"), digits=4),
-            Column("high", Text("to", "上"), digits=4),
-            Column("holds", Text("d within", "d 在内")),
-            Column("samples", Text("pairs", "样本数")),
+            label("components", Text(en="components", zh="分量")),
+            label("d", same("d")),
+            Column("mean", Text(en="mean", zh="均值"), digits=2),
+            Column("variance", Text(en="variance", zh="方差"), digits=4),
+            Column("low", Text(en="95% from", zh="95% 区间 下"), digits=4),
+            Column("high", Text(en="to", zh="上"), digits=4),
+            Column("holds", Text(en="d within", zh="d 在内")),
+            Column("samples", Text(en="pairs", zh="样本数")),
         ),
         law_rows,
     )
     shape = Table(
         "shape",
-        Text("The shape of q·k/√d beside N(0, 1)", "q·k/√d 的形状与 N(0, 1) 相比"),
+        Text(en="The shape of q·k/√d beside N(0, 1)", zh="q·k/√d 的形状与 N(0, 1) 相比"),
         (
-            label("components", "components", "分量"),
-            label("d", "d"),
-            Column("distance", Text("largest distance of the distribution functions", "分布函数的最大距离"), digits=2),
-            Column("kurtosis", Text("excess kurtosis", "超额峰度"), digits=2),
-            Column("predicted", Text("expected", "理论值"), digits=2),
-            Column("beyond", Text("share beyond ±3 (N(0, 1): 0.0027)", "超出 ±3 的比例（N(0, 1)：0.0027）"), digits=2),
-            Column("samples", Text("pairs", "样本数")),
+            label("components", Text(en="components", zh="分量")),
+            label("d", same("d")),
+            Column(
+                "distance", Text(en="largest distance of the distribution functions", zh="分布函数的最大距离"), digits=2
+            ),
+            Column("kurtosis", Text(en="excess kurtosis", zh="超额峰度"), digits=2),
+            Column("predicted", Text(en="expected", zh="理论值"), digits=2),
+            Column(
+                "beyond", Text(en="share beyond ±3 (N(0, 1): 0.0027)", zh="超出 ±3 的比例（N(0, 1)：0.0027）"), digits=2
+            ),
+            Column("samples", Text(en="pairs", zh="样本数")),
         ),
         shape_rows,
     )
     density = Table(
         "density",
-        Text("Histogram of q·k/√d, normal components", "q·k/√d 的直方图，正态分量"),
-        (label("d", "d"), Column("x", same("q·k/√d")), Column("density", Text("density", "密度"))),
+        Text(en="Histogram of q·k/√d, normal components", zh="q·k/√d 的直方图，正态分量"),
+        (label("d", same("d")), Column("x", same("q·k/√d")), Column("density", Text(en="density", zh="密度"))),
         histogram,
         dense=True,
     )
@@ -120,24 +125,25 @@ def _notes(law: Table, breaks: Table, shape: Table) -> list[Text]:
     shared = broken["shared factor"]
     return [
         Text(
-            f"Var(q·k) = d: the 95% interval holds d in {within} of {all_rows} cases (19 of 20 are expected), whatever "
-            f"the components' distribution.",
-            f"Var(q·k) = d：{all_rows} 种情形中有 {within} 种的 95% 区间包含 d（理论上约占 19/20），与分量的分布无关。",
+            en=f"Var(q·k) = d: the 95% interval holds d in {within} of {all_rows} cases (19 of 20 are expected), "
+            f"whatever the components' distribution.",
+            zh=f"Var(q·k) = d：{all_rows} 种情形中有 {within} 种的 95% 区间包含 d（理论上约占 19/20），与分量的分布无"
+            f"关。",
         ),
         Text(
-            f"It needs its assumptions. Components of variance 4 give {broken['sd 2']['ratio']:.1f}·d, a mean of 1 "
+            en=f"It needs its assumptions. Components of variance 4 give {broken['sd 2']['ratio']:.1f}·d, a mean of 1 "
             f"{broken['mean 1']['ratio']:.1f}·d and a mean product of {broken['mean 1']['mean']:.0f}; where components "
             f"share a factor the variance is {shared['ratio']:.1f}·d, and grows like d².",
-            f"它依赖于假设。分量方差为 4 时得 {broken['sd 2']['ratio']:.1f}·d；均值为 1 时得 "
+            zh=f"它依赖于假设。分量方差为 4 时得 {broken['sd 2']['ratio']:.1f}·d；均值为 1 时得 "
             f"{broken['mean 1']['ratio']:.1f}·d，且乘积的均值为 {broken['mean 1']['mean']:.0f}；"
             f"分量有共同因子时方差为 {shared['ratio']:.1f}·d，按 d² 增长。",
         ),
         Text(
-            f"q·k/√d nears N(0, 1) as d grows: at d = {normal[0]['d']} its distribution function is "
+            en=f"q·k/√d nears N(0, 1) as d grows: at d = {normal[0]['d']} its distribution function is "
             f"{normal[0]['distance']:.3f} away, at d = {large} {normal[-1]['distance']:.3f} (sampling alone gives "
             f"about "
             f"{0.87 / math.sqrt(normal[-1]['samples']):.3f}).",
-            f"d 增大时 q·k/√d 趋近 N(0, 1)：d = {normal[0]['d']} 时分布函数相差 {normal[0]['distance']:.3f}，d = "
+            zh=f"d 增大时 q·k/√d 趋近 N(0, 1)：d = {normal[0]['d']} 时分布函数相差 {normal[0]['distance']:.3f}，d = "
             f"{large} 时 "
             f"{normal[-1]['distance']:.3f}（仅采样误差就约有 {0.87 / math.sqrt(normal[-1]['samples']):.3f}）。",
         ),
@@ -204,27 +210,27 @@ def _breaks(rng: np.random.Generator, progress: ProgressBar, samples: int, d: in
 
     q, k = alike(rng, (samples, d))
     cases: list[tuple[Text, Array, float, float]] = [
-        (Text("none: as assumed", "无：假设成立"), _products(rng, samples, d, _normal, _normal), 0.0, d),
+        (Text(en="none: as assumed", zh="无：假设成立"), _products(rng, samples, d, _normal, _normal), 0.0, d),
         (
-            Text("sd 2: components of variance 4", "标准差 2：分量方差为 4"),
+            Text(en="sd 2: components of variance 4", zh="标准差 2：分量方差为 4"),
             _products(rng, samples, d, wide, wide),
             0.0,
             16.0 * d,
         ),
         (
-            Text("mean 1: shifted components", "均值 1：分量有平移"),
+            Text(en="mean 1: shifted components", zh="均值 1：分量有平移"),
             _products(rng, samples, d, shifted, shifted),
             d,
             3.0 * d,
         ),
         (
-            Text("q like k: correlation 0.5", "q 与 k 相关：0.5"),
+            Text(en="q like k: correlation 0.5", zh="q 与 k 相关：0.5"),
             np.einsum("nd,nd->n", q, k, dtype=np.float64),
             0.5 * d,
             1.25 * d,
         ),
         (
-            Text("shared factor: correlation 0.5 within q and within k", "共同因子：q 内、k 内相关 0.5"),
+            Text(en="shared factor: correlation 0.5 within q and within k", zh="共同因子：q 内、k 内相关 0.5"),
             _products(rng, samples, d, shared, shared),
             0.0,
             d + d * (d - 1) * correlation**2,
@@ -237,17 +243,17 @@ def _breaks(rng: np.random.Generator, progress: ProgressBar, samples: int, d: in
         rows.append((name, float(products.mean()), mean, variance, low, high, wanted, variance / d, samples))
     return Table(
         "breaks",
-        Text(f"An assumption left out, d = {d}", f"去掉一个假设，d = {d}"),
+        Text(en=f"An assumption left out, d = {d}", zh=f"去掉一个假设，d = {d}"),
         (
-            label("case", "what is left out", "去掉的假设"),
-            Column("mean", Text("mean", "均值"), digits=3),
-            Column("mean_expected", Text("expected", "理论值"), digits=3),
-            Column("variance", Text("variance", "方差"), digits=4),
-            Column("low", Text("95% from", "95% 区间 下"), digits=4),
-            Column("high", Text("to", "上"), digits=4),
-            Column("expected", Text("expected", "理论值"), digits=4),
-            Column("ratio", Text("variance/d", "方差/d"), digits=3),
-            Column("samples", Text("pairs", "样本数")),
+            label("case", Text(en="what is left out", zh="去掉的假设")),
+            Column("mean", Text(en="mean", zh="均值"), digits=3),
+            Column("mean_expected", Text(en="expected", zh="理论值"), digits=3),
+            Column("variance", Text(en="variance", zh="方差"), digits=4),
+            Column("low", Text(en="95% from", zh="95% 区间 下"), digits=4),
+            Column("high", Text(en="to", zh="上"), digits=4),
+            Column("expected", Text(en="expected", zh="理论值"), digits=4),
+            Column("ratio", Text(en="variance/d", zh="方差/d"), digits=3),
+            Column("samples", Text(en="pairs", zh="样本数")),
         ),
         rows,
     )
@@ -256,7 +262,7 @@ def _breaks(rng: np.random.Generator, progress: ProgressBar, samples: int, d: in
 def draw(result: Result, lang: Lang) -> Any:
     """Variance over d with its interval, and the shape beside N(0, 1)."""
     law = [
-        {"d": r["d"], "name": r["components"](lang)}
+        {"d": r["d"], "name": r["components"].of(lang)}
         | {name: r[key] / r["d"] for name, key in (("ratio", "variance"), ("low", "low"), ("high", "high"))}
         for r in result["law"].records()
     ]
@@ -264,9 +270,9 @@ def draw(result: Result, lang: Lang) -> Any:
         law,
         chart.Axis("d", "d", log=True, values=DIMENSIONS),
         chart.Axis("ratio", "Var(q·k)/d", domain=(0.8, 1.2)),
-        ("name", Text("components", "分量")(lang)),
+        ("name", Text(en="components", zh="分量").of(lang)),
         error=("low", "high"),
-        title=Text("Var(q·k)/d with 95% intervals", "Var(q·k)/d 及 95% 区间")(lang),
+        title=Text(en="Var(q·k)/d with 95% intervals", zh="Var(q·k)/d 及 95% 区间").of(lang),
     )
     bell = [
         {"x": x, "density": math.exp(-x * x / 2.0) / math.sqrt(2.0 * math.pi), "name": "N(0, 1)"}
@@ -276,17 +282,19 @@ def draw(result: Result, lang: Lang) -> Any:
     shape = chart.curves(
         bell + seen,
         chart.Axis("x", "q·k/√d"),
-        chart.Axis("density", Text("density", "密度")(lang)),
+        chart.Axis("density", Text(en="density", zh="密度").of(lang)),
         ("name", ""),
         points=False,
-        title=Text("Normal components: nearly N(0, 1) from d = 16 on", "正态分量：d ≥ 16 时已接近 N(0, 1)")(lang),
+        title=Text(en="Normal components: nearly N(0, 1) from d = 16 on", zh="正态分量：d ≥ 16 时已接近 N(0, 1)").of(
+            lang
+        ),
     )
-    broken = [{"name": r["case"](lang), "ratio": r["ratio"]} for r in result["breaks"].records()]
+    broken = [{"name": r["case"].of(lang), "ratio": r["ratio"]} for r in result["breaks"].records()]
     bars = chart.bars(
         broken,
         ("name", ""),
         chart.Axis("ratio", "Var(q·k)/d"),
-        title=Text("Where it breaks, d = 64", "何时不成立，d = 64")(lang),
+        title=Text(en="Where it breaks, d = 64", zh="何时不成立，d = 64").of(lang),
         digits=".2f",
     )
     return chart.beside(ratio, shape, bars)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pathlib
 from typing import NamedTuple
 
-from softscope.experiments.ledger.wording import Text, t
+from softscope._text import Text
 
 FOLDER = pathlib.Path(__file__).parent / "lessons"
 
@@ -29,91 +29,94 @@ _LESSONS = (
     (
         "probabilities",
         15,
-        t("从分数到概率", "From numbers to probabilities"),
-        t(
-            "任意几个数怎样变成一组权重：先取指数，再除以总和；为什么不直接除以总和。",
-            "How any numbers become shares of a whole: exponentials, then a division; and why not the division alone.",
+        Text(zh="从分数到概率", en="From numbers to probabilities"),
+        Text(
+            zh="任意几个数怎样变成一组权重：先取指数，再除以总和；为什么不直接除以总和。",
+            en="How any numbers become shares of a whole: exponentials, then a division; and why not the division "
+            "alone.",
         ),
     ),
     (
         "overflow",
         15,
-        t("溢出与平移", "Overflow and the shift"),
-        t(
-            "照公式写的 softmax 在哪里算坏，为什么先减去最大值就没事，而且结果不变。",
-            "Where the formula breaks in a computer, and why subtracting the maximum mends it and changes nothing.",
+        Text(zh="溢出与平移", en="Overflow and the shift"),
+        Text(
+            zh="照公式写的 softmax 在哪里算坏，为什么先减去最大值就没事，而且结果不变。",
+            en="Where the formula breaks in a computer, and why subtracting the maximum mends it and changes nothing.",
         ),
     ),
     (
         "sharpness",
         20,
-        t("尖锐：比值的 k 次方", "Sharpness: ratios to the power k"),
-        t(
-            "硬最大与软最大；把分数乘以 k，权重之比就变成 k 次方；差距大时趋近 one-hot。",
-            "Hard and soft maximum; a gain k raises every ratio of weights to the power k; large gaps give one-hot.",
+        Text(zh="尖锐：比值的 k 次方", en="Sharpness: ratios to the power k"),
+        Text(
+            zh="硬最大与软最大；把分数乘以 k，权重之比就变成 k 次方；差距大时趋近 one-hot。",
+            en="Hard and soft maximum; a gain k raises every ratio of weights to the power k; large gaps give one-hot.",
         ),
     ),
     (
         "temperature",
         20,
-        t("温度和它的用处", "Temperature and its uses"),
-        t(
-            "一个旋钮，从 one-hot 到均匀；怎样反求温度；采样、校准和蒸馏里的温度。",
-            "One knob from one-hot to uniform; finding the temperature you want; sampling, calibration, distillation.",
+        Text(zh="温度和它的用处", en="Temperature and its uses"),
+        Text(
+            zh="一个旋钮，从 one-hot 到均匀；怎样反求温度；采样、校准和蒸馏里的温度。",
+            en="One knob from one-hot to uniform; finding the temperature you want; sampling, calibration, "
+            "distillation.",
         ),
     ),
     (
         "gradient",
         30,
-        t("梯度：斜坡与悬崖", "The gradient: slope and cliff"),
-        t(
-            "s(1−s)、雅可比矩阵和它的一步步推导；什么时候梯度消失，交叉熵又改变了什么。",
-            "s(1−s), the Jacobian and its derivation step by step; when it vanishes, what cross-entropy changes.",
+        Text(zh="梯度：斜坡与悬崖", en="The gradient: slope and cliff"),
+        Text(
+            zh="s(1−s)、雅可比矩阵和它的一步步推导；什么时候梯度消失，交叉熵又改变了什么。",
+            en="s(1−s), the Jacobian and its derivation step by step; when it vanishes, what cross-entropy changes.",
         ),
     ),
     (
         "scaling",
         30,
-        t("为什么除以 √d", "Why divide by √d"),
-        t(
-            "点积的方差随 d 增长；它对权重、熵和梯度做了什么；除以 √d 之后呢。",
-            "The variance of a dot product grows with d; what that does to weights and gradients, and the cure.",
+        Text(zh="为什么除以 √d", en="Why divide by √d"),
+        Text(
+            zh="点积的方差随 d 增长；它对权重、熵和梯度做了什么；除以 √d 之后呢。",
+            en="The variance of a dot product grows with d; what that does to weights and gradients, and the cure.",
         ),
     ),
     (
         "attention",
         25,
-        t("一步一步看注意力", "Attention step by step"),
-        t(
-            "QKᵀ → 缩放 → 权重 → 输出，每个矩阵都看得到；三种打分函数并排；掩码。",
-            "QKᵀ → scaled → weights → output with every matrix in view; three score functions side by side; masks.",
+        Text(zh="一步一步看注意力", en="Attention step by step"),
+        Text(
+            zh="QKᵀ → 缩放 → 权重 → 输出，每个矩阵都看得到；三种打分函数并排；掩码。",
+            en="QKᵀ → scaled → weights → output with every matrix in view; three score functions side by side; masks.",
         ),
     ),
     (
         "rivals",
         25,
-        t("为什么是 softmax", "Why softmax"),
-        t(
-            "五条性质和它的对手们：线性归一化、ReLU、sigmoid、sparsemax、entmax；log-softmax。",
-            "Five properties and the rivals: linear normalisation, ReLU, sigmoid, sparsemax, entmax; and log-softmax.",
+        Text(zh="为什么是 softmax", en="Why softmax"),
+        Text(
+            zh="五条性质和它的对手们：线性归一化、ReLU、sigmoid、sparsemax、entmax；log-softmax。",
+            en="Five properties and the rivals: linear normalisation, ReLU, sigmoid, sparsemax, entmax; and "
+            "log-softmax.",
         ),
     ),
     (
         "patient",
         25,
-        t("病人：会查找的模型", "The patient: a model that looks things up"),
-        t(
-            "在网页里训练一个小模型，缩放与不缩放；看传导率和优势，再试一种疗法。",
-            "Train a small model in the page, scaled and unscaled; watch transmission and advantage; try a remedy.",
+        Text(zh="病人：会查找的模型", en="The patient: a model that looks things up"),
+        Text(
+            zh="在网页里训练一个小模型，缩放与不缩放；看传导率和优势，再试一种疗法。",
+            en="Train a small model in the page, scaled and unscaled; watch transmission and advantage; try a remedy.",
         ),
     ),
     (
         "mistakes",
         20,
-        t("找出错误", "Find the mistake"),
-        t(
-            "关于 softmax 的流传说法里，哪些是错的？先判断，再看测量结果。",
-            "Which of the things people say about softmax are wrong? Judge first, then see the measurement.",
+        Text(zh="找出错误", en="Find the mistake"),
+        Text(
+            zh="关于 softmax 的流传说法里，哪些是错的？先判断，再看测量结果。",
+            en="Which of the things people say about softmax are wrong? Judge first, then see the measurement.",
         ),
     ),
 )

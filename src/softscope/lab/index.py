@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 from typing import TYPE_CHECKING
 
-from softscope.experiments.ledger.wording import Text, t
+from softscope._text import Text
 from softscope.lab.course import LESSONS, Lesson, after
 from softscope.lab.homework import IDS
 from softscope.lab.theme import links
@@ -13,27 +13,31 @@ from softscope.lab.theme import links
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from softscope.lab.language import Lang
+    from softscope._text import Lang
     from softscope.lab.progress import LessonProgress
 
-TITLE = t("softscope 实验室", "The softscope lab")
-TAGLINE = t(
-    "动手学 softmax 与注意力：拖动图形，看数字当场算出来。",
-    "Softmax and attention to play with: drag the pictures, and see every number computed while you look.",
+TITLE = Text(zh="softscope 实验室", en="The softscope lab")
+TAGLINE = Text(
+    zh="动手学 softmax 与注意力：拖动图形，看数字当场算出来。",
+    en="Softmax and attention to play with: drag the pictures, and see every number computed while you look.",
 )
-PRIVATE = t(
-    "一切都在这台电脑上运行，没有任何请求离开它。",
-    "Everything runs on this computer, and no request leaves it.",
+PRIVATE = Text(
+    zh="一切都在这台电脑上运行，没有任何请求离开它。",
+    en="Everything runs on this computer, and no request leaves it.",
 )
-START = t("从第一课开始", "Start with the first lesson")
-RESUME = t("继续：{title}", "Continue: {title}")
-FINISHED = t("全部学完了，恭喜！再看一遍：{title}", "All done, congratulations. Once more: {title}")
-TALLY = t("已完成 {done} / {all} 课", "{done} of {all} lessons done")
-EXERCISES = t("已通过 {passed} / {all} 道练习", "{passed} of {all} exercises passed")
-MINUTES = t("约 {minutes} 分钟", "about {minutes} minutes")
-STATES = {"new": t("未开始", "not begun"), "open": t("学习中", "begun"), "done": t("已完成", "done")}
+START = Text(zh="从第一课开始", en="Start with the first lesson")
+RESUME = Text(zh="继续：{title}", en="Continue: {title}")
+FINISHED = Text(zh="全部学完了，恭喜！再看一遍：{title}", en="All done, congratulations. Once more: {title}")
+TALLY = Text(zh="已完成 {done} / {all} 课", en="{done} of {all} lessons done")
+EXERCISES = Text(zh="已通过 {passed} / {all} 道练习", en="{passed} of {all} exercises passed")
+MINUTES = Text(zh="约 {minutes} 分钟", en="about {minutes} minutes")
+STATES = {
+    "new": Text(zh="未开始", en="not begun"),
+    "open": Text(zh="学习中", en="begun"),
+    "done": Text(zh="已完成", en="done"),
+}
 MARKS = {"new": "", "open": "◐", "done": "✓"}
-OTHER = t("English", "中文")
+OTHER = Text(zh="English", en="中文")
 
 
 def page(lang: Lang, progress: LessonProgress, passed: int = 0) -> str:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from softscope.experiments.ledger.wording import LANGS, Lang
-
-__all__ = ["LANGS", "Lang", "chosen", "prefer"]
+from softscope._text import Lang
 
 _preferred: Lang = "en"
 

@@ -5,7 +5,7 @@ A notebook begins with
     page = Page("overflow", mo.query_params().get("lang"))
     t = page.t
 
-and says everything as `t("中文", "English")`.
+and says everything as `t(zh="中文", en="English")`.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Page:
         self.lang = chosen(lang)
         progress.current().open(name)
 
-    def t(self, zh: str, en: str) -> str:
+    def t(self, *, zh: str, en: str) -> str:
         """The text in the page's language."""
         return zh if self.lang == "zh" else en
 
@@ -52,13 +52,14 @@ class Page:
         other, name = ("en", "English") if self.lang == "zh" else ("zh", "中文")
         items = "".join(f"<li>{mo.md(one).text}</li>" for one in objectives)
         return mo.Html(
-            f'<div class="lab-bar"><a href="/?lang={self.lang}" target="_self">← {t("所有课程", "All lessons")}</a>'
+            f'<div class="lab-bar"><a href="/?lang={self.lang}" target="_self">'
+            f"← {t(zh='所有课程', en='All lessons')}</a>"
             f"<span>{links(progress.current().theme, self.lang, lesson.name)}"
             f'<a href="?lang={other}" target="_self" hreflang="{other}">{name}</a></span></div>'
-            f'<h1 class="lab-title">{html.escape(t(lesson.title.zh, lesson.title.en))}</h1>'
-            f'<p class="lab-meta">{t("第", "Lesson ")}{lesson.number}{t("课", "")} · '
-            f"{t('约', 'about')} {lesson.minutes} {t('分钟', 'minutes')}</p>"
-            f'<div class="lab-box"><strong>{t("学完之后，你能", "After this lesson you can")}</strong>'
+            f'<h1 class="lab-title">{html.escape(lesson.title.of(self.lang))}</h1>'
+            f'<p class="lab-meta">{t(zh="第", en="Lesson ")}{lesson.number}{t(zh="课", en="")} · '
+            f"{t(zh='约', en='about')} {lesson.minutes} {t(zh='分钟', en='minutes')}</p>"
+            f'<div class="lab-box"><strong>{t(zh="学完之后，你能", en="After this lesson you can")}</strong>'
             f"<ul>{items}</ul></div>"
         )
 
@@ -68,20 +69,20 @@ class Page:
         items = "".join(f"<li>{mo.md(one).text}</li>" for one in summary)
         following = after(name)
         if following is None:
-            link = f'<a href="/?lang={self.lang}" target="_self">{t("回到课程目录", "Back to all lessons")} →</a>'
+            link = f'<a href="/?lang={self.lang}" target="_self">{t(zh="回到课程目录", en="Back to all lessons")} →</a>'
         else:
-            title = html.escape(t(following.title.zh, following.title.en))
+            title = html.escape(following.title.of(self.lang))
             link = (
                 f'<a href="/lesson/{following.name}/?lang={self.lang}" target="_self">'
-                f"{t('下一课：', 'Next: ')}{title} →</a>"
+                f"{t(zh='下一课：', en='Next: ')}{title} →</a>"
             )
         # Kept here: marimo holds its elements weakly, and one that is gone hears no click.
         self.done = mo.ui.switch(
             value=progress.current().state(name) == "done",
-            label=t("这一课学完了", "I have finished this lesson"),
+            label=t(zh="这一课学完了", en="I have finished this lesson"),
             on_change=lambda value: progress.current().finish(name, value),
         )
-        head = f"<strong>{t('小结', 'To remember')}</strong>"
+        head = f"<strong>{t(zh='小结', en='To remember')}</strong>"
         return mo.vstack(
             [
                 mo.Html(f'<div class="lab-box">{head}<ul>{items}</ul></div>'),
@@ -104,10 +105,10 @@ class Page:
         result = measured(name, **options)
         parts: list[Any] = []
         if notes:
-            parts.append(mo.md("\n".join(f"- {note(self.lang)}" for note in result.notes)))
+            parts.append(mo.md("\n".join(f"- {note.of(self.lang)}" for note in result.notes)))
         for key in keys:
             found = result[key]
-            parts.append(mo.md(f"**{found.title(self.lang)}**"))
+            parts.append(mo.md(f"**{found.title.of(self.lang)}**"))
             heads = [column.head(self.lang) for column in found.columns]
             parts.append(self.table(heads, found.texts(self.lang)))
         return mo.vstack(parts)

@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 import marimo as mo
 
-from softscope.experiments.ledger.wording import t
+from softscope._text import Text
 from softscope.lab import progress
 from softscope.lab.homework import IDS, LIMITS, Exercise, Quiz, UnsupportedError, find, grade
 from softscope.lab.homework.progress import ExerciseProgress
 from softscope.lab.homework.quiz import LETTERS
 from softscope.lab.homework.sandbox.messages import printable
+from softscope.lab.state_folder import HOMEWORK
 
 if TYPE_CHECKING:
     import pathlib
@@ -26,19 +27,19 @@ if TYPE_CHECKING:
     from softscope.lab.homework import Grade
     from softscope.lab.page import Page
 
-EXERCISE = t("练习 {number}：{title}", "Exercise {number}: {title}")
-GRADED = t("离开编辑框就会批改。", "It is graded when you leave the editor.")
-HINT = t("提示 {place}", "Hint {place}")
-PASSED = t("通过了！", "Passed.")
-NOT_YET = t("还没有通过：", "Not yet:")
-PRINTED = t("它打印了：", "It printed:")
-ALL_PASSED = t(
-    "{all} 道练习全部通过，恭喜！",
-    "That was the last of {all} exercises: all are passed. Congratulations.",
+EXERCISE = Text(zh="练习 {number}：{title}", en="Exercise {number}: {title}")
+GRADED = Text(zh="离开编辑框就会批改。", en="It is graded when you leave the editor.")
+HINT = Text(zh="提示 {place}", en="Hint {place}")
+PASSED = Text(zh="通过了！", en="Passed.")
+NOT_YET = Text(zh="还没有通过：", en="Not yet:")
+PRINTED = Text(zh="它打印了：", en="It printed:")
+ALL_PASSED = Text(
+    zh="{all} 道练习全部通过，恭喜！",
+    en="That was the last of {all} exercises: all are passed. Congratulations.",
 )
-UNSUPPORTED = t(
-    "答案只能在 Linux 和 macOS 上批改，那里可以给进程设限。",
-    "Answers can be graded on Linux and macOS only, where processes have limits.",
+UNSUPPORTED = Text(
+    zh="答案只能在 Linux 和 macOS 上批改，那里可以给进程设限。",
+    en="Answers can be graded on Linux and macOS only, where processes have limits.",
 )
 LINES = 8  # of what an answer printed
 _unkept: dict[pathlib.Path, str] = {}  # answers that could not be written, until the lab ends
@@ -130,7 +131,7 @@ def homework() -> ExerciseProgress:
     folder = _folder()
     if folder is None:
         return ExerciseProgress()
-    kept = _progress(folder / "homework.json")
+    kept = _progress(folder / HOMEWORK)
     kept.refresh()
     return kept
 

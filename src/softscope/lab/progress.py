@@ -5,20 +5,13 @@ A file and not the browser's storage, because that belongs to an address, and th
 
 from __future__ import annotations
 
-import os
-import pathlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from softscope.lab.homework.json_store import JsonStore
 from softscope.lab.theme import SYSTEM, THEMES
 
-
-def folder() -> pathlib.Path:
-    """Where it is kept: $SOFTSCOPE_HOME, else $XDG_STATE_HOME/softscope, else ~/.local/state/softscope."""
-    if os.environ.get("SOFTSCOPE_HOME"):
-        return pathlib.Path(os.environ["SOFTSCOPE_HOME"])
-    state = os.environ.get("XDG_STATE_HOME") or pathlib.Path.home() / ".local" / "state"
-    return pathlib.Path(state) / "softscope"
+if TYPE_CHECKING:
+    import pathlib
 
 
 class LessonProgress(JsonStore):

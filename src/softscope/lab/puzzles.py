@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 
-from softscope.experiments.ledger import CONTRADICTIONS, Claim, Entry, Text, check, claims
+from softscope._text import Text
+from softscope.experiments.ledger import CONTRADICTIONS, Claim, Entry, check, claims
 
 # Fast claims whose verdict surprises, and a few that simply hold: a list of errors alone would give the answer away.
 CHOSEN = (

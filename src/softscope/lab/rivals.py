@@ -9,23 +9,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import softscope as ss
-from softscope.experiments.ledger.wording import Text, t
+from softscope._text import Text, same
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from softscope.lab.language import Lang
+    from softscope._text import Lang
 
 EXAMPLE = (1.2, 0.9, 0.1, -1.5)
 MOST = 8
 SIMPLEX = ("softmax", "entmax", "sparsemax")
 _HEADS = (
-    t("突出大的", "favours the large"),
-    t("都不小于零", "none negative"),
-    t("和为一", "sums to one"),
-    t("没有折点和跳跃", "no kink, no jump"),
-    t("处处有斜率", "never flat"),
-    t("平移不变", "shift changes nothing"),
+    Text(zh="突出大的", en="favours the large"),
+    Text(zh="都不小于零", en="none negative"),
+    Text(zh="和为一", en="sums to one"),
+    Text(zh="没有折点和跳跃", en="no kink, no jump"),
+    Text(zh="处处有斜率", en="never flat"),
+    Text(zh="平移不变", en="shift changes nothing"),
 )
 
 
@@ -44,13 +44,13 @@ def _hard(x: Any) -> Any:
 
 
 _MAPS: dict[str, tuple[Text, Callable[[Any], Any]]] = {
-    "softmax": (t("softmax", "softmax"), ss.softmax),
-    "entmax": (t("entmax 1.5", "entmax 1.5"), lambda x: ss.entmax(x, 1.5)),
-    "sparsemax": (t("sparsemax", "sparsemax"), ss.sparsemax),
-    "linear": (t("线性：x/Σx", "linear: x/Σx"), _linear),
-    "relu": (t("ReLU 再归一", "ReLU, normalised"), _relu),
-    "sigmoid": (t("sigmoid", "sigmoid"), lambda x: np.exp(-np.logaddexp(0.0, -x))),
-    "hard": (t("硬最大", "hard maximum"), _hard),
+    "softmax": (same("softmax"), ss.softmax),
+    "entmax": (same("entmax 1.5"), lambda x: ss.entmax(x, 1.5)),
+    "sparsemax": (same("sparsemax"), ss.sparsemax),
+    "linear": (Text(zh="线性：x/Σx", en="linear: x/Σx"), _linear),
+    "relu": (Text(zh="ReLU 再归一", en="ReLU, normalised"), _relu),
+    "sigmoid": (same("sigmoid"), lambda x: np.exp(-np.logaddexp(0.0, -x))),
+    "hard": (Text(zh="硬最大", en="hard maximum"), _hard),
 }
 
 

@@ -12,6 +12,7 @@ from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Re
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
+from softscope._text import LANGS
 from softscope.lab import index, practice, progress
 from softscope.lab.course import LESSONS
 from softscope.lab.guard import Guard
@@ -50,7 +51,7 @@ class _Scripts(StaticFiles):
 
 async def _index(request: Request) -> Response:
     lang = request.query_params.get("lang")
-    if lang not in ("zh", "en"):  # the language stands in the address, so that a copied one keeps it
+    if lang not in LANGS:  # the language stands in the address, so that a copied one keeps it
         return RedirectResponse(f"/?lang={chosen(lang)}", 303)
     passed = practice.passed()
     return HTMLResponse(index.page(chosen(lang), progress.current(), passed), headers={"cache-control": "no-store"})

@@ -13,11 +13,12 @@ import uvicorn
 
 from softscope.lab import language, progress
 from softscope.lab.server import application
+from softscope.lab.state_folder import LESSONS, state_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from softscope.lab.language import Lang
+    from softscope._text import Lang
 
 LOOPBACK = "127.0.0.1"
 PATIENCE = 2  # seconds that open pages get to say goodbye
@@ -53,7 +54,7 @@ def serve(opened: socket.socket, *, lang: Lang, browser: bool, announce: Callabl
     port, token = opened.getsockname()[1], secrets.token_urlsafe(24)
     address = f"http://{LOOPBACK}:{port}/?lang={lang}&token={token}"
     language.prefer(lang)
-    kept = progress.LessonProgress(progress.folder() / "lab.json")
+    kept = progress.LessonProgress(state_folder() / LESSONS)
     kept.try_to_keep()  # the learner hears now that it cannot be kept, not after an hour
     progress.use(kept)
 

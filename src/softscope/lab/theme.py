@@ -5,16 +5,16 @@ from __future__ import annotations
 import html
 from typing import TYPE_CHECKING
 
-from softscope.experiments.ledger.wording import t
+from softscope._text import Text
 
 if TYPE_CHECKING:
-    from softscope.lab.language import Lang
+    from softscope._text import Lang
 
 SYSTEM = "system"
 THEMES = {
-    "light": ("☀", t("浅色", "light")),
-    "dark": ("☾", t("深色", "dark")),
-    SYSTEM: ("◐", t("跟随系统", "as the system")),
+    "light": ("☀", Text(zh="浅色", en="light")),
+    "dark": ("☾", Text(zh="深色", en="dark")),
+    SYSTEM: ("◐", Text(zh="跟随系统", en="as the system")),
 }
 
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from softscope._text import LANGS, Lang
 from softscope.testing import axes, behaviour, edges, steps, values
 from softscope.testing.probe import BrokenError, Probe
 from softscope.testing.report import Report, Result, Status
-from softscope.testing.sentences import LANGS, Lang
 from softscope.testing.wording import say, title
 
 if TYPE_CHECKING:

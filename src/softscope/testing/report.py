@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from softscope.testing.sentences import FRAME, LANGS, STATUS, Lang
+from softscope._text import Lang
+from softscope.testing.sentences import FRAME, STATUS
 from softscope.testing.wording import show
 
 Status = Literal["held", "broken", "not declared"]
@@ -79,17 +80,17 @@ class Report:
             raise AssertionError(str(self))
 
     def __str__(self) -> str:
-        language = LANGS.index(self.lang)
+        frame = {key: text.of(self.lang) for key, text in FRAME.items()}
         tested = sum(r.counts and r.status != "not declared" for r in self.results)
-        head = FRAME["passed" if self.passed else "failed"][language]
+        head = frame["passed" if self.passed else "failed"]
         lines = [head.format(tested=tested, broken=len(self.broken))]
         width = max((len(r.property) for r in self.results), default=0)
         for r in self.results:
-            note = "" if r.counts else FRAME["informative"][language]
-            lines.append(f"  {r.property:<{width}}  {STATUS[r.status][language]}  {note}{r.sentence}")
+            note = "" if r.counts else frame["informative"]
+            lines.append(f"  {r.property:<{width}}  {STATUS[r.status].of(self.lang)}  {note}{r.sentence}")
             if r.status == "broken":
                 indent = " " * (width + 6)
-                lines.append(f"{indent}{FRAME['input'][language]} {show(r.input)}")
+                lines.append(f"{indent}{frame['input']} {show(r.input)}")
                 if not isinstance(r.output, BaseException):  # its sentence has named it
-                    lines.append(f"{indent}{FRAME['output'][language]} {show(r.output)}")
+                    lines.append(f"{indent}{frame['output']} {show(r.output)}")
         return "\n".join(lines)

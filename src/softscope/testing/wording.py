@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from softscope.testing.sentences import CLAIMS, LANGS, SENTENCES, Lang
+from softscope._text import Lang
+from softscope.testing.sentences import CLAIMS, SENTENCES
 
 _LONGEST = 160  # characters of a foreign text (an error message, a strange object) that a sentence can bear
 
@@ -17,7 +18,7 @@ def title(name: str, lang: Lang) -> str:
     >>> title("shift", "en"), title("shift", "zh")
     ('ignores a shift', '平移不变')
     """
-    return CLAIMS[name][0][LANGS.index(lang)]
+    return CLAIMS[name][0].of(lang)
 
 
 def say(key: str, name: str, lang: Lang, values: dict[str, Any]) -> str:
@@ -26,11 +27,10 @@ def say(key: str, name: str, lang: Lang, values: dict[str, Any]) -> str:
     >>> say("held", "responds", "en", {})
     'The weights depend on the logits.'
     """
-    language = LANGS.index(lang)
     texts = {part: value if isinstance(value, str) else show(value) for part, value in values.items()}
     if "want" in texts and texts["want"] == texts.get("got"):  # what differs must look different
         texts |= {part: show(values[part], digits=17) for part in ("want", "got")}
-    sentence = SENTENCES[key][language].format(claim=CLAIMS[name][1][language], **texts)
+    sentence = SENTENCES[key].of(lang).format(claim=CLAIMS[name][1].of(lang), **texts)
     return sentence[0].upper() + sentence[1:]
 
 

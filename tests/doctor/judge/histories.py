@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from softscope.doctor.listen.reasons import TOLD, Reason
 from softscope.doctor.read.snapshot import History, Site, Snapshot
 
 FORWARD = {
@@ -22,7 +23,8 @@ RESTING = STUCK | {"blocked_mass": 0.97}
 def history(*, heads=4, sites=1, steps=range(0, 50, 10), loss=True, site=None, unseen=(), **changes):
     """Every head healthy at every step, but for the changes: reading=number, (steps,) or {head: number or (steps,)}.
 
-    A head is an index of the first site, or (site, head). Names with a colon are written with two underscores.
+    A head is an index of the first site, or (site, head). Names with a colon are written with two underscores. What is
+    unseen is so for a reason in our own words.
     """
     steps = list(steps)
     values = FORWARD | (GRADIENT if loss else {})
@@ -43,7 +45,7 @@ def history(*, heads=4, sites=1, steps=range(0, 50, 10), loss=True, site=None, u
             Snapshot(step, 0.1 * i, 2.0 / (i + 1) if loss else None, {name: x[i] for name, x in series.items()})
             for i, step in enumerate(steps)
         ),
-        unseen=tuple(unseen),
+        unseen=tuple((name, Reason(TOLD, (why,))) for name, why in unseen),
     )
 
 

@@ -1,5 +1,7 @@
-"""Every reason why a module was not read is said in both languages, also from a record, which keeps one."""
+"""Every reason why a module was not read is said in both languages."""
 
+import ast
+import pathlib
 import re
 
 import pytest
@@ -8,23 +10,43 @@ import torch
 import softscope as ss
 from softscope.doctor.judge.diagnosis import diagnose
 from softscope.doctor.listen import reasons
+from softscope.doctor.listen.observed_call import UnseenError
+from softscope.doctor.listen.reasons import SENTENCES, SILENT, TOLD, Reason
 from softscope.doctor.report.as_text import lines
 from softscope.doctor.report.page import page
 
 CHINESE = re.compile(r"[\u4e00-\u9fff]")
+DOCTOR = pathlib.Path(reasons.__file__).parent.parent
 
 
-@pytest.mark.parametrize("reason", reasons.ALL, ids=lambda reason: reason.en)
-def test_a_reason_is_found_again_from_its_english(reason):
-    values = ["a{}b", "4\n(.*)"][: reason.en.count("{}")]
-    assert reason.zh.count("{}") == reason.en.count("{}")
-    assert reasons.in_both(reason.en.format(*values)) == (reason.zh.format(*values), reason.en.format(*values))
-    assert CHINESE.search(reason.zh)
-    assert not CHINESE.search(reason.en)
+def test_every_code_has_a_sentence():
+    codes = {value for name, value in vars(reasons).items() if name.isupper() and isinstance(value, str)}
+    assert codes == SENTENCES.keys()
+    assert len(codes) > 10
 
 
-def test_another_sentence_stays_as_it_is():
-    assert reasons.in_both("somebody's own words") == ("somebody's own words", "somebody's own words")
+@pytest.mark.parametrize("code", SENTENCES)
+def test_a_reason_is_said_in_both_languages(code):
+    sentence = SENTENCES[code]
+    values = ("a{}b", "4\n(.*)")[: sentence.en.count("{}")]
+    said = Reason(code, values).text
+    assert sentence.zh.count("{}") == sentence.en.count("{}") == len(values)
+    assert all(value in text for value in values for text in (said.zh, said.en))
+    assert bool(CHINESE.search(said.zh)) == (code != TOLD)
+    assert not CHINESE.search(said.en)
+    assert str(Reason(code, values)) == str(UnseenError(code, *values)) == said.en
+
+
+def test_every_code_is_raised_with_what_its_sentence_needs():
+    """A value too few would raise in the report, long after the run."""
+    seen = set()
+    for path in DOCTOR.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "UnseenError":
+                code, *values = node.args
+                assert SENTENCES[getattr(reasons, code.attr)].en.count("{}") == len(values), f"{path}:{node.lineno}"
+                seen.add(code.attr)
+    assert len(seen) >= 6
 
 
 class Attention(torch.nn.Module):
@@ -41,9 +63,9 @@ def test_the_report_says_it_in_both():
     with ss.probe(model) as scope:
         model(torch.ones(2, 3))
     found = diagnose(scope.history())
-    assert any(reasons.SILENT.zh in line.text for line in lines(found, "zh"))
-    assert not any(reasons.SILENT.en in line.text for line in lines(found, "zh"))
-    assert any(reasons.SILENT.en in line.text for line in lines(found, "en"))
+    assert any(SENTENCES[SILENT].zh in line.text for line in lines(found, "zh"))
+    assert not any(SENTENCES[SILENT].en in line.text for line in lines(found, "zh"))
+    assert any(SENTENCES[SILENT].en in line.text for line in lines(found, "en"))
     written = page([found])
-    assert reasons.SILENT.zh in written
-    assert reasons.SILENT.en in written
+    assert SENTENCES[SILENT].zh in written
+    assert SENTENCES[SILENT].en in written

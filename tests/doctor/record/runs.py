@@ -10,6 +10,7 @@ import warnings
 
 import numpy as np
 
+from softscope.doctor.listen.reasons import TOLD, Reason
 from softscope.doctor.read.snapshot import FORWARD, GRADIENT, History, Site, Snapshot
 from softscope.doctor.record import RecordWarning
 
@@ -17,6 +18,7 @@ SITES = (
     Site("blocks.0.attention", "sdpa", heads=4, kv_heads=2, scale=0.125, head_size=64, causal=True),
     Site("blocks.1.attention", "softmax", heads=3, kv_heads=3, scale=math.nan, head_size=0, fused=False, dropout=0.1),
 )
+UNSEEN = (("pooler", Reason(TOLD, ("no softmax seen",))),)
 
 
 def snapshot(step, *, sites=SITES, loss=2.5, names=(*FORWARD, *GRADIENT)):
@@ -43,7 +45,7 @@ def same(a, b):
 
 
 def history(steps=3):
-    return History(SITES, tuple(snapshot(step) for step in range(steps)), (("pooler", "no softmax seen"),), {"a": 1})
+    return History(SITES, tuple(snapshot(step) for step in range(steps)), UNSEEN, {"a": 1})
 
 
 @contextlib.contextmanager

@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 
-from doctor.record.runs import SITES, one_warning, same, snapshot
+from doctor.record.runs import SITES, UNSEEN, one_warning, same, snapshot
 from doctor.record.scopes import FakeScope
 from softscope.doctor.read.snapshot import FORWARD
 from softscope.doctor.record import Record, read_record
@@ -86,7 +86,7 @@ def test_a_record_follows_like_any_sink(tmp_path):
         scope.step(loss=1.0)
         scope.step()
     found = read_record(tmp_path / "run.db")
-    assert found.unseen == (("pooler", "no softmax seen"),)
+    assert found.unseen == UNSEEN
     assert same(found.snapshots[0], snapshot(0, loss=1.0))
     assert found.snapshots[1].loss is None
 

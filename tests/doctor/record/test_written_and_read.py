@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from doctor.record.runs import SITES, finished, one_warning, same, snapshot
+from softscope.doctor.listen.reasons import HEADS, TOLD, Reason
 from softscope.doctor.record import Record, RecordError, news, read_record
 
 
@@ -28,12 +29,12 @@ def test_all_of_it_comes_back(tmp_path):
     path = tmp_path / "deep" / "er" / "run.db"
     with Record(path) as record:
         record.sites(SITES)
-        record.unseen([("pooler", "no softmax seen"), ("encoder.3", "recomputed")])
+        record.unseen([("pooler", "no softmax seen"), ("encoder.3", Reason(HEADS, ("4", "8")))])
         for step in (0, 10, 20):
             record.add(snapshot(step))
     found = read_record(path)
     assert repr(found.sites) == repr(SITES)  # NaN is not equal to itself, but looks the same
-    assert found.unseen == (("pooler", "no softmax seen"), ("encoder.3", "recomputed"))
+    assert found.unseen == (("pooler", Reason(TOLD, ("no softmax seen",))), ("encoder.3", Reason(HEADS, ("4", "8"))))
     assert all(same(a, snapshot(b)) for a, b in zip(found.snapshots, (0, 10, 20), strict=True))
     assert found.series("blocked").shape == (3, 2, 4)
     assert found.snapshots[0].has_loss

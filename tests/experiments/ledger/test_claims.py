@@ -11,6 +11,8 @@ from collections import Counter
 
 import pytest
 
+from softscope import experiments
+from softscope._text import Text, said
 from softscope.experiments import ledger
 from softscope.experiments.ledger import places
 
@@ -62,17 +64,17 @@ def test_claim(name):
     claim = CLAIMS[name]
     (entry,) = ledger.check([claim])
     outcome = entry.outcome
-    cases = {ledger.said(label, "en"): held for label, held in outcome.cases.items()}
-    assert outcome.verdict == RECORDED.get(name), f"{ledger.said(outcome.measured, 'en')} {cases}"
+    cases = {said(label, "en"): held for label, held in outcome.cases.items()}
+    assert outcome.verdict == RECORDED.get(name), f"{said(outcome.measured, 'en')} {cases}"
     for text in texts(claim, outcome):
-        english, chinese = ledger.said(text, "en"), ledger.said(text, "zh")
+        english, chinese = said(text, "en"), said(text, "zh")
         assert english
         assert chinese
         assert not CHINESE.search(english)
         assert figures(english) == figures(chinese), "the languages differ in a number"
         assert "nan" not in re.split(r"\W", english) or name in NANS
     for text in (claim.says, outcome.because):
-        assert isinstance(text, ledger.Text)
+        assert isinstance(text, Text)
         assert CHINESE.search(text.zh) or name in FORMULAS
     assert outcome.because.en.endswith(".")
     assert outcome.because.zh.endswith("。")
@@ -96,7 +98,7 @@ def test_places_are_said_in_chinese_too():
 
 def test_experiments_are_those_that_there_are():
     used = {claim.experiment for claim in CLAIMS.values()} - {""}
-    assert used <= set(ledger.EXPERIMENTS)
+    assert used <= set(experiments.NAMES)
     assert len(used) > 5
 
 

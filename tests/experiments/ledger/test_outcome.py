@@ -5,22 +5,11 @@ import math
 import numpy as np
 import pytest
 
+from softscope._text import Text
 from softscope.experiments import ledger
-from softscope.experiments.ledger import (
-    Estimate,
-    NoiseError,
-    Outcome,
-    cited,
-    claim,
-    cut,
-    equal,
-    near,
-    opinion,
-    t,
-    within,
-)
+from softscope.experiments.ledger import Estimate, NoiseError, Outcome, cited, claim, cut, equal, near, opinion, within
 
-WHY = t("因为。", "Because.")
+WHY = Text(zh="因为。", en="Because.")
 
 
 @pytest.mark.parametrize(
@@ -35,7 +24,7 @@ WHY = t("因为。", "Because.")
     ],
 )
 def test_the_verdict_follows_from_the_cases(cases, verdict):
-    outcome = Outcome.of(cases, measured="1", because=WHY, only_if=t("条件", "so"))
+    outcome = Outcome.of(cases, measured="1", because=WHY, only_if=Text(zh="条件", en="so"))
     assert outcome.verdict == verdict
     assert all(type(held) is bool for held in outcome.cases.values())
 

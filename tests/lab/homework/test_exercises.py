@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from lab.homework.answers import NUMPY, RIGHT, WRONG
+from softscope._text import Text
 from softscope.lab import homework
 from softscope.lab.homework import EXERCISES, IDS, Exercise, Quiz
 from softscope.lab.homework.answer_process import Answer
-from softscope.lab.homework.exercise import Text
 from softscope.lab.homework.rule import Rule
 from softscope.lab.homework.trial import Trial
 
@@ -101,7 +101,9 @@ def test_states_that_overflow_are_told_so_and_not_that_two_orders_differ(lang):
 
 
 def test_a_large_input_is_told_in_the_language_of_the_sentence():
-    rule = Rule("all", Text("甲", "A"), ("x",), lambda _: [(np.zeros((32, 64)),)], lambda *_: Text("乙", "B"))
+    rule = Rule(
+        "all", Text(zh="甲", en="A"), ("x",), lambda _: [(np.zeros((32, 64)),)], lambda *_: Text(zh="乙", en="B")
+    )
     told = {lang: next(rule(Trial(None, 0, lang))).sentence for lang in ("en", "zh")}
     assert told["en"].endswith("x = 32 × 64 numbers")
     assert told["zh"].endswith("x = 32 × 64 个数")

@@ -7,7 +7,8 @@ import pathlib
 import pytest
 
 from softscope.lab.homework import IDS
-from softscope.lab.homework.progress import ExerciseProgress, file
+from softscope.lab.homework.progress import ExerciseProgress
+from softscope.lab.state_folder import HOMEWORK, state_folder
 
 
 @pytest.fixture
@@ -16,11 +17,12 @@ def path(tmp_path):
 
 
 def test_where_it_is_kept(monkeypatch):
-    assert file({"SOFTSCOPE_HOME": "/a", "XDG_STATE_HOME": "/b"}) == pathlib.Path("/a/homework.json")
-    assert file({"XDG_STATE_HOME": "/b"}) == pathlib.Path("/b/softscope/homework.json")
+    assert HOMEWORK == "homework.json"
+    assert state_folder({"SOFTSCOPE_HOME": "/a", "XDG_STATE_HOME": "/b"}) == pathlib.Path("/a")
+    assert state_folder({"XDG_STATE_HOME": "/b"}) == pathlib.Path("/b/softscope")
     monkeypatch.setenv("HOME", "/home/someone")
-    assert file({}) == pathlib.Path("/home/someone/.local/state/softscope/homework.json")
-    assert file({"SOFTSCOPE_HOME": "", "XDG_STATE_HOME": ""}) == file({})
+    assert state_folder({}) == pathlib.Path("/home/someone/.local/state/softscope")
+    assert state_folder({"SOFTSCOPE_HOME": "", "XDG_STATE_HOME": ""}) == state_folder({})
 
 
 def test_it_is_there_again(path):

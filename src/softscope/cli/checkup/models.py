@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from softscope._installed import missing
 from softscope._progress_bar import ProgressBar
-from softscope._text import Text
-from softscope.cli.language import say
 from softscope.cli.problems import REASON, UsageError, shown
+from softscope.cli.words import WORDS
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
+    from softscope._text import Text
     from softscope.cli.console import Console
     from softscope.doctor.examine import Given
     from softscope.doctor.read.snapshot import History
@@ -55,7 +55,7 @@ def titled(history: History, word: str) -> tuple[History, Text]:
         "sites": len(history.sites),
         "readings": len(history.snapshots),
     }
-    return history, Text(zh=say("zh", "checkup.model.title", **counts), en=say("en", "checkup.model.title", **counts))
+    return history, WORDS["checkup.model.title"].format(**counts)
 
 
 def _read(given: Given, path: str, console: Console) -> History:
@@ -73,7 +73,9 @@ def _read(given: Given, path: str, console: Console) -> History:
     finally:
         progress.wipe()
     if not history.sites:
-        unseen = next((f"{name}: {why}" for name, why in history.unseen), console.say("checkup.model.none"))
+        unseen = next(
+            (f"{name}: {why.text.of(console.lang)}" for name, why in history.unseen), console.say("checkup.model.none")
+        )
         raise UsageError("checkup.model.blind", path=shown(path), reason=shown(unseen, REASON))
     return history
 

@@ -6,8 +6,9 @@ import html
 import importlib.resources
 from typing import TYPE_CHECKING
 
+from softscope._text import LANGS, Text
 from softscope.cli.claims.parts import ends, parts, words
-from softscope.experiments.ledger import LANGS, Text, place
+from softscope.experiments.ledger import place
 
 if TYPE_CHECKING:
     from softscope.cli.claims.checking import Checked
@@ -69,7 +70,7 @@ def _entry(entry: Entry) -> str:
     more = f"<details><summary>{_words('claims.cases')}</summary><ul>{cases}</ul></details>" if cases else ""
     head = (
         f'<span class="id">{claim.id}</span><span class="verdict">{_words(f"claims.verdict.{outcome.verdict}")}</span>'
-        f'<span class="where">{_both(Text(place(claim.where, "zh"), claim.where))}</span>'
+        f'<span class="where">{_both(Text(zh=place(claim.where, "zh"), en=claim.where))}</span>'
     )
     return (
         f'<article id="{claim.id}" class="{outcome.verdict}" data-text="{claim.text}" data-verdict="{outcome.verdict}">'

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import softscope
-from softscope.experiments.ledger import LANGS, Text, said
+from softscope._text import LANGS, Text, said
 
 if TYPE_CHECKING:
     from softscope.cli.claims.checking import Checked

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from softscope._text import said
 from softscope.cli.claims.parts import counts, ends
-from softscope.experiments.ledger import said
 
 if TYPE_CHECKING:
     from softscope.cli.claims.checking import Checked

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from softscope._text import said
 from softscope.cli.claims.parts import counts, ends, parts
 from softscope.cli.layout import pad, width
-from softscope.experiments.ledger import place, said
+from softscope.experiments.ledger import place
 
 if TYPE_CHECKING:
     from softscope.cli.claims.checking import Checked

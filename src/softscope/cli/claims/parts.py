@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from softscope._text import Text
 from softscope.cli import language
-from softscope.experiments.ledger import Text
+from softscope.cli.words import WORDS
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
+    from softscope._text import Lang
     from softscope.cli.claims.checking import Checked
     from softscope.experiments.ledger import Entry, Settled
 
@@ -23,7 +26,7 @@ _DRAWN = {
 
 def words(key: str, **values: Any) -> Text:
     """The words in both languages."""
-    return Text(language.say("zh", key, **values), language.say("en", key, **values))
+    return WORDS[key].format(**values)
 
 
 def parts(entry: Entry) -> list[tuple[str, Text | str]]:
@@ -50,13 +53,14 @@ def ends(settled: Settled) -> Text:
     winner, loser = sides if settled.winner == "one" else sides[::-1]
     fails = any(settled.verdicts[name] == "fails" for name in loser)
     key = "claims.winner.against" if fails else "claims.winner.partly"
-    return Text(
-        language.say("zh", key, winner=_LISTED.join(winner), loser=_LISTED.join(loser)),
-        language.say("en", key, winner=", ".join(winner), loser=", ".join(loser)),
-    )
+    return words(key, winner=_listed(winner), loser=_listed(loser))
 
 
-def counts(checked: Checked, lang: language.Lang) -> str:
+def _listed(names: Sequence[str]) -> Text:
+    return Text(zh=_LISTED.join(names), en=", ".join(names))
+
+
+def counts(checked: Checked, lang: Lang) -> str:
     """How many claims there are, and how many of each verdict."""
     if not checked.entries:
         return language.say(lang, "claims.none")

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from softscope.cli.console import Console
 
 FORMATS = ("text", "json", "markdown")
-SUFFIXES = (".html", ".svg", ".png")
 
 
 def _format(text: str) -> str:
@@ -24,6 +23,8 @@ def _format(text: str) -> str:
 
 
 def _plot(text: str) -> pathlib.Path:
+    from softscope.experiments.chart import SUFFIXES
+
     path = pathlib.Path(text)
     if path.suffix.lower() not in SUFFIXES:
         raise UsageError("experiment.suffix", path=shown(text), known=", ".join(SUFFIXES))

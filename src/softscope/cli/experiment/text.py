@@ -26,7 +26,7 @@ def catalogue(console: Console) -> None:
         time = console.say("experiment.seconds", seconds=f"{known.seconds:.0f}" if known.seconds >= 1.0 else "< 1")
         first = console.paint(pad(name, columns), "code") + _GAP + pad(time, 6, right=True) + _GAP
         blanks = " " * (columns + 6 + 2 * len(_GAP))
-        lines = wrap(known.question(console.lang), console.width, blanks)
+        lines = wrap(known.question.of(console.lang), console.width, blanks)
         console.write(first + lines[0][len(blanks) :])
         for line in lines[1:]:
             console.write(line)
@@ -36,14 +36,14 @@ def catalogue(console: Console) -> None:
 
 def show(result: Result, plot: pathlib.Path | None, console: Console) -> None:
     """Print question, findings, tables, and where the chart went."""
-    for line in wrap(result.question(console.lang), console.width):
+    for line in wrap(result.question.of(console.lang), console.width):
         console.write(console.paint(line, "bold"))
     console.write()
     for note in result.notes:
-        console.paragraph(note(console.lang), "• " if console.blocks else "* ", "  ")
+        console.paragraph(note.of(console.lang), "• " if console.blocks else "* ", "  ")
     for table in result.readable:
         console.write()
-        for line in wrap(table.title(console.lang), console.width):
+        for line in wrap(table.title.of(console.lang), console.width):
             console.write(console.paint(line, "bold"))
         for i, part in enumerate(_parts(table, console)):
             if i:

@@ -39,10 +39,11 @@ def run(arguments: Arguments, console: Console) -> int:
     """Do what the first word says; 0, or 1 if an answer does not pass yet."""
     from softscope.cli.homework import actions
     from softscope.lab.homework import progress
+    from softscope.lab.state_folder import HOMEWORK, state_folder
 
     action, name = _divided(arguments.rest)
     _refuse_options(action, arguments.options)
-    kept = progress.ExerciseProgress(progress.file())
+    kept = progress.ExerciseProgress(state_folder() / HOMEWORK)
     if kept.spoilt is not None:
         console.paragraph(console.say("homework.spoilt", path=shown(kept.spoilt)), "")
     code: int = getattr(actions, action)(name, arguments.options, kept, console)

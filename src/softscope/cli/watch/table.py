@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from softscope.cli.figures import UNDEFINED, number
 from softscope.cli.layout import pad, width, wrap
 from softscope.cli.problems import shown
+from softscope.doctor.judge.thresholds import MANY
 
 if TYPE_CHECKING:
     import pathlib
@@ -18,8 +19,7 @@ if TYPE_CHECKING:
     from softscope.doctor.read.snapshot import Site, Snapshot
     from softscope.doctor.record import News
 
-MANY = 0.1  # DESIGN: many rows are over 10% of them
-MOST = 0.5  # and here is a head that hardly learns at all
+MOST = 0.5  # of the rows blocked: a head that hardly learns at all
 _CELL = 4  # columns: three for the number, one between
 
 
@@ -56,7 +56,7 @@ def line(sites: Sequence[Site], snapshot: Snapshot, console: Console) -> str:
     if _shown(snapshot) == "still":
         return start + console.say("watch.line.still", **worst)
     return start + console.say(
-        "watch.line.moving", count=sum(value > MANY for value, *_ in values), heads=len(values), **worst
+        "watch.line.moving", count=sum(value > MANY.value for value, *_ in values), heads=len(values), **worst
     )
 
 
@@ -156,7 +156,7 @@ def _cell(value: float, judged: bool, console: Console) -> str:
         return console.paint(text, "dim")
     if not judged:
         return console.paint(text, "cell.read")
-    return console.paint(text, "cell.few" if value <= MANY else "cell.many" if value <= MOST else "cell.most")
+    return console.paint(text, "cell.few" if value <= MANY.value else "cell.many" if value <= MOST else "cell.most")
 
 
 def _percent(share: float) -> str:

@@ -1,5 +1,6 @@
-"""Every text of the command line, English and Chinese side by side: key → (English, Chinese)."""
+"""Every text of the command line, English and Chinese side by side: by key."""
 
+from softscope._text import Text
 from softscope.cli.words.checkup import CHECKUP
 from softscope.cli.words.claims import CLAIMS
 from softscope.cli.words.experiment import EXPERIMENT
@@ -13,7 +14,7 @@ from softscope.cli.words.record import RECORD
 from softscope.cli.words.sentences import SENTENCES
 from softscope.cli.words.tour import TOUR
 
-WORDS: dict[str, tuple[str, str]] = {
+WORDS: dict[str, Text] = {
     **PROGRAM,
     **EXPLAIN,
     **SENTENCES,

@@ -1,96 +1,98 @@
 """Words of `softscope claims`: its help, its mistakes, and the frame around the ledger's own sentences."""
 
-CLAIMS: dict[str, tuple[str, str]] = {
-    "claims.summary": (
-        "What the source texts claim, measured, with a verdict on each.",
-        "原文的每条论断：实测结果与结论。",
+from softscope._text import Text
+
+CLAIMS: dict[str, Text] = {
+    "claims.summary": Text(
+        en="What the source texts claim, measured, with a verdict on each.",
+        zh="原文的每条论断：实测结果与结论。",
     ),
-    "claims.description": (
-        "Checks the claims of the source texts one by one: what was measured, whether the claim holds, and why. "
+    "claims.description": Text(
+        en="Checks the claims of the source texts one by one: what was measured, whether the claim holds, and why. "
         "Verdicts are computed as you watch, never typed in. All of them take a few minutes; --fast leaves out the "
         "slow ones.",
-        "逐条检验原文的论断：测到了什么，论断是否成立，为什么。结论都是现场算出来的，不是写死的。"
+        zh="逐条检验原文的论断：测到了什么，论断是否成立，为什么。结论都是现场算出来的，不是写死的。"
         "全部检验需要几分钟；--fast 跳过较慢的。",
     ),
-    "claims.argument.id": (
-        "Only these claims, such as S1-03; without any, all.",
-        "只检验这些论断，如 S1-03；不写则检验全部。",
+    "claims.argument.id": Text(
+        en="Only these claims, such as S1-03; without any, all.",
+        zh="只检验这些论断，如 S1-03；不写则检验全部。",
     ),
-    "claims.option.text": ("Only the claims of one text.", "只检验某一篇的论断。"),
-    "claims.option.verdict": ("Show only the claims with this verdict.", "只显示这种结论的论断。"),
-    "claims.option.fast": ("Leave out the claims that take seconds each.", "跳过每条要几秒钟的论断。"),
-    "claims.option.format": (
-        "How to write it; html is one page to open in a browser.",
-        "输出的形式；html 是一个可用浏览器打开的网页。",
+    "claims.option.text": Text(en="Only the claims of one text.", zh="只检验某一篇的论断。"),
+    "claims.option.verdict": Text(en="Show only the claims with this verdict.", zh="只显示这种结论的论断。"),
+    "claims.option.fast": Text(en="Leave out the claims that take seconds each.", zh="跳过每条要几秒钟的论断。"),
+    "claims.option.format": Text(
+        en="How to write it; html is one page to open in a browser.",
+        zh="输出的形式；html 是一个可用浏览器打开的网页。",
     ),
-    "claims.example.one": ("One claim.", "一条论断。"),
-    "claims.example.fails": (
-        "What text 004 claims and measurement does not bear out.",
-        "第 004 篇中实测不支持的论断。",
+    "claims.example.one": Text(en="One claim.", zh="一条论断。"),
+    "claims.example.fails": Text(
+        en="What text 004 claims and measurement does not bear out.",
+        zh="第 004 篇中实测不支持的论断。",
     ),
-    "claims.example.page": ("The whole ledger as a page.", "整本账作为一个网页。"),
-    "claims.id.unknown": (
-        "there is no claim {value}; claims are called S0-01 to S4-24, and softscope claims lists them",
-        "没有 {value} 这条论断；编号从 S0-01 到 S4-24，softscope claims 会列出全部",
+    "claims.example.page": Text(en="The whole ledger as a page.", zh="整本账作为一个网页。"),
+    "claims.id.unknown": Text(
+        en="there is no claim {value}; claims are called S0-01 to S4-24, and softscope claims lists them",
+        zh="没有 {value} 这条论断；编号从 S0-01 到 S4-24，softscope claims 会列出全部",
     ),
-    "claims.text.unknown": (
-        "--text must be one of {known}, but {value} came",
-        "--text 只能是 {known} 之一，收到的却是 {value}",
+    "claims.text.unknown": Text(
+        en="--text must be one of {known}, but {value} came",
+        zh="--text 只能是 {known} 之一，收到的却是 {value}",
     ),
-    "claims.verdict.unknown": (
-        "--verdict must be one of {known}, but {value} came",
-        "--verdict 只能是 {known} 之一，收到的却是 {value}",
+    "claims.verdict.unknown": Text(
+        en="--verdict must be one of {known}, but {value} came",
+        zh="--verdict 只能是 {known} 之一，收到的却是 {value}",
     ),
-    "claims.format.unknown": (
-        "--format must be text, json, markdown or html, but {value} came",
-        "--format 只能是 text、json、markdown 或 html，收到的却是 {value}",
+    "claims.format.unknown": Text(
+        en="--format must be text, json, markdown or html, but {value} came",
+        zh="--format 只能是 text、json、markdown 或 html，收到的却是 {value}",
     ),
-    "claims.package.missing": (
-        "these claims need {package}, which is not installed: pip install 'softscope[torch]'",
-        "检验这些论断需要 {package}，但没有安装：pip install 'softscope[torch]'",
+    "claims.package.missing": Text(
+        en="these claims need {package}, which is not installed: pip install 'softscope[torch]'",
+        zh="检验这些论断需要 {package}，但没有安装：pip install 'softscope[torch]'",
     ),
-    "claims.title": ("The ledger of claims", "论断总账"),
-    "claims.intro": (
-        "What five texts on softmax and attention claim, and what measurement says. ± is one standard error.",
-        "五篇讲 softmax 和注意力的文章说了什么，实测又怎么说。± 表示一个标准误差。",
+    "claims.title": Text(en="The ledger of claims", zh="论断总账"),
+    "claims.intro": Text(
+        en="What five texts on softmax and attention claim, and what measurement says. ± is one standard error.",
+        zh="五篇讲 softmax 和注意力的文章说了什么，实测又怎么说。± 表示一个标准误差。",
     ),
-    "claims.text.000": ("000: why a sharp softmax stops learning", "000：尖锐的 softmax 为什么学不动"),
-    "claims.text.001": ("001: why attention uses softmax", "001：注意力为什么用 softmax"),
-    "claims.text.002": ("002: why to divide by √d", "002：为什么要除以 √d"),
-    "claims.text.003": ("003: a chapter on softmax", "003：softmax 一章"),
-    "claims.text.004": ("004: two proofs", "004：两个证明"),
-    "claims.verdict.holds": ("holds", "成立"),
-    "claims.verdict.only-if": ("holds only if …", "有条件成立"),
-    "claims.verdict.fails": ("does not hold", "不成立"),
-    "claims.verdict.cited": ("cited, not measurable here", "引用，此处无法测量"),
-    "claims.verdict.opinion": ("opinion", "观点"),
-    "claims.claim": ("claim", "论断"),
-    "claims.verdict": ("verdict", "结论"),
-    "claims.measured": ("measured", "实测"),
-    "claims.only_if": ("only if", "条件"),
-    "claims.because": ("because", "原因"),
-    "claims.source": ("source", "来源"),
-    "claims.shown": ("shown by", "实验"),
-    "claims.cases": ("cases", "情形"),
-    "claims.none": ("No claim is left with these filters.", "按这些条件筛选后，没有论断剩下。"),
-    "claims.counted": ("claims: {count}", "论断 {count} 条"),
-    "claims.count": ("{verdict}\N{NO-BREAK SPACE}{count}", "{count} 条{verdict}"),
-    "claims.contradictions": ("Where the texts disagree", "各篇互相矛盾之处"),
-    "claims.winner.against": (
-        "Measurement sides with {winner}, against {loser}.",
-        "实测支持 {winner}，不支持 {loser}。",
+    "claims.text.000": Text(en="000: why a sharp softmax stops learning", zh="000：尖锐的 softmax 为什么学不动"),
+    "claims.text.001": Text(en="001: why attention uses softmax", zh="001：注意力为什么用 softmax"),
+    "claims.text.002": Text(en="002: why to divide by √d", zh="002：为什么要除以 √d"),
+    "claims.text.003": Text(en="003: a chapter on softmax", zh="003：softmax 一章"),
+    "claims.text.004": Text(en="004: two proofs", zh="004：两个证明"),
+    "claims.verdict.holds": Text(en="holds", zh="成立"),
+    "claims.verdict.only-if": Text(en="holds only if …", zh="有条件成立"),
+    "claims.verdict.fails": Text(en="does not hold", zh="不成立"),
+    "claims.verdict.cited": Text(en="cited, not measurable here", zh="引用，此处无法测量"),
+    "claims.verdict.opinion": Text(en="opinion", zh="观点"),
+    "claims.claim": Text(en="claim", zh="论断"),
+    "claims.verdict": Text(en="verdict", zh="结论"),
+    "claims.measured": Text(en="measured", zh="实测"),
+    "claims.only_if": Text(en="only if", zh="条件"),
+    "claims.because": Text(en="because", zh="原因"),
+    "claims.source": Text(en="source", zh="来源"),
+    "claims.shown": Text(en="shown by", zh="实验"),
+    "claims.cases": Text(en="cases", zh="情形"),
+    "claims.none": Text(en="No claim is left with these filters.", zh="按这些条件筛选后，没有论断剩下。"),
+    "claims.counted": Text(en="claims: {count}", zh="论断 {count} 条"),
+    "claims.count": Text(en="{verdict}\N{NO-BREAK SPACE}{count}", zh="{count} 条{verdict}"),
+    "claims.contradictions": Text(en="Where the texts disagree", zh="各篇互相矛盾之处"),
+    "claims.winner.against": Text(
+        en="Measurement sides with {winner}, against {loser}.",
+        zh="实测支持 {winner}，不支持 {loser}。",
     ),
-    "claims.winner.partly": (
-        "Measurement sides with {winner}; {loser} only under a condition.",
-        "实测支持 {winner}；{loser} 只在一定条件下成立。",
+    "claims.winner.partly": Text(
+        en="Measurement sides with {winner}; {loser} only under a condition.",
+        zh="实测支持 {winner}；{loser} 只在一定条件下成立。",
     ),
-    "claims.winner.both": ("Both stand: they speak of different things.", "两边都站得住：说的是不同的事。"),
-    "claims.winner.neither": ("Neither stands.", "两边都站不住。"),
-    "claims.winner.each": (
-        "Each stands under its own condition only.",
-        "两边各自只在自己的条件下站得住。",
+    "claims.winner.both": Text(en="Both stand: they speak of different things.", zh="两边都站得住：说的是不同的事。"),
+    "claims.winner.neither": Text(en="Neither stands.", zh="两边都站不住。"),
+    "claims.winner.each": Text(
+        en="Each stands under its own condition only.",
+        zh="两边各自只在自己的条件下站得住。",
     ),
-    "claims.filter.all": ("all", "全部"),
-    "claims.filter.search": ("search", "搜索"),
-    "claims.filter.left": ("claims shown", "条论断在显示"),
+    "claims.filter.all": Text(en="all", zh="全部"),
+    "claims.filter.search": Text(en="search", zh="搜索"),
+    "claims.filter.left": Text(en="claims shown", zh="条论断在显示"),
 }

@@ -1,115 +1,120 @@
 """Words of `softscope checkup` for models: from a folder, and from the user's own code."""
 
-MODEL: dict[str, tuple[str, str]] = {
-    "checkup.option.text": (
-        "The text that a model from a folder reads; by default a short one in English and Chinese.",
-        "让目录里的模型读的文字；默认用一小段中英文。",
+from softscope._text import Text
+
+MODEL: dict[str, Text] = {
+    "checkup.option.text": Text(
+        en="The text that a model from a folder reads; by default a short one in English and Chinese.",
+        zh="让目录里的模型读的文字；默认用一小段中英文。",
     ),
-    "checkup.option.text_file": ("The same from a file, in UTF-8.", "同上，从文件里读，UTF-8 编码。"),
-    "checkup.option.batch": (
-        "What the model is called with instead of text: a file of torch.save with input_ids, or a dictionary of "
+    "checkup.option.text_file": Text(en="The same from a file, in UTF-8.", zh="同上，从文件里读，UTF-8 编码。"),
+    "checkup.option.batch": Text(
+        en="What the model is called with instead of text: a file of torch.save with input_ids, or a dictionary of "
         "tensors.",
-        "不用文字，直接给模型的输入：torch.save 写的文件，里面是 input_ids，或由张量组成的字典。",
+        zh="不用文字，直接给模型的输入：torch.save 写的文件，里面是 input_ids，或由张量组成的字典。",
     ),
-    "checkup.example.folder": ("A model from a local folder.", "本地目录里的模型。"),
-    "checkup.example.function": (
-        "A model of your own: mymodel.py has a function build() that returns (model, batch, loss).",
-        "自己的模型：mymodel.py 里有函数 build()，返回 (model, batch, loss)。",
+    "checkup.example.folder": Text(en="A model from a local folder.", zh="本地目录里的模型。"),
+    "checkup.example.function": Text(
+        en="A model of your own: mymodel.py has a function build() that returns (model, batch, loss).",
+        zh="自己的模型：mymodel.py 里有函数 build()，返回 (model, batch, loss)。",
     ),
-    "checkup.transformers": (
-        "a model from a folder needs transformers, which is not installed: pip install transformers",
-        "检查目录里的模型需要 transformers，但没有安装：pip install transformers",
+    "checkup.transformers": Text(
+        en="a model from a folder needs transformers, which is not installed: pip install transformers",
+        zh="检查目录里的模型需要 transformers，但没有安装：pip install transformers",
     ),
-    "checkup.model.torch": (
-        "checking a model needs PyTorch, which is not installed: pip install 'softscope[torch]'",
-        "检查模型需要 PyTorch，但没有安装：pip install 'softscope[torch]'",
+    "checkup.model.torch": Text(
+        en="checking a model needs PyTorch, which is not installed: pip install 'softscope[torch]'",
+        zh="检查模型需要 PyTorch，但没有安装：pip install 'softscope[torch]'",
     ),
-    "checkup.folder.config": (
-        "{path} has no config.json, so it is no Hugging Face model; name the folder that save_pretrained wrote, or use "
+    "checkup.folder.config": Text(
+        en="{path} has no config.json, so it is no Hugging Face model; name the folder that save_pretrained wrote, or "
+        "use module:function",
+        zh="{path} 里没有 config.json，不是 Hugging Face 的模型；请写 save_pretrained 写出的目录，或改用 "
         "module:function",
-        "{path} 里没有 config.json，不是 Hugging Face 的模型；请写 save_pretrained 写出的目录，或改用 module:function",
     ),
-    "checkup.folder.load": (
-        "the model in {path} does not load ({reason}); load it in code of your own and pass module:function",
-        "{path} 里的模型加载不了（{reason}）；请在自己的代码里加载它，再用 module:function",
+    "checkup.folder.load": Text(
+        en="the model in {path} does not load ({reason}); load it in code of your own and pass module:function",
+        zh="{path} 里的模型加载不了（{reason}）；请在自己的代码里加载它，再用 module:function",
     ),
-    "checkup.folder.pickle": (
-        "{path} holds a pickle of more than tensors, and loading it could run code; save it anew, with safetensors or "
-        "tensors alone",
-        "{path} 里的 pickle 不只有张量，加载它可能会运行代码；请用 safetensors 重新保存，或只存张量",
+    "checkup.folder.pickle": Text(
+        en="{path} holds a pickle of more than tensors, and loading it could run code; save it anew, with safetensors "
+        "or tensors alone",
+        zh="{path} 里的 pickle 不只有张量，加载它可能会运行代码；请用 safetensors 重新保存，或只存张量",
     ),
-    "checkup.folder.weights": (
-        "{count} weights of the model are not in {path}, the first is {name}, and would be random; save the whole "
+    "checkup.folder.weights": Text(
+        en="{count} weights of the model are not in {path}, the first is {name}, and would be random; save the whole "
         "model, or use module:function",
-        "模型有 {count} 个权重不在 {path} 里，第一个是 {name}，它们只能是随机数；请保存完整的模型，"
+        zh="模型有 {count} 个权重不在 {path} 里，第一个是 {name}，它们只能是随机数；请保存完整的模型，"
         "或改用 module:function",
     ),
-    "checkup.folder.tokenizer": (
-        "{path} has no tokenizer that loads ({reason}); save it there, or give tokens with --batch or module:function",
-        "{path} 里没有能加载的分词器（{reason}）；请把它也存进去，或用 --batch 或 module:function 直接给出词元",
+    "checkup.folder.tokenizer": Text(
+        en="{path} has no tokenizer that loads ({reason}); save it there, or give tokens with --batch or "
+        "module:function",
+        zh="{path} 里没有能加载的分词器（{reason}）；请把它也存进去，或用 --batch 或 module:function 直接给出词元",
     ),
-    "checkup.text.short": (
-        "the text has {count} tokens, and three readings need at least {least}; give a longer one",
-        "文字只有 {count} 个词元，三次读数至少要 {least} 个；请给长一些的",
+    "checkup.text.short": Text(
+        en="the text has {count} tokens, and three readings need at least {least}; give a longer one",
+        zh="文字只有 {count} 个词元，三次读数至少要 {least} 个；请给长一些的",
     ),
-    "checkup.text.file": ("the text in {path} cannot be read: {reason}", "{path} 里的文字读不了：{reason}"),
-    "checkup.text.needless": (
-        "{option} is for a model from a folder, but {path} is none; leave it out",
-        "{option} 只用于目录里的模型，而 {path} 不是；请去掉",
+    "checkup.text.file": Text(en="the text in {path} cannot be read: {reason}", zh="{path} 里的文字读不了：{reason}"),
+    "checkup.text.needless": Text(
+        en="{option} is for a model from a folder, but {path} is none; leave it out",
+        zh="{option} 只用于目录里的模型，而 {path} 不是；请去掉",
     ),
-    "checkup.text.several": (
-        "--text, --text-file and --batch each say what the model reads; give one of them",
-        "--text、--text-file 和 --batch 都是说让模型读什么；请只写一个",
+    "checkup.text.several": Text(
+        en="--text, --text-file and --batch each say what the model reads; give one of them",
+        zh="--text、--text-file 和 --batch 都是说让模型读什么；请只写一个",
     ),
-    "checkup.batch.unreadable": (
-        "the batch in {path} cannot be read ({reason}); write it with torch.save, tensors only",
-        "{path} 里的输入读不了（{reason}）；请用 torch.save 写，只放张量",
+    "checkup.batch.unreadable": Text(
+        en="the batch in {path} cannot be read ({reason}); write it with torch.save, tensors only",
+        zh="{path} 里的输入读不了（{reason}）；请用 torch.save 写，只放张量",
     ),
-    "checkup.batch.wrong": (
-        "{path} must hold a tensor of input_ids or a dictionary of tensors, but holds {came}; save one of these",
-        "{path} 里应当是 input_ids 张量或由张量组成的字典，却是 {came}；请存成其中一种",
+    "checkup.batch.wrong": Text(
+        en="{path} must hold a tensor of input_ids or a dictionary of tensors, but holds {came}; save one of these",
+        zh="{path} 里应当是 input_ids 张量或由张量组成的字典，却是 {came}；请存成其中一种",
     ),
-    "checkup.function.module": (
-        "there is no module {module} ({reason}); run where it can be imported, or set PYTHONPATH",
-        "没有模块 {module}（{reason}）；请在能导入它的目录里运行，或设置 PYTHONPATH",
+    "checkup.function.module": Text(
+        en="there is no module {module} ({reason}); run where it can be imported, or set PYTHONPATH",
+        zh="没有模块 {module}（{reason}）；请在能导入它的目录里运行，或设置 PYTHONPATH",
     ),
-    "checkup.function.absent": (
-        "module {module} has no function {name}; name the one that returns model and batch",
-        "模块 {module} 里没有函数 {name}；请写返回模型和输入的那个函数",
+    "checkup.function.absent": Text(
+        en="module {module} has no function {name}; name the one that returns model and batch",
+        zh="模块 {module} 里没有函数 {name}；请写返回模型和输入的那个函数",
     ),
-    "checkup.function.failed": (
-        "{function} failed ({reason}); mend it and try again",
-        "{function} 出错了（{reason}）；请改好再试",
+    "checkup.function.failed": Text(
+        en="{function} failed ({reason}); mend it and try again",
+        zh="{function} 出错了（{reason}）；请改好再试",
     ),
-    "checkup.function.returned": (
-        "{function} must return (model, batch), (model, batch, loss) or (model, batch, loss, optimizer), or a "
+    "checkup.function.returned": Text(
+        en="{function} must return (model, batch), (model, batch, loss) or (model, batch, loss, optimizer), or a "
         "dictionary with these names, but {came} came; see softscope checkup --help",
-        "{function} 应当返回 (model, batch)、(model, batch, loss) 或 (model, batch, loss, optimizer)，或以这些为键的"
+        zh="{function} 应当返回 (model, batch)、(model, batch, loss) 或 (model, batch, loss, optimizer)，或以这些为键的"
         "字典，收到的却是 {came}；见 softscope checkup --help",
     ),
-    "checkup.model.failed": (
-        "the model failed when it was called ({reason}); see that model and batch fit, with module:function if need be",
-        "调用模型时出错（{reason}）；请检查模型和输入是否相配，必要时用 module:function",
+    "checkup.model.failed": Text(
+        en="the model failed when it was called ({reason}); see that model and batch fit, with module:function if need "
+        "be",
+        zh="调用模型时出错（{reason}）；请检查模型和输入是否相配，必要时用 module:function",
     ),
-    "checkup.model.loss": (
-        "the loss is {value}, so nothing that follows from it can be judged; look for NaN in weights and batch, or "
+    "checkup.model.loss": Text(
+        en="the loss is {value}, so nothing that follows from it can be judged; look for NaN in weights and batch, or "
         "leave the loss out",
-        "损失是 {value}，由它得来的一切都无法判断；请在权重和输入里找 NaN，或不给损失",
+        zh="损失是 {value}，由它得来的一切都无法判断；请在权重和输入里找 NaN，或不给损失",
     ),
-    "checkup.model.loss.kind": (
-        "the loss must be a tensor of one number with a gradient, but {came} came; return a mean or a sum of what the "
-        "model gives, or leave the loss out",
-        "损失必须是带梯度、只有一个数的张量，收到的却是 {came}；请返回模型输出的平均或总和，或不给损失",
+    "checkup.model.loss.kind": Text(
+        en="the loss must be a tensor of one number with a gradient, but {came} came; return a mean or a sum of what "
+        "the model gives, or leave the loss out",
+        zh="损失必须是带梯度、只有一个数的张量，收到的却是 {came}；请返回模型输出的平均或总和，或不给损失",
     ),
-    "checkup.model.blind": (
-        "no attention was found in {path}: {reason}; softscope.probe's help says what can be seen",
-        "在 {path} 里没有找到注意力：{reason}；哪些能看到，见 softscope.probe 的说明",
+    "checkup.model.blind": Text(
+        en="no attention was found in {path}: {reason}; softscope.probe's help says what can be seen",
+        zh="在 {path} 里没有找到注意力：{reason}；哪些能看到，见 softscope.probe 的说明",
     ),
-    "checkup.model.title": (
-        "{path}: {heads} heads in {sites} place(s), {readings} readings",
-        "{path}：{sites} 处共 {heads} 个头，{readings} 次读数",
+    "checkup.model.title": Text(
+        en="{path}: {heads} heads in {sites} place(s), {readings} readings",
+        zh="{path}：{sites} 处共 {heads} 个头，{readings} 次读数",
     ),
-    "checkup.model.none": ("no module computes it", "没有模块在计算它"),
-    "checkup.progress.patients": ("training", "训练中"),
-    "checkup.progress.model": ("reading", "读取中"),
+    "checkup.model.none": Text(en="no module computes it", zh="没有模块在计算它"),
+    "checkup.progress.patients": Text(en="training", zh="训练中"),
+    "checkup.progress.model": Text(en="reading", zh="读取中"),
 }

@@ -6,6 +6,7 @@ import argparse
 import sys
 from collections.abc import Iterator
 
+from softscope._text import LANGS
 from softscope.doctor.evaluation.spoiled_models import SpoiledModel, patients
 from softscope.doctor.evaluation.table import counted, named, spoiled, table
 
@@ -38,7 +39,7 @@ def _tell(seed: int, patient: SpoiledModel) -> None:
 parser = argparse.ArgumentParser(prog="python -m softscope.doctor.evaluation", description=__doc__)
 parser.add_argument("--seeds", type=int, default=4, help="how many models of each kind (4)")
 parser.add_argument("--first", type=int, default=4, help="the first seed (4: 0 to 3 served to build this)")
-parser.add_argument("--lang", choices=("en", "zh"), default="en")
+parser.add_argument("--lang", choices=LANGS, default="en")
 parser.add_argument("--details", action="store_true", help="say which heads were missed or named for nothing")
 if __name__ == "__main__":
     given = parser.parse_args()

@@ -12,7 +12,7 @@ from torch.nn import functional
 
 import softscope
 from softscope import tasks
-from softscope._text import Text, t
+from softscope._text import Text, same
 from softscope.doctor.evaluation.corpus import VOCABULARY, text_batch
 from softscope.doctor.judge.diagnosis import Diagnosis, diagnose
 
@@ -22,13 +22,13 @@ TIMES = 30.0  # q, where it is multiplied; and what is added to k, in lengths of
 Place = tuple[int, int]  # layer and head
 
 WAYS: dict[str, Text] = {
-    "healthy": t("没有弄坏", "not spoiled"),
-    "no scale": t("没有 1/√d", "no scale"),
-    "scale 4": t("分数是 4·q·k", "logits 4·q·k"),
-    "q × 30": t("q × 30", "q × 30"),
-    "k shifted": t("k 移向一个固定方向", "k shifted to a constant direction"),
-    "logits × 4": t("开始时分数 × 4", "logits × 4 at the start"),
-    "high rate": t("学习率太高", "too high a learning rate"),
+    "healthy": Text(zh="没有弄坏", en="not spoiled"),
+    "no scale": Text(zh="没有 1/√d", en="no scale"),
+    "scale 4": Text(zh="分数是 4·q·k", en="logits 4·q·k"),
+    "q × 30": same("q × 30"),
+    "k shifted": Text(zh="k 移向一个固定方向", en="k shifted to a constant direction"),
+    "logits × 4": Text(zh="开始时分数 × 4", en="logits × 4 at the start"),
+    "high rate": Text(zh="学习率太高", en="too high a learning rate"),
 }
 # Of the models that are trained spoiled: options and learning rate.
 TRAINED: dict[str, tuple[dict[str, Any], float]] = {

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from torch.nn import functional
 
-from softscope._text import Lang, t
+from softscope._text import Lang, Text
 from softscope.doctor.evaluation import truth
 from softscope.doctor.evaluation.spoiled_models import WAYS, SpoiledModel
 from softscope.doctor.judge.diagnosis import Diagnosis
@@ -77,9 +77,9 @@ def counted(patients: Iterable[SpoiledModel]) -> dict[tuple[str, bool], Count]:
 
 def table(counts: dict[tuple[str, bool], Count], lang: Lang) -> str:
     """As Markdown."""
-    titles = t(
-        "| 弄坏的方式 | 头 | 动过 | 真的坏了 | 文本的损失 | 找到 | 漏掉 | 误报 | 没有损失时：找到 | 漏掉 | 误报 |",
-        "| way | heads | touched | spoiled | loss on text | found | missed | false alarms | without a loss: found | "
+    titles = Text(
+        zh="| 弄坏的方式 | 头 | 动过 | 真的坏了 | 文本的损失 | 找到 | 漏掉 | 误报 | 没有损失时：找到 | 漏掉 | 误报 |",
+        en="| way | heads | touched | spoiled | loss on text | found | missed | false alarms | without a loss: found | "
         "missed | false alarms |",
     ).of(lang)
     lines = [titles, "|---" + "|---:" * 10 + "|"]
@@ -88,8 +88,12 @@ def table(counts: dict[tuple[str, bool], Count], lang: Lang) -> str:
         one, other = counts[way, True], counts[way, False]
         lines.append(_line(title.of(lang), one, other))
         sums = {True: sums[True] + one, False: sums[False] + other}
-    lines.append(_line(t("合计", "all").of(lang), sums[True], sums[False], loss=False))
-    told = [t("精确率", "precision"), t("召回率", "recall"), t("没有损失时", "without a loss")]
+    lines.append(_line(Text(zh="合计", en="all").of(lang), sums[True], sums[False], loss=False))
+    told = [
+        Text(zh="精确率", en="precision"),
+        Text(zh="召回率", en="recall"),
+        Text(zh="没有损失时", en="without a loss"),
+    ]
     precision, recall, without = (x.of(lang) for x in told)
     lines += ["", f"{precision} {sums[True].precision}, {recall} {sums[True].recall}; "
               f"{without}: {precision} {sums[False].precision}, {recall} {sums[False].recall}"]  # fmt: skip

@@ -8,10 +8,10 @@ import torch
 from torch import Tensor
 
 from softscope import tasks
+from softscope.doctor.judge.thresholds import MANY
+from softscope.doctor.listen.sampling import FEWEST
 
 FROZEN = 0.998  # a row whose largest weight is above it has less than 0.2% of its weight left to move
-MANY = 0.1  # of the rows
-FEWEST = 32  # keys that a row of text must see to count
 
 
 @torch.no_grad()
@@ -27,7 +27,7 @@ def frozen(model: Any, batch: Any) -> set[tuple[int, int]]:
         else:
             bad = bad[..., FEWEST - 1 :]
         share = bad.double().mean(dim=(0, 2))
-        found |= {(layer, head) for head in range(weights.shape[1]) if share[head] > MANY}
+        found |= {(layer, head) for head in range(weights.shape[1]) if share[head] > MANY.value}
     return found
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from softscope._text import Text, t
+from softscope._text import Text
 from softscope.doctor.judge import checks
 from softscope.doctor.judge.history_view import Head, HistoryView
 from softscope.doctor.judge.states import STATES, StateName
@@ -91,32 +91,33 @@ def named(view: HistoryView, heads: Iterable[Head], most: int = 4) -> Text:
     names = [view.name(head) for head in dict.fromkeys(heads)]
     more = len(names) - most
     zh, en = "、".join(name.zh for name in names[:most]), ", ".join(name.en for name in names[:most])
-    return t(f"{zh} 等 {len(names)} 个", f"{en} and {more} more") if more > 0 else t(zh, en)
+    return Text(zh=f"{zh} 等 {len(names)} 个", en=f"{en} and {more} more") if more > 0 else Text(zh=zh, en=en)
 
 
 def _verdict(diagnosis: Diagnosis) -> Text:
     view, states = diagnosis.view, diagnosis.states
     total = len(view.heads)
     if not view.history.sites:
-        return t("没有找到注意力，什么也判断不了。", "No attention was found: there is nothing to judge.")
+        return Text(zh="没有找到注意力，什么也判断不了。", en="No attention was found: there is nothing to judge.")
     if not view.history.snapshots:
-        return t("还没有任何读数，什么也判断不了。", "There are no readings yet: there is nothing to judge.")
+        return Text(zh="还没有任何读数，什么也判断不了。", en="There are no readings yet: there is nothing to judge.")
     broken = [since for i in range(len(view.history.sites)) if (since := view.broken(i)) is not None]
     if len(broken) == len(view.history.sites):
-        return t(
-            f"从第 {min(broken)} 步起损失或读数是 NaN，此后什么也判断不了：请回到那之前的检查点，找出 NaN 从哪里来。",
-            f"From step {min(broken)} on the loss or the readings are NaN, and nothing can be judged since: go back to "
-            f"a checkpoint before it, and look where the NaN comes from.",
+        return Text(
+            zh=f"从第 {min(broken)} 步起损失或读数是 NaN，此后什么也判断不了：请回到那之前的检查点，找出 NaN 从哪里"
+            f"来。",
+            en=f"From step {min(broken)} on the loss or the readings are NaN, and nothing can be judged since: go back "
+            f"to a checkpoint before it, and look where the NaN comes from.",
         )
     starving = [head for head, found in view.states.items() if found.state == "starving"]
     found = diagnosis.of("finding")
     if starving:
         names = named(view, starving)
         one = len(starving) == 1
-        return t(
-            f"{'唯一的头' if total == 1 else f'{total} 个头里有 {len(starving)} 个'}在挨饿：{names.zh}。"
+        return Text(
+            zh=f"{'唯一的头' if total == 1 else f'{total} 个头里有 {len(starving)} 个'}在挨饿：{names.zh}。"
             f"它{'' if one else '们'}盯着的键不比随便一个好，梯度又到不了，再训练也学不动。",
-            f"{'Its one head' if total == 1 else f'{len(starving)} of {total} heads'} "
+            en=f"{'Its one head' if total == 1 else f'{len(starving)} of {total} heads'} "
             f"{'starves' if one else 'starve'}: "
             f"{names.en}. "
             f"{'It looks' if one else 'They look'} at keys no better than any other, and no gradient reaches "
@@ -124,27 +125,27 @@ def _verdict(diagnosis: Diagnosis) -> Text:
         )
     others = [head for outcomes in found.values() for outcome in outcomes for head in outcome.heads]
     judged = total - states["unjudged"]
-    blind = t(
-        f"没有损失，{states['unjudged']} 个头有没有挨饿无法判断，不等于健康。",
-        f"Without a loss it cannot be told of {states['unjudged']} heads whether they starve; that does not mean "
+    blind = Text(
+        zh=f"没有损失，{states['unjudged']} 个头有没有挨饿无法判断，不等于健康。",
+        en=f"Without a loss it cannot be told of {states['unjudged']} heads whether they starve; that does not mean "
         f"healthy.",
     )
     if view.has_loss:
-        blind = t(
-            f"{states['unjudged']} 个头有没有挨饿无法判断：读数太少，或每行只有一个键；不等于健康。",
-            f"It cannot be told of {states['unjudged']} heads whether they starve: there are too few readings, or one "
-            f"key a row; that does not mean healthy.",
+        blind = Text(
+            zh=f"{states['unjudged']} 个头有没有挨饿无法判断：读数太少，或每行只有一个键；不等于健康。",
+            en=f"It cannot be told of {states['unjudged']} heads whether they starve: there are too few readings, or "
+            f"one key a row; that does not mean healthy.",
         )
     if others:
         names = named(view, others)
-        said = t(
-            f"发现 {sum(map(len, found.values()))} 处问题，涉及 {names.zh}。",
-            f"{_many(sum(map(len, found.values())), 'finding')}, in {names.en}.",
+        said = Text(
+            zh=f"发现 {sum(map(len, found.values()))} 处问题，涉及 {names.zh}。",
+            en=f"{_many(sum(map(len, found.values())), 'finding')}, in {names.en}.",
         )
-        return said if judged == total else t(said.zh + blind.zh, f"{said.en} {blind.en}")
+        return said if judged == total else Text(zh=said.zh + blind.zh, en=f"{said.en} {blind.en}")
     if judged < total:
-        said = t("没有发现问题。", "No finding.")
-        return t(said.zh + blind.zh, f"{said.en} {blind.en}")
+        said = Text(zh="没有发现问题。", en="No finding.")
+        return Text(zh=said.zh + blind.zh, en=f"{said.en} {blind.en}")
     parts = [(states[name], name) for name in ("right", "learning", "resting", "positional") if states[name]]
     words = {
         "right": ("个已经读对", "reads the right keys", "read the right keys"),
@@ -154,9 +155,9 @@ def _verdict(diagnosis: Diagnosis) -> Text:
     }
     chinese = f"{total} 个头：" + "，".join(f"{n} {words[name][0]}" for n, name in parts)
     english = ", ".join(f"{n} {words[name][1 if n == 1 else 2]}" for n, name in parts)
-    return t(
-        f"没有发现问题。{'唯一的头' + words[parts[0][1]][0].removeprefix('个') if total == 1 else chinese}。",
-        f"No finding. {'Its one head ' + words[parts[0][1]][1] if total == 1 else f'Of {total} heads {english}'}.",
+    return Text(
+        zh=f"没有发现问题。{'唯一的头' + words[parts[0][1]][0].removeprefix('个') if total == 1 else chinese}。",
+        en=f"No finding. {'Its one head ' + words[parts[0][1]][1] if total == 1 else f'Of {total} heads {english}'}.",
     )
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from softscope._text import Text, t
+from softscope._text import Text
 
 if TYPE_CHECKING:
     from softscope.doctor.judge.states import HeadState
@@ -71,7 +71,11 @@ class HistoryView:
     def name(self, head: Head) -> Text:
         """The head as people call it."""
         site = self.site(head).name
-        return t(site, site) if head.head is None else t(f"{site} 头 {head.head}", f"{site} head {head.head}")
+        return (
+            Text(zh=site, en=site)
+            if head.head is None
+            else Text(zh=f"{site} 头 {head.head}", en=f"{site} head {head.head}")
+        )
 
     def curve(self, name: str, head: Head) -> tuple[Array, Array]:
         """Steps and values of one reading, where it was taken."""

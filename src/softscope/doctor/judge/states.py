@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 
-from softscope._text import Text, t
+from softscope._text import Text
 from softscope.doctor.judge.thresholds import ASKED, ERRORS, IN_A_ROW, MANY, OFFSET, RIGHT, SATISFIED, SINK
 
 if TYPE_CHECKING:
@@ -21,30 +21,36 @@ StateName = Literal["learning", "right", "resting", "positional", "starving", "u
 STATES: tuple[StateName, ...] = get_args(StateName)
 
 NAMES: dict[StateName, Text] = {
-    "learning": t("在学", "learning"),
-    "right": t("读对", "right"),
-    "resting": t("停歇", "resting"),
-    "positional": t("按位置", "positional"),
-    "starving": t("饥饿", "starving"),
-    "unjudged": t("未判", "not judged"),
+    "learning": Text(zh="在学", en="learning"),
+    "right": Text(zh="读对", en="right"),
+    "resting": Text(zh="停歇", en="resting"),
+    "positional": Text(zh="按位置", en="positional"),
+    "starving": Text(zh="饥饿", en="starving"),
+    "unjudged": Text(zh="未判", en="not judged"),
 }
 MEANINGS: dict[StateName, Text] = {
-    "learning": t("梯度还能到达 q 和 k", "the gradient still reaches q and k"),
-    "right": t("已经尖锐，而且读的是对的键", "sharp, and on the right keys"),
-    "resting": t("停在一个不说话的键上；不是病", "parked on one key that says nothing; no disease"),
-    "positional": t(
-        "总读同一个相对位置，比如前一个 token；不是病",
-        "always reads the same offset, such as the previous token; no disease",
+    "learning": Text(zh="梯度还能到达 q 和 k", en="the gradient still reaches q and k"),
+    "right": Text(zh="已经尖锐，而且读的是对的键", en="sharp, and on the right keys"),
+    "resting": Text(zh="停在一个不说话的键上；不是病", en="parked on one key that says nothing; no disease"),
+    "positional": Text(
+        zh="总读同一个相对位置，比如前一个 token；不是病",
+        en="always reads the same offset, such as the previous token; no disease",
     ),
-    "starving": t("尖锐，读的键却不比随便一个好，梯度也到不了", "sharp on keys no better than any other, and cut off"),
-    "unjudged": t("没有损失就无从判断，不等于健康", "cannot be told without a loss, which does not mean healthy"),
+    "starving": Text(
+        zh="尖锐，读的键却不比随便一个好，梯度也到不了", en="sharp on keys no better than any other, and cut off"
+    ),
+    "unjudged": Text(
+        zh="没有损失就无从判断，不等于健康", en="cannot be told without a loss, which does not mean healthy"
+    ),
 }
 SETTLED: tuple[StateName, ...] = ("right", "resting", "positional")  # many rows blocked, and that is as it should be
-NO_LOSS = t("没有见到反向传播：没有损失就无法判断", "no backward pass was seen: without a loss it cannot be judged")
-BROKEN = t("损失或读数是 NaN，无从判断", "the loss or the readings are NaN: nothing can be judged")
-TOO_FEW = t(
-    f"有很多行被阻断，但带损失的读数不到 {IN_A_ROW.value} 次，还不能判断",
-    f"many rows are blocked, but there are fewer than {IN_A_ROW.value} readings with a loss: too early to judge",
+NO_LOSS = Text(
+    zh="没有见到反向传播：没有损失就无法判断", en="no backward pass was seen: without a loss it cannot be judged"
+)
+BROKEN = Text(zh="损失或读数是 NaN，无从判断", en="the loss or the readings are NaN: nothing can be judged")
+TOO_FEW = Text(
+    zh=f"有很多行被阻断，但带损失的读数不到 {IN_A_ROW.value} 次，还不能判断",
+    en=f"many rows are blocked, but there are fewer than {IN_A_ROW.value} readings with a loss: too early to judge",
 )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 
-from softscope._text import Text, t
+from softscope._text import Text
 
 OURS = "softscope: measured on the built-in patients and on small and trained models"
 
@@ -21,115 +21,124 @@ class Threshold:
 
 MANY = Threshold(
     0.10,
-    t(
-        "被阻断的行超过 10% 才算多：训练好的 135M 参数模型里，270 个头中只有 3–4 个超过它，而且都停在 sink 上；"
+    Text(
+        zh="被阻断的行超过 10% 才算多：训练好的 135M 参数模型里，270 个头中只有 3–4 个超过它，而且都停在 sink 上；"
         "MiniLM 和 rxnmapper 的 168 个头里 6 个连续三次超过它，都按位置读取；健康的小语言模型是 0%",
-        "over 10% of the rows blocked is many: in a trained 135M model only 3–4 of 270 heads pass it, all of them "
+        en="over 10% of the rows blocked is many: in a trained 135M model only 3–4 of 270 heads pass it, all of them "
         "resting on a sink; of the 168 heads of MiniLM and rxnmapper 6 pass it three times in a row, all reading by "
         "position; in a healthy small language model 0% of the rows are blocked",
     ),
 )
 IN_A_ROW = Threshold(
     3,
-    t("连续三次读数：一个批次偶然如此不算数", "three readings in a row: what one batch does by chance does not count"),
+    Text(
+        zh="连续三次读数：一个批次偶然如此不算数",
+        en="three readings in a row: what one batch does by chance does not count",
+    ),
 )
 RIGHT = Threshold(
     0.5,
-    t(
-        "优势减去两倍标准误差达到 0.5 才算读对：收敛的检索头是 3.0，三成标签随机时是 1.3 ± 0.3，卡住的头在 −0.6 到 "
+    Text(
+        zh="优势减去两倍标准误差达到 0.5 才算读对：收敛的检索头是 3.0，三成标签随机时是 1.3 ± 0.3，卡住的头在 −0.6 到 "
         "0.6 之间",
-        "advantage minus two standard errors of 0.5 and more is reading right: a converged recall head has 3.0, with "
-        "30% random labels 1.3 ± 0.3; stuck ones have −0.6 … 0.6",
+        en="advantage minus two standard errors of 0.5 and more is reading right: a converged recall head has 3.0, "
+        "with 30% random labels 1.3 ± 0.3; stuck ones have −0.6 … 0.6",
     ),
 )
 ASKED = 12  # readings at most, while the error leaves it open
 ERRORS = 2.0  # standard errors by which an advantage must pass RIGHT
 SATISFIED = Threshold(
     0.01,
-    t(
-        "demand 跌到自身最大值的 1% 以下：损失已经几乎不在意它读什么，这时优势只要大于 0（超出误差）就算读对。"
+    Text(
+        zh="demand 跌到自身最大值的 1% 以下：损失已经几乎不在意它读什么，这时优势只要大于 0（超出误差）就算读对。"
         "检索学到损失为 0 之后，优势会从 2.3 降到 0.7",
-        "a demand below 1% of its largest: the loss hardly cares any more what is read, and an advantage above 0 "
+        en="a demand below 1% of its largest: the loss hardly cares any more what is read, and an advantage above 0 "
         "beyond "
         "its error is enough. In recall learned to a loss of 0 the advantage falls from 2.3 to 0.7",
     ),
 )
 SINK = Threshold(
     0.9,
-    t(
-        "一列占被阻断行 0.9 以上的权重：训练好的模型里停歇的头都在 0.95 以上，被弄坏的头是 0.22–0.78",
-        "one column with 0.9 of the blocked rows' weight: the resting heads of a trained model have 0.95 and more, "
+    Text(
+        zh="一列占被阻断行 0.9 以上的权重：训练好的模型里停歇的头都在 0.95 以上，被弄坏的头是 0.22–0.78",
+        en="one column with 0.9 of the blocked rows' weight: the resting heads of a trained model have 0.95 and more, "
         "spoiled ones 0.22–0.78",
     ),
 )
 OFFSET = Threshold(
     0.9,
-    t(
-        "一个固定的相对位置（如前一个 token）占被阻断行 0.9 以上的权重：MiniLM 和 rxnmapper 里这样的头是 0.92–1.0，"
+    Text(
+        zh="一个固定的相对位置（如前一个 token）占被阻断行 0.9 以上的权重：MiniLM 和 rxnmapper 里这样的头是 0.92–1.0，"
         "其他头放大 30 倍后最多 0.85",
-        "one offset, such as the previous token, with 0.9 of the blocked rows' weight: such heads of MiniLM and "
+        en="one offset, such as the previous token, with 0.9 of the blocked rows' weight: such heads of MiniLM and "
         "rxnmapper "
         "have 0.92–1.0, other heads with their q times 30 have 0.85 at most",
     ),
 )
 LOGIT_HIGH = Threshold(
     100.0,
-    t("QK-clip 从最大分数 100 起动手", "QK-clip acts from a maximum logit of 100 on"),
+    Text(zh="QK-clip 从最大分数 100 起动手", en="QK-clip acts from a maximum logit of 100 on"),
     "Kimi K2 (MuonClip), 2025: τ = 100",
 )
 LOGIT_UNSTABLE = Threshold(
     1000.0,
-    t("超过 1000 训练不稳；超过 10⁴ 的训练全部发散", "beyond 1000 training is unstable; beyond 10⁴ every run diverged"),
+    Text(
+        zh="超过 1000 训练不稳；超过 10⁴ 的训练全部发散",
+        en="beyond 1000 training is unstable; beyond 10⁴ every run diverged",
+    ),
     "Wortsman et al. 2023, Small-scale proxies for large-scale Transformer training instabilities",
 )
 GROWTH_READINGS = Threshold(
     8,
-    t("至少八次读数才谈趋势：前后两半各四次", "eight readings at least before a trend is spoken of: four in each half"),
+    Text(
+        zh="至少八次读数才谈趋势：前后两半各四次",
+        en="eight readings at least before a trend is spoken of: four in each half",
+    ),
 )
 STEADY = Threshold(
     0.75,
-    t(
-        "后半段和最后三分之一的增长速度都不低于前半段的四分之三：没有平台。病在不停地涨，不在高低",
-        "the second half and the last third grow at three quarters of the first half's rate or more: no plateau. The "
-        "disease is growth "
+    Text(
+        zh="后半段和最后三分之一的增长速度都不低于前半段的四分之三：没有平台。病在不停地涨，不在高低",
+        en="the second half and the last third grow at three quarters of the first half's rate or more: no plateau. "
+        "The disease is growth "
         "without end, more than the level",
     ),
     "Su Jianlin on MuonClip, 2025; Wortsman et al. 2023",
 )
 OUTLIER = Threshold(
     6.0,
-    t(
-        "|q|·|k| 是同层各头中位数的 6 倍。两个训练好的模型（MiniLM、rxnmapper，168 个头）里只有一个头超过它（10 倍）；"
-        "把任意一个头的 q 放大 30 倍，至少是 8.3 倍",
-        "|q|·|k| of 6 times the median of the layer's heads. In two trained models (MiniLM, rxnmapper: 168 heads) one "
-        "head "
+    Text(
+        zh="|q|·|k| 是同层各头中位数的 6 倍。两个训练好的模型（MiniLM、rxnmapper，168 个头）里只有一个头超过它（10 "
+        "倍）；把任意一个头的 q 放大 30 倍，至少是 8.3 倍",
+        en="|q|·|k| of 6 times the median of the layer's heads. In two trained models (MiniLM, rxnmapper: 168 heads) "
+        "one head "
         "passes it (10); with the q of any one head multiplied by 30, that head has 8.3 at least",
     ),
 )
 REACH = Threshold(
     50.0,
-    t(
-        "并且 scale·|q|·|k| 超过 50：那 168 个头最多到 38，放大 30 倍的头至少到 68",
-        "and scale·|q|·|k| over 50: those 168 heads reach 38 at most, one with its q times 30 reaches 68 at least",
+    Text(
+        zh="并且 scale·|q|·|k| 超过 50：那 168 个头最多到 38，放大 30 倍的头至少到 68",
+        en="and scale·|q|·|k| over 50: those 168 heads reach 38 at most, one with its q times 30 reaches 68 at least",
     ),
     "softscope, as above; 50 is also Gemma 2's soft cap",
 )
 SIBLINGS = 4  # heads of one site that have the reading: with three, one outlier moves the median too far
 SCALE = Threshold(
     1.5,
-    t(
-        "缩放与 1/√d 相差 1.5 倍以内，都是同一种选择的变体",
-        "a scale within a factor of 1.5 of 1/√d is a variant of the same choice",
+    Text(
+        zh="缩放与 1/√d 相差 1.5 倍以内，都是同一种选择的变体",
+        en="a scale within a factor of 1.5 of 1/√d is a variant of the same choice",
     ),
     "Vaswani et al. 2017, Attention Is All You Need, 3.2.1",
 )
 FROZEN_SITE = Threshold(
     2.0,
-    t(
-        "没有损失时：一层里半数以上的头，分数的标准差超过冻结点 √(2·log n) 的 2 倍。健康的层中位数最多是：MiniLM 0.8、"
-        "rxnmapper 1.1、小语言模型 0.4、学会了的检索 1.2、学会了的抄写 1.3；没有 1/√d 的层，d = 64 是 2.5–2.9，d = 256 "
-        "是 4.5 以上。尖锐度分不开：学会了抄写的层中位数是 0.92，没有 1/√d、d = 256 的层从 0.77 起",
-        "without a loss: half of a layer's heads and more with logits whose standard deviation is over twice the "
+    Text(
+        zh="没有损失时：一层里半数以上的头，分数的标准差超过冻结点 √(2·log n) 的 2 倍。健康的层中位数最多是：MiniLM "
+        "0.8、rxnmapper 1.1、小语言模型 0.4、学会了的检索 1.2、学会了的抄写 1.3；没有 1/√d 的层，d = 64 是 2.5–2.9，d "
+        "= 256 是 4.5 以上。尖锐度分不开：学会了抄写的层中位数是 0.92，没有 1/√d、d = 256 的层从 0.77 起",
+        en="without a loss: half of a layer's heads and more with logits whose standard deviation is over twice the "
         "freezing point √(2·log n). The medians of healthy layers are at most 0.8 in MiniLM, 1.1 in rxnmapper, 0.4 in "
         "small language models, 1.2 in recall and 1.3 in copying once learned; without 1/√d they are 2.5–2.9 at d = 64 "
         "and 4.5 and more at d = 256. Sharpness does not tell: a layer that has learned to copy has a median of 0.92, "
@@ -138,9 +147,9 @@ FROZEN_SITE = Threshold(
 )
 COLLAPSE = Threshold(
     0.5,
-    t(
-        "归一化的熵在三次读数内跌去一半的量程，跌到 0.1 以下。绝对值不作数：健康的 BERT 里有 0.05 奈特的头",
-        "the normalised entropy falls by half its range within three readings, to below 0.1. The level alone says "
+    Text(
+        zh="归一化的熵在三次读数内跌去一半的量程，跌到 0.1 以下。绝对值不作数：健康的 BERT 里有 0.05 奈特的头",
+        en="the normalised entropy falls by half its range within three readings, to below 0.1. The level alone says "
         "nothing: a healthy BERT has heads at 0.05 nats",
     ),
     "Zhai et al. 2023, Stabilizing Transformer Training by Preventing Attention Entropy Collapse",
@@ -148,52 +157,52 @@ COLLAPSE = Threshold(
 COLLAPSED = 0.1  # of the normalised entropy
 UNIFORM = Threshold(
     0.01,
-    t(
-        "尖锐度从未超过 0.01：与均匀读取没有区别",
-        "sharpness never over 0.01: no different from reading everything alike",
+    Text(
+        zh="尖锐度从未超过 0.01：与均匀读取没有区别",
+        en="sharpness never over 0.01: no different from reading everything alike",
     ),
 )
 ENOUGH_STEPS = Threshold(
     500,
-    t(
-        "至少训练 500 步：新模型的头本来就是均匀的",
-        "500 steps at least: in a fresh model heads are uniform, and should be",
+    Text(
+        zh="至少训练 500 步：新模型的头本来就是均匀的",
+        en="500 steps at least: in a fresh model heads are uniform, and should be",
     ),
 )
 HALF_LARGEST = Threshold(
     65504.0,
-    t("float16 最大的数", "the largest number in float16"),
+    Text(zh="float16 最大的数", en="the largest number in float16"),
     "IEEE 754 binary16",
 )
 HALF_NEAR = 0.25  # of it: one doubling of both q and k away
 LSE_LOWEST = Threshold(
     -math.log(3.4028234663852886e38),
-    t(
-        "低于它，反向传播里的 exp(−lse) 超出 float32：带掩码的 cuDNN 反向会给出 NaN 的 dQ",
-        "below it exp(−lse) leaves float32 in the backward pass: cuDNN's with a mask then gives a NaN dQ",
+    Text(
+        zh="低于它，反向传播里的 exp(−lse) 超出 float32：带掩码的 cuDNN 反向会给出 NaN 的 dQ",
+        en="below it exp(−lse) leaves float32 in the backward pass: cuDNN's with a mask then gives a NaN dQ",
     ),
     "TRL #7181",
 )
 NOTHING = Threshold(
     1e-6,
-    t(
-        "传导率中位数低于百万分之一：半数以上的行，梯度比 float32 的舍入还小",
-        "a median transmission below a millionth: for half of the rows and more the gradient is smaller than float32's "
-        "rounding",
+    Text(
+        zh="传导率中位数低于百万分之一：半数以上的行，梯度比 float32 的舍入还小",
+        en="a median transmission below a millionth: for half of the rows and more the gradient is smaller than "
+        "float32's rounding",
     ),
 )
 FEW_KEYS = Threshold(
     256,
-    t(
-        "不到 256 个键时，把分数写出来花不了多少",
-        "with fewer than 256 keys writing the logits down costs little",
+    Text(
+        zh="不到 256 个键时，把分数写出来花不了多少",
+        en="with fewer than 256 keys writing the logits down costs little",
     ),
 )
 ALIGNED = Threshold(
     4.0,
-    t(
-        "|cos| 的均值是随机方向 √(2/πd) 的 4 倍：那 168 个训练好的头最多 3.6 倍",
-        "a mean |cos| of 4 times that of random directions, √(2/πd): the same 168 trained heads have 3.6 at most",
+    Text(
+        zh="|cos| 的均值是随机方向 √(2/πd) 的 4 倍：那 168 个训练好的头最多 3.6 倍",
+        en="a mean |cos| of 4 times that of random directions, √(2/πd): the same 168 trained heads have 3.6 at most",
     ),
 )
 
@@ -211,6 +220,6 @@ def freezing(n: float) -> float:
 
 NOT_A_NUMBER = Threshold(
     1,
-    t("最后一次读数就够：NaN 不会自己消失", "the last reading is enough: NaN does not go away by itself"),
+    Text(zh="最后一次读数就够：NaN 不会自己消失", en="the last reading is enough: NaN does not go away by itself"),
     "IEEE 754",
 )

@@ -5,21 +5,21 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 from collections.abc import Callable
-from typing import Any
 
 import torch
 from torch import Tensor
 
 from softscope._arguments.attention import Options
 from softscope._backends.reference.visible_keys import logit_is_hidden, mask_shows
-from softscope._text import Text
+from softscope.doctor.listen.reasons import Reason
 
 
 class UnseenError(Exception):
-    """A call that cannot be read, and why: one of `reasons`, with what it leaves open."""
+    """A call that cannot be read, and why: a code of `reasons`, with what it leaves open."""
 
-    def __init__(self, reason: Text, *values: Any) -> None:
-        super().__init__(reason.en.format(*values))
+    def __init__(self, code: str, *values: object) -> None:
+        self.reason = Reason(code, tuple(map(str, values)))
+        super().__init__(str(self.reason))
 
 
 @dataclasses.dataclass(eq=False)

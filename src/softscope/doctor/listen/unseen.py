@@ -7,15 +7,16 @@ import re
 from torch import nn
 
 from softscope.doctor.listen import module_paths, reasons
+from softscope.doctor.listen.reasons import Reason
 from softscope.doctor.read.snapshot import Site
 
 _ATTENTION = re.compile(r"attention|attn|mha$", re.IGNORECASE)
 
 
-def unseen_modules(model: nn.Module, sites: tuple[Site, ...], passes: int) -> list[tuple[str, str]]:
+def unseen_modules(model: nn.Module, sites: tuple[Site, ...], passes: int) -> list[tuple[str, Reason]]:
     """Path and reason, the outermost module of each that was missed."""
     observed = [site.name.partition("#")[0] for site in sites]
-    why = (reasons.SILENT if passes else reasons.NO_PASS).en
+    why = Reason(reasons.SILENT if passes else reasons.NO_PASS)
     known = module_paths.paths(model)
     missed: list[str] = []
     for module in model.modules():

@@ -7,6 +7,7 @@ import math
 import torch
 from torch import Tensor
 
+from softscope.doctor.read.snapshot import QUANTILES
 from softscope.doctor.read.tiles import RowReadings
 
 # Which readings also come with their median and 5% and 95% quantiles; of the others a mean or an extreme says it all.
@@ -14,12 +15,11 @@ SPREAD = (
     "sharpness", "jacobian_trace", "peak", "logit_spread", "q_norm", "cosine",
     "demand", "supply", "transmission", "advantage", "regret_ratio",
 )  # fmt: skip
-LEVELS = {"median": 0.5, "p05": 0.05, "p95": 0.95}
 # A single sequence is cut into so many runs of rows, which then count as sequences.
 RUNS = 8
-# A row whose demand is below this share of the most that its head's loss ever asked for is satisfied: what is left of
-# its gradient is rounding. A solved task at loss 3e-7 in float32 has an advantage of 0.7 there, of no meaning.
-SATISFIED = 1e-5
+# Below this share of the most that its head's loss ever asked for, a row's demand is rounding: the loss has what it
+# wants. A solved task at loss 3e-7 in float32 has an advantage of 0.7 there, of no meaning.
+ROUNDING = 1e-5
 # With fewer blocked rows than this in a sequence, one column of it holding most of their weight says nothing.
 ENOUGH = 8
 
@@ -37,7 +37,7 @@ def of_heads(parts: list[RowReadings], strongest: Tensor | None = None) -> dict[
         demand = _rows(parts, "demand")
         most = _mean(demand, included & ~demand.isnan())
         most = most if strongest is None else torch.fmax(most, strongest)
-        cares = included & (demand > SATISFIED * most.unsqueeze(-1))
+        cares = included & (demand > ROUNDING * most.unsqueeze(-1))
     found: dict[str, Tensor] = {}
     names = [name for name in parts[0].values if all(name in part.values for part in parts)]
     for name in names:
@@ -88,7 +88,7 @@ def quantiles(values: Tensor, of: Tensor) -> dict[str, Tensor]:
     ordered = values.masked_fill(~of, math.inf).sort(dim=-1).values
     last = of.sum(dim=-1) - 1
     found = {}
-    for name, level in LEVELS.items():
+    for name, level in QUANTILES.items():
         at = (last * level).clamp_min(0.0)
         low = at.floor()
         index = torch.stack([low, torch.minimum(low + 1.0, last.clamp_min(0))], dim=-1).long()

@@ -8,9 +8,12 @@ could not be taken.
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from softscope.doctor.listen.reasons import Reason
 
 Array = np.ndarray[Any, Any]
 
@@ -43,7 +46,7 @@ GRADIENT = (
 # With a loss, where queries and keys are positions of one sequence. A head of which it is not known is judged without.
 PATTERNS = ("blocked_offset_mass",)  # the largest share that one offset, key − query, holds of the blocked rows' weight
 # Besides the mean, as "sharpness:median" and so on, where they say something.
-QUANTILES = ("median", "p05", "p95")
+QUANTILES = {"median": 0.5, "p05": 0.05, "p95": 0.95}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -98,7 +101,7 @@ class History:
 
     sites: tuple[Site, ...]
     snapshots: tuple[Snapshot, ...]
-    unseen: tuple[tuple[str, str], ...] = ()  # module path and why
+    unseen: tuple[tuple[str, Reason], ...] = ()  # module path and why
     facts: dict[str, Any] = dataclasses.field(
         default_factory=dict
     )  # versions, model class, seeds; no argv, no environment

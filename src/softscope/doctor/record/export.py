@@ -94,7 +94,7 @@ def _json(history: History, path: pathlib.Path) -> None:
         "schema_version": SCHEMA_VERSION,
         "facts": history.facts,
         "sites": [_strict(dataclasses.asdict(site)) for site in history.sites],
-        "unseen": history.unseen,
+        "unseen": [(module, str(why)) for module, why in history.unseen],
         "columns": COLUMNS,
     }
     with path.open("w", encoding="utf-8") as file:

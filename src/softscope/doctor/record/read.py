@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from softscope.doctor.read.snapshot import History, Site, Snapshot
 from softscope.doctor.record import file, schema
 from softscope.doctor.record.problems import RecordError
+from softscope.doctor.record.reasons_in_file import reason_of_text
 
 if TYPE_CHECKING:
     import sqlite3
@@ -81,9 +82,10 @@ def _history(database: sqlite3.Connection, path: pathlib.Path, part: int) -> His
             rows.pop()
         rows.append(row)
     session = database.execute("SELECT max(session) FROM steps WHERE part = ?", (number,)).fetchone()[0]
-    unseen = database.execute("SELECT module, why FROM unseen WHERE part = ? ORDER BY rowid", (number,)).fetchall()
+    missed = database.execute("SELECT module, why FROM unseen WHERE part = ? ORDER BY rowid", (number,))
+    unseen = tuple((module, reason_of_text(why)) for module, why in missed)
     told = noted[(session or len(noted)) - 1]
-    return History(sites, tuple(_snapshots(database, rows, sites)), tuple(unseen), told | known)
+    return History(sites, tuple(_snapshots(database, rows, sites)), unseen, told | known)
 
 
 def _parts(database: sqlite3.Connection) -> list[tuple[int, tuple[Site, ...]]]:

@@ -2,7 +2,7 @@
 
     sessions   one for each time that a run opened the file: versions, model, seed; how it ended, NULL while it runs
     parts      one for each model that was recorded: its sites
-    unseen     of a part: modules that could not be read, and why
+    unseen     of a part: modules that could not be read, and why: a code and its values, or a sentence
     steps      one for each snapshot
     readings   (step, name) → (sites, heads) as little-endian float32, row by row
 

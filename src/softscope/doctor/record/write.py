@@ -16,11 +16,13 @@ import numpy as np
 from softscope.doctor.environment import of_run
 from softscope.doctor.record import file, schema
 from softscope.doctor.record.problems import warn
+from softscope.doctor.record.reasons_in_file import reason_as_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from types import TracebackType
 
+    from softscope.doctor.listen.reasons import Reason
     from softscope.doctor.read.snapshot import Site, Snapshot
 
 # Snapshots that wait in memory while the file cannot be written; beyond it recording stops.
@@ -94,8 +96,8 @@ class Record:
         """Record what one step said."""
         self._write(self._add, snapshot)
 
-    def unseen(self, modules: Iterable[tuple[str, str]]) -> None:
-        """Note modules that could not be read, each with the reason."""
+    def unseen(self, modules: Iterable[tuple[str, Reason | str]]) -> None:
+        """Note modules that could not be read, each with the reason, or with a sentence of your own."""
         self._write(self._note_unseen, list(modules))
 
     def note(self, facts: Mapping[str, Any]) -> None:
@@ -145,8 +147,8 @@ class Record:
     def _renew_sites(self, database: sqlite3.Connection, sites: str) -> None:
         database.execute("UPDATE parts SET sites = ? WHERE id = ?", (sites, self._part))
 
-    def _note_unseen(self, database: sqlite3.Connection, modules: list[tuple[str, str]]) -> None:
-        rows = [(self._part, module, why) for module, why in modules]
+    def _note_unseen(self, database: sqlite3.Connection, modules: list[tuple[str, Reason | str]]) -> None:
+        rows = [(self._part, module, reason_as_text(why)) for module, why in modules]
         database.executemany("INSERT OR REPLACE INTO unseen VALUES (?, ?, ?)", rows)
 
     def _add(self, database: sqlite3.Connection, snapshot: Snapshot) -> None:

@@ -56,7 +56,7 @@ def _case(diagnosis: Diagnosis) -> dict[str, Any]:
         "heads": [_head(view, head, found) for head, found in view.states.items()],
         "outcomes": [_outcome(view, outcome) for outcome in diagnosis.outcomes],
         "prescriptions": [_prescription(view, given) for given in diagnosis.prescriptions],
-        "unseen": [{"name": name, "why": why} for name, why in history.unseen],
+        "unseen": [{"name": name, "why": str(why)} for name, why in history.unseen],
     }  # fmt: skip
 
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from softscope._text import Lang, Text, said, t
+from softscope._text import Lang, Text, said
 from softscope.doctor.judge.checks import CHECKS, KIND_NAMES, SEVERITIES
 from softscope.doctor.judge.diagnosis import named
-from softscope.doctor.listen.reasons import in_both
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,12 +32,14 @@ class Line(NamedTuple):
 
 
 LABELS = {
-    "found": t("发现", "What was found"),
-    "prescribed": t("处方", "Prescription"),
-    "code": t("代码（from softscope.doctor import remedies）：", "In code (from softscope.doctor import remedies): "),
-    "why": t("为什么：", "Why: "),
-    "expect": t("预期：", "Expect: "),
-    "unseen": t("没有看到的模块", "Modules that were not seen"),
+    "found": Text(zh="发现", en="What was found"),
+    "prescribed": Text(zh="处方", en="Prescription"),
+    "code": Text(
+        zh="代码（from softscope.doctor import remedies）：", en="In code (from softscope.doctor import remedies): "
+    ),
+    "why": Text(zh="为什么：", en="Why: "),
+    "expect": Text(zh="预期：", en="Expect: "),
+    "unseen": Text(zh="没有看到的模块", en="Modules that were not seen"),
 }
 
 
@@ -59,7 +60,7 @@ def lines(diagnosis: Diagnosis, lang: Lang) -> Iterator[Line]:
         yield Line("")
         yield Line(LABELS["unseen"].of(lang), 0, "title")
         for name, why in diagnosis.view.history.unseen:
-            yield Line(f"{name}: {in_both(why).of(lang)}", 2)
+            yield Line(f"{name}: {why.text.of(lang)}", 2)
     counted = (f"{KIND_NAMES[name].of(lang)} {n}" for name, n in diagnosis.counts.items() if n)
     yield Line("")
     yield Line(" · ".join(counted), 0, "dim")
@@ -78,7 +79,7 @@ def _found(diagnosis: Diagnosis, lang: Lang) -> Iterator[Line]:
         if len(outcomes) > MOST:
             rest = [head for outcome in outcomes[MOST:] for head in outcome.heads]
             more = named(diagnosis.view, rest)
-            yield Line(Text(f"还有 {more.zh}", f"also {more.en}").of(lang), 4, "dim")
+            yield Line(Text(zh=f"还有 {more.zh}", en=f"also {more.en}").of(lang), 4, "dim")
 
 
 def _prescribed(diagnosis: Diagnosis, lang: Lang) -> Iterator[Line]:

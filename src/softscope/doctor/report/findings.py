@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from softscope.doctor.judge.checks import CHECKS, KIND_NAMES, KINDS, SEVERITIES
 from softscope.doctor.judge.diagnosis import named
-from softscope.doctor.listen.reasons import in_both
 from softscope.doctor.report.markup import both, figure, words
 
 if TYPE_CHECKING:
@@ -20,7 +19,7 @@ def findings(diagnosis: Diagnosis) -> str:
     cards = [
         _card(diagnosis, kind, code, outcomes) for kind in SEVERITIES for code, outcomes in diagnosis.of(kind).items()
     ]
-    return "".join(cards) or f'<p class="none">{words("没有。", "None.")}</p>'
+    return "".join(cards) or f'<p class="none">{words(zh="没有。", en="None.")}</p>'
 
 
 def _card(diagnosis: Diagnosis, kind: Kind, code: str, outcomes: list[CheckResult]) -> str:
@@ -29,7 +28,7 @@ def _card(diagnosis: Diagnosis, kind: Kind, code: str, outcomes: list[CheckResul
     shown, more = "".join(listed[:6]), listed[6:]
     rest = ""
     if more:
-        summary = words(f"还有 {len(more)} 个", f"{len(more)} more")
+        summary = words(zh=f"还有 {len(more)} 个", en=f"{len(more)} more")
         rest = f"<details><summary>{summary}</summary><ul>{''.join(more)}</ul></details>"
     reasons = "".join(
         f"<li><b>{figure(x.value)}</b> {both(x.reason)} <cite>{both(x.source)}</cite></li>" for x in check.thresholds
@@ -37,8 +36,9 @@ def _card(diagnosis: Diagnosis, kind: Kind, code: str, outcomes: list[CheckResul
     return (
         f'<article class="{kind}"><h4><span class="code">{code}</span> {both(check.title)} '
         f'<span class="kind">{both(KIND_NAMES[kind])} {len(outcomes)}</span></h4><ul>{shown}</ul>{rest}'
-        f"<p><b>{words('怎么办：', 'What to do:')}</b> {both(check.remedy)}</p>"
-        f"<details><summary>{words('阈值和理由', 'Threshold and why')}</summary><ul>{reasons}</ul></details></article>"
+        f"<p><b>{words(zh='怎么办：', en='What to do:')}</b> {both(check.remedy)}</p>"
+        f"<details><summary>{words(zh='阈值和理由', en='Threshold and why')}</summary><ul>{reasons}</ul></details>"
+        "</article>"
     )
 
 
@@ -47,20 +47,20 @@ def prescriptions(diagnosis: Diagnosis) -> str:
     cards = []
     for given in diagnosis.prescriptions:
         rows: list[tuple[str, Text | str]] = [
-            (words("给", "for"), named(diagnosis.view, given.heads)),
-            (words("为什么", "why"), given.why),
-            (words("预期读数", "expect"), given.expect),
-            (words("依据", "evidence"), given.evidence),
+            (words(zh="给", en="for"), named(diagnosis.view, given.heads)),
+            (words(zh="为什么", en="why"), given.why),
+            (words(zh="预期读数", en="expect"), given.expect),
+            (words(zh="依据", en="evidence"), given.evidence),
         ]
         rows += (
             []
             if given.treatment is None
-            else [(words("代码", "in code"), f"from softscope.doctor import remedies; {given.treatment.code()}")]
+            else [(words(zh="代码", en="in code"), f"from softscope.doctor import remedies; {given.treatment.code()}")]
         )
-        rows += [] if given.does_not is None else [(words("没有用的", "what did not help"), given.does_not)]
+        rows += [] if given.does_not is None else [(words(zh="没有用的", en="what did not help"), given.does_not)]
         listed = "".join(f"<dt>{label}</dt><dd>{both(text)}</dd>" for label, text in rows)
         cards.append(f'<article class="remedy"><h4>{both(given.what)}</h4><dl>{listed}</dl></article>')
-    return "".join(cards) or f'<p class="none">{words("不需要。", "None is needed.")}</p>'
+    return "".join(cards) or f'<p class="none">{words(zh="不需要。", en="None is needed.")}</p>'
 
 
 def answers(diagnosis: Diagnosis) -> str:
@@ -74,10 +74,10 @@ def answers(diagnosis: Diagnosis) -> str:
         why = [o.says for o in found if o.kind in ("not-applicable", "unseen")]
         reason = f"<br><small>{both(why[0])}</small>" if why else ""
         rows.append(f'<tr><th scope="row"><b>{code}</b> {both(check.title)}{reason}</th>{cells}</tr>')
-    title = words("每项检查的回答（按头或层计数）", "What every check answered (counting heads or layers)")
+    title = words(zh="每项检查的回答（按头或层计数）", en="What every check answered (counting heads or layers)")
     return (
         f'<div class="wide"><table class="answers"><caption>{title}'
-        f'</caption><thead><tr><th scope="col">{words("检查", "check")}</th>{top}</tr></thead>'
+        f'</caption><thead><tr><th scope="col">{words(zh="检查", en="check")}</th>{top}</tr></thead>'
         f"<tbody>{''.join(rows)}</tbody>"
         f"</table></div>"
     )
@@ -86,9 +86,9 @@ def answers(diagnosis: Diagnosis) -> str:
 def unseen(diagnosis: Diagnosis) -> str:
     """Modules that the probe could not look into."""
     missed = diagnosis.view.history.unseen
-    listed = "".join(f"<li><code>{both(name)}</code> {both(in_both(why))}</li>" for name, why in missed)
+    listed = "".join(f"<li><code>{both(name)}</code> {both(why.text)}</li>" for name, why in missed)
     return (
         f"<ul>{listed}</ul>"
         if listed
-        else f'<p class="none">{words("没有看不到的模块。", "Every module was seen.")}</p>'
+        else f'<p class="none">{words(zh="没有看不到的模块。", en="Every module was seen.")}</p>'
     )

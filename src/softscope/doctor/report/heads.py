@@ -24,24 +24,24 @@ def heads(diagnosis: Diagnosis) -> str:
     view = diagnosis.view
     taken = [name for name in CURVES if any(view.value(name, head) is not None for head in view.heads)]
     titles = {
-        "blocked": words("被阻断", "blocked"),
-        "transmission:median": words("传导率", "transmission"),
-        "advantage": words("优势", "advantage"),
-        "sharpness": words("尖锐度", "sharpness"),
-        "max_logit": words("最大分数", "largest logit"),
+        "blocked": words(zh="被阻断", en="blocked"),
+        "transmission:median": words(zh="传导率", en="transmission"),
+        "advantage": words(zh="优势", en="advantage"),
+        "sharpness": words(zh="尖锐度", en="sharpness"),
+        "max_logit": words(zh="最大分数", en="largest logit"),
     }
     top = "".join(f'<th scope="col">{titles[name]}</th>' for name in taken)
     ordered = sorted(view.heads, key=lambda head: _ORDER.index(view.states[head].state))
     spans = {name: _span(view, name) for name in taken}
     rows = "".join(_row(view, head, spans) for head in ordered)
     title = words(
-        "各头，及其读数随步数的变化（一列之内同一尺度）",
-        "Every head, and its readings over the steps (one scale to a column)",
+        zh="各头，及其读数随步数的变化（一列之内同一尺度）",
+        en="Every head, and its readings over the steps (one scale to a column)",
     )
     return (
         f'<div class="wide"><table class="heads"><caption>{title}'
-        f'</caption><thead><tr><th scope="col">{words("头", "head")}</th>'
-        f'<th scope="col">{words("状态", "state")}</th>{top}'
+        f'</caption><thead><tr><th scope="col">{words(zh="头", en="head")}</th>'
+        f'<th scope="col">{words(zh="状态", en="state")}</th>{top}'
         f"</tr></thead><tbody>{rows}</tbody></table></div>"
     )
 
@@ -87,6 +87,6 @@ def losses(diagnosis: Diagnosis) -> str:
     return (
         f'<figure class="loss"><svg viewBox="-2 -4 564 88" preserveAspectRatio="none" role="img" '
         f'aria-label="loss {told}"><path d="{path}"/></svg>'
-        f"<figcaption>{words('损失', 'loss')} {told} · {words('步', 'steps')} {first[0]} – "
+        f"<figcaption>{words(zh='损失', en='loss')} {told} · {words(zh='步', en='steps')} {first[0]} – "
         f"{last[0]}</figcaption></figure>"
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from softscope._text import Text, t
+from softscope._text import Text, same
 from softscope.doctor.judge.history_view import Head
 from softscope.doctor.report.markup import both, figure, share, state_cell, words
 
@@ -14,18 +14,43 @@ if TYPE_CHECKING:
 
 # Reading, its title, what it says, and whether its colours follow the logarithm.
 READINGS: tuple[tuple[str, Text, Text, bool], ...] = (
-    ("blocked", t("被阻断的行", "blocked rows"), t("梯度过不去的行", "rows no gradient passes"), False),
-    ("transmission:median", t("传导率（中位数）", "transmission (median)"), t("均匀为 1", "1 if uniform"), True),
-    ("advantage", t("优势", "advantage"), t("0：与随便一个键无异", "0: like any other key"), False),
-    ("blocked_mass", t("被阻断行的最大列", "top column of blocked rows"), t("≥ 0.9 是停歇", "≥ 0.9 is resting"), False),
-    ("sharpness", t("尖锐度", "sharpness"), t("0 均匀，1 one-hot", "0 uniform, 1 one-hot"), False),
-    ("max_logit", t("最大分数", "largest logit"), t("软上限和掩码之前", "before cap and mask"), True),
-    ("logit_spread", t("分数的标准差", "spread of logits"), t("每行可见键上", "over a row's visible keys"), True),
-    ("sink_mass", t("最大列的权重", "weight of the top column"), t("> 0.3 很常见", "> 0.3 is common"), False),
-    ("q_norm", t("|q|", "|q|"), t("q 的平均长度", "mean norm of q"), True),
-    ("k_norm", t("|k|", "|k|"), t("k 的平均长度", "mean norm of k"), True),
-    ("cosine", t("|cos(q, k)|", "|cos(q, k)|"), t("q 与 k 的夹角", "between q and k"), False),
-)  # fmt: skip
+    (
+        "blocked",
+        Text(zh="被阻断的行", en="blocked rows"),
+        Text(zh="梯度过不去的行", en="rows no gradient passes"),
+        False,
+    ),
+    (
+        "transmission:median",
+        Text(zh="传导率（中位数）", en="transmission (median)"),
+        Text(zh="均匀为 1", en="1 if uniform"),
+        True,
+    ),
+    ("advantage", Text(zh="优势", en="advantage"), Text(zh="0：与随便一个键无异", en="0: like any other key"), False),
+    (
+        "blocked_mass",
+        Text(zh="被阻断行的最大列", en="top column of blocked rows"),
+        Text(zh="≥ 0.9 是停歇", en="≥ 0.9 is resting"),
+        False,
+    ),
+    ("sharpness", Text(zh="尖锐度", en="sharpness"), Text(zh="0 均匀，1 one-hot", en="0 uniform, 1 one-hot"), False),
+    ("max_logit", Text(zh="最大分数", en="largest logit"), Text(zh="软上限和掩码之前", en="before cap and mask"), True),
+    (
+        "logit_spread",
+        Text(zh="分数的标准差", en="spread of logits"),
+        Text(zh="每行可见键上", en="over a row's visible keys"),
+        True,
+    ),
+    (
+        "sink_mass",
+        Text(zh="最大列的权重", en="weight of the top column"),
+        Text(zh="> 0.3 很常见", en="> 0.3 is common"),
+        False,
+    ),
+    ("q_norm", same("|q|"), Text(zh="q 的平均长度", en="mean norm of q"), True),
+    ("k_norm", same("|k|"), Text(zh="k 的平均长度", en="mean norm of k"), True),
+    ("cosine", same("|cos(q, k)|"), Text(zh="q 与 k 的夹角", en="between q and k"), False),
+)
 
 
 def maps(diagnosis: Diagnosis) -> str:
@@ -51,7 +76,7 @@ def shortened(names: list[str]) -> list[str]:
 def _table(diagnosis: Diagnosis, title: Text, about: str, cells: dict[Head, str]) -> str:
     sites = diagnosis.view.history.sites
     heads = max((site.heads for site in sites), default=0)
-    corner = words("层 / 头", "layer / head")
+    corner = words(zh="层 / 头", en="layer / head")
     top = "".join(f'<th scope="col">{j}</th>' for j in range(heads))
     rows = []
     names = shortened([site.name for site in sites])
@@ -67,7 +92,7 @@ def _table(diagnosis: Diagnosis, title: Text, about: str, cells: dict[Head, str]
 
 def _states(diagnosis: Diagnosis) -> str:
     cells = {head: state_cell(found.state) for head, found in diagnosis.view.states.items()}
-    return _table(diagnosis, t("状态", "state"), words("每个头怎么样", "how each head is"), cells)
+    return _table(diagnosis, Text(zh="状态", en="state"), words(zh="每个头怎么样", en="how each head is"), cells)
 
 
 def _map(diagnosis: Diagnosis, name: str, title: Text, about: Text, logarithmic: bool) -> str:

@@ -7,7 +7,7 @@ import itertools
 import math
 from typing import TYPE_CHECKING
 
-from softscope._text import LANGS, Text, t
+from softscope._text import LANGS, Text
 from softscope.doctor.judge.states import NAMES
 
 if TYPE_CHECKING:
@@ -32,9 +32,9 @@ def state_cell(state: StateName) -> str:
     return f'<td class="state {state}"><span class="zh">{name.zh}</span><span class="en">{name.en}</span></td>'
 
 
-def words(zh: str, en: str) -> str:
+def words(*, zh: str, en: str) -> str:
     """`both` for a text that stands here."""
-    return both(t(zh, en))
+    return both(Text(zh=zh, en=en))
 
 
 def drawn(text: Text | str, attributes: str) -> str:

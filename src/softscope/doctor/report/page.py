@@ -6,7 +6,7 @@ import importlib.resources
 from typing import TYPE_CHECKING
 
 import softscope
-from softscope._text import Lang, t
+from softscope._text import Lang, Text
 from softscope.doctor.judge.checks import KIND_NAMES
 from softscope.doctor.report.findings import answers, findings, prescriptions, unseen
 from softscope.doctor.report.heads import heads, losses
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from softscope.doctor.judge.checks import Kind
     from softscope.doctor.judge.diagnosis import Diagnosis
 
-TITLE = t("softscope 体检报告", "softscope checkup")
+TITLE = Text(zh="softscope 体检报告", en="softscope checkup")
 # Nothing may be fetched, whatever a module is called.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
 
@@ -52,8 +52,8 @@ def _bar(diagnoses: Sequence[Diagnosis]) -> str:
     return (
         f'<header class="bar"><h1>{both(TITLE)}</h1><nav>{links}</nav><div class="tools">'
         f'<button data-lang="zh" lang="zh">中文</button><button data-lang="en" lang="en">English</button>'
-        f'<button id="theme">{words("深色 / 浅色", "Dark / light")}</button>'
-        f'<button id="print">{words("打印", "Print")}</button></div></header>'
+        f'<button id="theme">{words(zh="深色 / 浅色", en="Dark / light")}</button>'
+        f'<button id="print">{words(zh="打印", en="Print")}</button></div></header>'
     )
 
 
@@ -67,13 +67,13 @@ def _one(diagnosis: Diagnosis, index: int, of: int) -> str:
     )
     title = f"<h2>{both(diagnosis.title)}</h2>" if diagnosis.title else ""
     sections = (
-        (words("传导率 × 优势", "Transmission × advantage"), plane(diagnosis) + losses(diagnosis)),
-        (words("发现了什么", "What was found"), findings(diagnosis)),
-        (words("处方", "Prescription"), prescriptions(diagnosis)),
-        (words("各头", "Heads"), heads(diagnosis)),
-        (words("层 × 头", "Layer × head"), f'<div class="maps">{maps(diagnosis)}</div>'),
-        (words("所有的回答", "Every answer"), answers(diagnosis)),
-        (words("没有看到的", "Not seen"), unseen(diagnosis)),
+        (words(zh="传导率 × 优势", en="Transmission × advantage"), plane(diagnosis) + losses(diagnosis)),
+        (words(zh="发现了什么", en="What was found"), findings(diagnosis)),
+        (words(zh="处方", en="Prescription"), prescriptions(diagnosis)),
+        (words(zh="各头", en="Heads"), heads(diagnosis)),
+        (words(zh="层 × 头", en="Layer × head"), f'<div class="maps">{maps(diagnosis)}</div>'),
+        (words(zh="所有的回答", en="Every answer"), answers(diagnosis)),
+        (words(zh="没有看到的", en="Not seen"), unseen(diagnosis)),
     )
     body = "".join(f"<section><h3>{name}</h3>{content}</section>\n" for name, content in sections)
     return (

@@ -7,7 +7,7 @@ import statistics
 from typing import TYPE_CHECKING
 
 from softscope._gradient_readings import BLOCKED
-from softscope._text import t
+from softscope._text import Text
 from softscope.doctor.judge.states import MEANINGS, NAMES, STATES, StateName
 from softscope.doctor.judge.thresholds import RIGHT
 from softscope.doctor.report.markup import both, drawn, figure, share, short, words
@@ -29,9 +29,9 @@ SHAPES: dict[StateName, str] = {
 }
 
 
-ZONES = t(
-    "底色：中间的一行也被阻断的地方。一个头的状态，要看它有多少行被阻断，以及它们的优势。",
-    "shaded: where the median row is blocked too. A head's state follows from how many of its rows are blocked, and "
+ZONES = Text(
+    zh="底色：中间的一行也被阻断的地方。一个头的状态，要看它有多少行被阻断，以及它们的优势。",
+    en="shaded: where the median row is blocked too. A head's state follows from how many of its rows are blocked, and "
     "from their advantage.",
 )
 
@@ -50,11 +50,11 @@ def plane(diagnosis: Diagnosis) -> str:
             f'<g class="mark {found.state}" transform="translate({at})" data-name="{short(view, head)}" '
             f'data-told="{told}">{SHAPES[found.state]}</g>'
         )
-    counted = t(
-        "，".join(f"{NAMES[s].zh} {n}" for s, n in diagnosis.states.items() if n),
-        ", ".join(f"{NAMES[s].en} {n}" for s, n in diagnosis.states.items() if n),
+    counted = Text(
+        zh="，".join(f"{NAMES[s].zh} {n}" for s, n in diagnosis.states.items() if n),
+        en=", ".join(f"{NAMES[s].en} {n}" for s, n in diagnosis.states.items() if n),
     )
-    label = t(f"每个头的传导率与优势：{counted.zh}", f"Transmission and advantage of every head: {counted.en}")
+    label = Text(zh=f"每个头的传导率与优势：{counted.zh}", en=f"Transmission and advantage of every head: {counted.en}")
     return (
         f'<div class="wide"><svg class="plane" viewBox="0 0 {WIDTH} {HEIGHT}" role="group" '
         f'aria-label="{both(label.en)}" data-label-zh="{both(label.zh)}" data-label-en="{both(label.en)}">'
@@ -87,12 +87,12 @@ def _frame(edge: float) -> str:
     parts = [
         f'<rect class="zone right" x="{LEFT}" y="{TOP}" width="{wide:.0f}" height="{line - TOP:.0f}"/>',
         f'<rect class="zone starving" x="{LEFT}" y="{line:.0f}" width="{wide:.0f}" height="{floor - line:.0f}"/>',
-        drawn(t("读对", "right"), f'x="{LEFT + 8}" y="{TOP + 18}" font-weight="600"'),
+        drawn(Text(zh="读对", en="right"), f'x="{LEFT + 8}" y="{TOP + 18}" font-weight="600"'),
         drawn(
-            t("饥饿（除非停歇或按位置）", "starving (unless resting or positional)"),
+            Text(zh="饥饿（除非停歇或按位置）", en="starving (unless resting or positional)"),
             f'x="{LEFT + 8}" y="{floor - 10}" font-weight="600"',
         ),
-        drawn(t("在学", "learning"), f'x="{WIDTH - 20}" y="{TOP + 18}" text-anchor="end" font-weight="600"'),
+        drawn(Text(zh="在学", en="learning"), f'x="{WIDTH - 20}" y="{TOP + 18}" text-anchor="end" font-weight="600"'),
     ]
     for power in range(DECADES[0], DECADES[1] + 1):
         x = _x(10.0**power)
@@ -106,12 +106,12 @@ def _frame(edge: float) -> str:
         parts.append(drawn(f"{value}".replace("-", "−"), f'x="{LEFT - 8}" y="{y + 4:.0f}" text-anchor="end"'))
     middle = (LEFT + WIDTH - 14) / 2
     parts.append(
-        drawn(t("传导率（中位数）：梯度还剩多少", "transmission (median): how much of the gradient is left"),
+        drawn(Text(zh="传导率（中位数）：梯度还剩多少", en="transmission (median): how much of the gradient is left"),
               f'x="{middle:.0f}" y="{HEIGHT - 8}" text-anchor="middle"')
     )  # fmt: skip
     centre = (TOP + floor) / 2
     parts.append(
-        drawn(t("优势：读的键有多对", "advantage: how right its keys are"),
+        drawn(Text(zh="优势：读的键有多对", en="advantage: how right its keys are"),
               f'transform="translate(16 {centre:.0f}) rotate(-90)" text-anchor="middle"')
     )  # fmt: skip
     return "".join(parts)
@@ -125,5 +125,5 @@ def _legend(diagnosis: Diagnosis) -> str:
             for state, count in diagnosis.states.items()
             if count
         )
-        or f"<li>{words('没有头', 'no heads')}</li>"
+        or f"<li>{words(zh='没有头', en='no heads')}</li>"
     )

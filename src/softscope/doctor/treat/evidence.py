@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from softscope._text import Text, t
+from softscope._text import Text, same
 
 
 class Found(NamedTuple):
@@ -17,30 +17,32 @@ class Found(NamedTuple):
 
 # Recall, d = 256, Adam; 60 steps from the start, 80 when stuck; the same for seeds 0, 1 and 2.
 RECORDED = {
-    "temperature": Found(t("分数上的温度", "a temperature on the logits"), start=True, stuck=True),
-    "qk-norm-unit": Found(t("单位长的 QK 归一化", "unit QK-norm"), start=True, stuck=True),
-    "qk-clip": Found(t("QK-clip（一次，τ = 5）", "QK-clip (once, τ = 5)"), start=False, stuck=True),
-    "temperature-weights": Found(t("写进 W_Q 的温度", "a temperature in W_Q"), start=False, stuck=True),
-    "qk-norm-rms": Found(t("RMS 的 QK 归一化", "RMS QK-norm"), start=False, stuck=False),
-    "softcap": Found(t("软上限 5", "a soft cap of 5"), start=False, stuck=False),
-    "sink": Found(t("sink", "a sink"), start=False, stuck=False),
-    "scalable": Found(t("可伸缩 softmax", "scalable softmax"), start=False, stuck=False),
-    "entmax": Found(t("entmax 1.5", "entmax 1.5"), start=False, stuck=False),
+    "temperature": Found(Text(zh="分数上的温度", en="a temperature on the logits"), start=True, stuck=True),
+    "qk-norm-unit": Found(Text(zh="单位长的 QK 归一化", en="unit QK-norm"), start=True, stuck=True),
+    "qk-clip": Found(Text(zh="QK-clip（一次，τ = 5）", en="QK-clip (once, τ = 5)"), start=False, stuck=True),
+    "temperature-weights": Found(Text(zh="写进 W_Q 的温度", en="a temperature in W_Q"), start=False, stuck=True),
+    "qk-norm-rms": Found(Text(zh="RMS 的 QK 归一化", en="RMS QK-norm"), start=False, stuck=False),
+    "softcap": Found(Text(zh="软上限 5", en="a soft cap of 5"), start=False, stuck=False),
+    "sink": Found(Text(zh="sink", en="a sink"), start=False, stuck=False),
+    "scalable": Found(Text(zh="可伸缩 softmax", en="scalable softmax"), start=False, stuck=False),
+    "entmax": Found(same("entmax 1.5"), start=False, stuck=False),
 }
 
 
 def _names(start: bool, stuck: bool) -> Text:
     found = [entry.name for entry in RECORDED.values() if (entry.start, entry.stuck) == (start, stuck)]
     *first, last = (name.en for name in found)
-    return t("、".join(name.zh for name in found), f"{', '.join(first)} and {last}" if first else last)
+    return Text(zh="、".join(name.zh for name in found), en=f"{', '.join(first)} and {last}" if first else last)
 
 
 _BOTH, _LATER, _NEVER = _names(True, True), _names(False, True), _names(False, False)
-REVIVES = t(
-    f"实测（softscope experiment remedies）：没有缩放的模型，{_BOTH.zh}从一开始用、卡住以后用都能救活；{_LATER.zh}只在"
-    f"卡住以后能救活，从一开始用不行",
-    f"measured (softscope experiment remedies): {_BOTH.en} revive a model without a scale, from the start and when it "
-    f"is stuck; {_LATER.en} only when it is stuck, not from the start",
+REVIVES = Text(
+    zh=f"实测（softscope experiment remedies）：没有缩放的模型，{_BOTH.zh}从一开始用、卡住以后用都能救活；{_LATER.zh}只"
+    f"在卡住以后能救活，从一开始用不行",
+    en=f"measured (softscope experiment remedies): {_BOTH.en} revive a model without a scale, from the start and when "
+    f"it is stuck; {_LATER.en} only when it is stuck, not from the start",
 )
-FAILS = t(f"同一实验里，{_NEVER.zh} 两种用法都没能救活", f"in the same experiment {_NEVER.en} did not, in either way")
-CITED = t("来自文献，这里没有实测", "from the literature, not measured here")
+FAILS = Text(
+    zh=f"同一实验里，{_NEVER.zh} 两种用法都没能救活", en=f"in the same experiment {_NEVER.en} did not, in either way"
+)
+CITED = Text(zh="来自文献，这里没有实测", en="from the literature, not measured here")

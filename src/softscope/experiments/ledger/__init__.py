@@ -4,7 +4,7 @@ Claims stand in `texts/text_00N_….py`; every module of that name is found, and
 
     @claim(
         "S1-03",                                              # its id; text 001
-        says=t("……", "the claim in our words"),               # Chinese first; numbers of the text may stand here
+        says=Text(zh="……", en="the claim in our words"),      # numbers of the text may stand here
         where="Part 1, L21-22",
         experiment="normalisers",                             # a module of softscope.experiments, or nothing
         slow=False,                                           # True: more than about a second; left out of CI's tier
@@ -13,9 +13,9 @@ Claims stand in `texts/text_00N_….py`; every module of that name is found, and
         p = …                                                 # measure; random numbers from generator("S1-03")
         return Outcome.of(
             {"[2.0, 2.1, 2.2]": near(p, ["0.326", "0.342", "0.358"])},    # label → does the claim hold there?
-            measured=f"[{p[0]:.3f}, …]",                      # a string where it is only figures, else t(zh, en)
-            because=t("……", "one sentence"),
-            only_if=t("……", "…"),                             # completes "holds only if"; needed for mixed cases
+            measured=f"[{p[0]:.3f}, …]",                      # a string where it is only figures, else a Text
+            because=Text(zh="……", en="one sentence"),
+            only_if=Text(zh="……", en="…"),                    # completes "holds only if"; needed for mixed cases
         )
 
 All cases true: holds; none: fails; some: only-if. `cited(source=…, because=…)` and `opinion(because)` label what
@@ -24,34 +24,29 @@ show the same ones. What several claims need is measured once, in a function wit
 and softscope.tasks are imported inside functions: `softscope claims S1-03` should not wait for them.
 
 `near`, `cut`, `within`, `equal`, `off_by` compare; `estimate`, `variance_of`, `share` give a mean with its error, whose
-`above`, `below`, `agrees` raise NoiseError within four standard errors of the edge; `times` compares speeds; `listed`
-writes a row of figures; `paper` holds what the paper says.
+`above`, `below`, `agrees` raise NoiseError within four standard errors of the edge; `times` compares speeds;
+`paper` holds what the paper says. `texts.figures` writes rows of figures.
 """
 
 from softscope.experiments.ledger import paper
-from softscope.experiments.ledger.claim import EXPERIMENTS, Claim, claim, generator
+from softscope.experiments.ledger.claim import Claim, claim, generator
 from softscope.experiments.ledger.compare import cut, equal, half_unit, near, off_by, symbols, within
 from softscope.experiments.ledger.contradictions import CONTRADICTIONS, Contradiction, Settled, settled
 from softscope.experiments.ledger.estimate import Estimate, NoiseError, estimate, share, times, variance_of
 from softscope.experiments.ledger.outcome import VERDICTS, Outcome, Verdict, cited, opinion
 from softscope.experiments.ledger.places import place
 from softscope.experiments.ledger.running import Entry, check, claims
-from softscope.experiments.ledger.wording import LANGS, Lang, Text, listed, said, t
 
 __all__ = [
     "CONTRADICTIONS",
-    "EXPERIMENTS",
-    "LANGS",
     "VERDICTS",
     "Claim",
     "Contradiction",
     "Entry",
     "Estimate",
-    "Lang",
     "NoiseError",
     "Outcome",
     "Settled",
-    "Text",
     "Verdict",
     "check",
     "cited",
@@ -62,17 +57,14 @@ __all__ = [
     "estimate",
     "generator",
     "half_unit",
-    "listed",
     "near",
     "off_by",
     "opinion",
     "paper",
     "place",
-    "said",
     "settled",
     "share",
     "symbols",
-    "t",
     "times",
     "variance_of",
     "within",

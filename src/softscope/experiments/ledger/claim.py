@@ -8,18 +8,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from softscope.experiments.catalogue import NAMES
 from softscope.experiments.ledger.outcome import Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from softscope.experiments.ledger.wording import Text
+    from softscope._text import Text
 
-# The modules of softscope.experiments, one for each question.
-EXPERIMENTS = (
-    "overflow", "extremes", "temperature", "saturation", "variance", "entropy", "gradients", "normalisers", "scores",
-    "learning", "initialisation", "cost",
-)  # fmt: skip
 _ID = re.compile(r"S[0-4]-\d\d")
 
 
@@ -55,8 +51,8 @@ def claim(
     """Make the function that follows the check of this claim."""
     if not _ID.fullmatch(identity):
         raise ValueError(f"identity must look like S1-03, but {identity!r} came; CLAIMS lists them")
-    if experiment and experiment not in EXPERIMENTS:
-        raise ValueError(f"experiment must be one of {', '.join(EXPERIMENTS)}, but {experiment!r} came")
+    if experiment and experiment not in NAMES:
+        raise ValueError(f"experiment must be one of {', '.join(NAMES)}, but {experiment!r} came")
     return lambda check: Claim(identity, says, where, experiment, slow, check)
 
 

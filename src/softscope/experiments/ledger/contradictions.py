@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from softscope.experiments.ledger.wording import Text, t
+from softscope._text import Text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -57,65 +57,65 @@ CONTRADICTIONS = (
     Contradiction(
         ("S4-01",),
         ("S2-47", "S3-44"),
-        t(
-            "d 变小让注意力更接近 one-hot（004 的标题），还是不缩放时 d 变大才会（002、003）",
-            "Whether attention gets closer to one-hot as d falls (title of 004) or, unscaled, as d grows (002, 003)",
+        Text(
+            zh="d 变小让注意力更接近 one-hot（004 的标题），还是不缩放时 d 变大才会（002、003）",
+            en="Whether attention gets closer to one-hot as d falls (title of 004) or, unscaled, as d grows (002, 003)",
         ),
     ),
     Contradiction(
         ("S4-01",),
         ("S2-48", "S2-56"),
-        t(
-            "缩放之后，注意力的尖锐程度随 d 变化（004），还是与 d 无关（002）",
-            "Whether scaled attention sharpens as d falls (004) or stays as it is at every d (002)",
+        Text(
+            zh="缩放之后，注意力的尖锐程度随 d 变化（004），还是与 d 无关（002）",
+            en="Whether scaled attention sharpens as d falls (004) or stays as it is at every d (002)",
         ),
     ),
     Contradiction(
         ("S0-06", "S0-31"),
         ("S3-14", "S3-15"),
-        t(
-            "数值整体变大会使 softmax 变尖锐（000），还是平移不改变结果（003）",
-            "Whether larger values as such make softmax sharp (000) or a common shift changes nothing (003)",
+        Text(
+            zh="数值整体变大会使 softmax 变尖锐（000），还是平移不改变结果（003）",
+            en="Whether larger values as such make softmax sharp (000) or a common shift changes nothing (003)",
         ),
     ),
     Contradiction(
         ("S4-10",),
         ("S2-54", "S3-47"),
-        t(
-            "送入 softmax 的一行有 d 项（004），还是每个键一项（002、003）",
-            "Whether a row of attention's softmax has d entries (004) or one for each key (002, 003)",
+        Text(
+            zh="送入 softmax 的一行有 d 项（004），还是每个键一项（002、003）",
+            en="Whether a row of attention's softmax has d entries (004) or one for each key (002, 003)",
         ),
     ),
     Contradiction(
         ("S0-01",),
         ("S1-18",),
-        t(
-            "尖锐的 softmax 不再可微（000），还是 softmax 处处可微（001）",
-            "Whether a sharp softmax is no longer differentiable (000) or softmax is so everywhere (001)",
+        Text(
+            zh="尖锐的 softmax 不再可微（000），还是 softmax 处处可微（001）",
+            en="Whether a sharp softmax is no longer differentiable (000) or softmax is so everywhere (001)",
         ),
     ),
     Contradiction(
         ("S1-19", "S1-28"),
         ("S0-16", "S2-13", "S4-14"),
-        t(
-            "softmax 的梯度稳定而友好（001），还是在接近 one-hot 时消失（000、002、004）",
-            "Whether softmax's gradient is stable and friendly (001) or vanishes near one-hot (000, 002, 004)",
+        Text(
+            zh="softmax 的梯度稳定而友好（001），还是在接近 one-hot 时消失（000、002、004）",
+            en="Whether softmax's gradient is stable and friendly (001) or vanishes near one-hot (000, 002, 004)",
         ),
     ),
     Contradiction(
         ("S1-32",),
         ("S3-51",),
-        t(
-            "不用 softmax 就没有概率意义（001），还是 sparsemax 也给出概率分布（003）",
-            "Whether nothing but softmax means a probability (001) or sparsemax gives distributions too (003)",
+        Text(
+            zh="不用 softmax 就没有概率意义（001），还是 sparsemax 也给出概率分布（003）",
+            en="Whether nothing but softmax means a probability (001) or sparsemax gives distributions too (003)",
         ),
     ),
     Contradiction(
         ("S3-40",),
         ("S0-20",),
-        t(
-            "除以 √d 是 softmax 的作用（003），还是在 softmax 之前做的（000）",
-            "Whether dividing by √d is something softmax does (003) or something done before it (000)",
+        Text(
+            zh="除以 √d 是 softmax 的作用（003），还是在 softmax 之前做的（000）",
+            en="Whether dividing by √d is something softmax does (003) or something done before it (000)",
         ),
     ),
 )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from softscope.experiments.ledger.wording import Text
+    from softscope._text import Text
 
 Verdict = Literal["holds", "only-if", "fails", "cited", "opinion"]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)

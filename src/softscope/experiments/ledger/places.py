@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from softscope.experiments.ledger.wording import Lang
+    from softscope._text import Lang
 
 WORDS = {
     "Comment": "注释",

@@ -9,14 +9,14 @@ from softscope.lab.glossary.terms import TERMS
 _CODE = re.compile(r"`[^`]*`|\{[^{}]*\}|\b\w+\.\w+\b|--\w+")  # names and places for values are no words
 
 
-def disagreements(zh: str, en: str) -> list[str]:
+def disagreements(*, zh: str, en: str) -> list[str]:
     """What is wrong with the words of a text pair, one sentence each; [] if nothing is.
 
     Where the English text uses a term, the Chinese must use its word for it, and none that the glossary avoids.
 
-    >>> disagreements("降低温度，权重更尖锐", "a lower temperature sharpens the weights")
+    >>> disagreements(zh="降低温度，权重更尖锐", en="a lower temperature sharpens the weights")
     []
-    >>> disagreements("打分很大", "the logits are large")[0]
+    >>> disagreements(zh="打分很大", en="the logits are large")[0]
     'logit is 分数 in Chinese, but 打分 stands there: 打分很大'
     """
     complaints = []

@@ -6,12 +6,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from softscope.experiments.ledger.wording import Lang, Text, t
-
 if TYPE_CHECKING:
+    from softscope._text import Text
     from softscope.lab.homework.trial import Trial
-
-__all__ = ["Check", "Exercise", "Lang", "Problem", "Text", "t"]
 
 
 class Problem(NamedTuple):

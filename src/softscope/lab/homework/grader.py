@@ -7,9 +7,10 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from softscope._text import Lang
 from softscope.lab.homework.answer_process import Answer, RaisedError, StoppedError
 from softscope.lab.homework.catalogue import find
-from softscope.lab.homework.exercise import Lang, Problem
+from softscope.lab.homework.exercise import Problem
 from softscope.lab.homework.limits import LIMITS, Limits
 from softscope.lab.homework.quiz import Quiz, mark
 from softscope.lab.homework.sentences import MISSING, stopped, unread

@@ -2,33 +2,19 @@
 
 from __future__ import annotations
 
-import os
-import pathlib
 from typing import TYPE_CHECKING, Any, Literal
 
 from softscope.lab.homework.catalogue import EXERCISES, IDS
 from softscope.lab.homework.json_store import JsonStore
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    import pathlib
 
     from softscope.lab.homework.exercise import Exercise
     from softscope.lab.homework.quiz import Quiz
 
 State = Literal["new", "tried", "skipped", "passed"]
 _STATES: tuple[State, ...] = ("new", "tried", "skipped", "passed")
-
-
-def file(environ: Mapping[str, str] = os.environ) -> pathlib.Path:
-    """Where it is kept: $SOFTSCOPE_HOME, else $XDG_STATE_HOME/softscope, else ~/.local/state/softscope.
-
-    >>> file({"SOFTSCOPE_HOME": "/there"}).as_posix()
-    '/there/homework.json'
-    """
-    if environ.get("SOFTSCOPE_HOME"):
-        return pathlib.Path(environ["SOFTSCOPE_HOME"]) / "homework.json"
-    state = environ.get("XDG_STATE_HOME") or pathlib.Path.home() / ".local" / "state"
-    return pathlib.Path(state) / "softscope" / "homework.json"
 
 
 class ExerciseProgress(JsonStore):

@@ -6,18 +6,19 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from softscope.lab.homework.exercise import Lang, Problem, Text, t
+from softscope._text import Lang, Text
+from softscope.lab.homework.exercise import Problem
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 LETTERS = "abcdef"
-_COUNT = t(
-    "有 {wanted} 道题，请给出 {wanted} 个字母，如 {example}；收到了 {came} 个。",
-    "There are {wanted} questions, so {wanted} letters are needed, such as {example}; {came} came.",
+_COUNT = Text(
+    zh="有 {wanted} 道题，请给出 {wanted} 个字母，如 {example}；收到了 {came} 个。",
+    en="There are {wanted} questions, so {wanted} letters are needed, such as {example}; {came} came.",
 )
-_LETTER = t("第 {place} 题没有选项 {letter}。", "Question {place} has no choice {letter}.")
-_WRONG = t("第 {place} 题，{letter}：{reason}", "Question {place}, {letter}: {reason}")
+_LETTER = Text(zh="第 {place} 题没有选项 {letter}。", en="Question {place} has no choice {letter}.")
+_WRONG = Text(zh="第 {place} 题，{letter}：{reason}", en="Question {place}, {letter}: {reason}")
 
 
 @dataclass(frozen=True)

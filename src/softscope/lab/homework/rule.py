@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from softscope._text import Lang, Text
 from softscope.lab.homework.answer_process import RaisedError
-from softscope.lab.homework.exercise import Lang, Problem, Text, t
+from softscope.lab.homework.exercise import Problem
 from softscope.lab.homework.sentences import came_with, raised
 from softscope.lab.homework.trial import Trial, UnfitError
 from softscope.testing.wording import show
@@ -77,7 +78,7 @@ class Rule:
 def _text(part: Any, lang: Lang) -> str:
     if isinstance(part, np.ndarray) and part.size > 2 * _LONGEST and part.ndim > 1:
         shape = " × ".join(map(str, part.shape))
-        return t(f"{shape} 个数", f"{shape} numbers").of(lang)
+        return Text(zh=f"{shape} 个数", en=f"{shape} numbers").of(lang)
     return show(part)
 
 

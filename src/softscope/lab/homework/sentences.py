@@ -4,101 +4,97 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from softscope.experiments.ledger.wording import Text, t
+from softscope._text import Text, same
 
 if TYPE_CHECKING:
     from softscope.lab.homework.answer_process import RaisedError
 
 # Why an answer's process came to its end.
 STOPPED: dict[str, Text] = {
-    "syntax": t("这段代码不是合法的 Python：{where}{text}。", "This is not valid Python: {where}{text}."),
-    "slow": t(
-        "超过 {seconds} 秒还没有结果，已经停止：请看看循环会不会结束。",
-        "No result within {seconds} s, so it was stopped: look for a loop that does not end.",
+    "syntax": Text(zh="这段代码不是合法的 Python：{where}{text}。", en="This is not valid Python: {where}{text}."),
+    "slow": Text(
+        zh="超过 {seconds} 秒还没有结果，已经停止：请看看循环会不会结束。",
+        en="No result within {seconds} s, so it was stopped: look for a loop that does not end.",
     ),
-    "output": t(
-        "打印的内容超过 {kilobytes} KB，已经停止：请去掉循环里的 print。",
-        "It printed more than {kilobytes} KB, so it was stopped: take the print out of the loop.",
+    "output": Text(
+        zh="打印的内容超过 {kilobytes} KB，已经停止：请去掉循环里的 print。",
+        en="It printed more than {kilobytes} KB, so it was stopped: take the print out of the loop.",
     ),
-    "large": t(
-        "返回的结果太大，已经停止：请检查它的形状。", "The result is too large, so it was stopped: check its shape."
+    "large": Text(
+        zh="返回的结果太大，已经停止：请检查它的形状。",
+        en="The result is too large, so it was stopped: check its shape.",
     ),
-    "garbled": t(
-        "评分用的管道里出现了不是评分程序写的内容：请不要直接读写文件描述符。",
-        "Something else was written into the grader's pipe: leave file descriptors alone.",
+    "garbled": Text(
+        zh="评分用的管道里出现了不是评分程序写的内容：请不要直接读写文件描述符。",
+        en="Something else was written into the grader's pipe: leave file descriptors alone.",
     ),
-    "closed": t(
-        "评分用的管道被关闭了：请不要关闭文件描述符。", "The grader's pipe was closed: leave file descriptors alone."
+    "closed": Text(
+        zh="评分用的管道被关闭了：请不要关闭文件描述符。",
+        en="The grader's pipe was closed: leave file descriptors alone.",
     ),
-    "exit": t(
-        "程序自己退出了（退出码 {code}），没有返回结果：请去掉 exit。",
-        "The program ended itself (exit code {code}) before it returned: take the exit out.",
+    "exit": Text(
+        zh="程序自己退出了（退出码 {code}），没有返回结果：请去掉 exit。",
+        en="The program ended itself (exit code {code}) before it returned: take the exit out.",
     ),
-    "killed": t(
-        "程序崩溃了（{signal}）：多半是递归太深或内存用尽。",
-        "The program crashed ({signal}): most often recursion that is too deep, or no memory left.",
+    "killed": Text(
+        zh="程序崩溃了（{signal}）：多半是递归太深或内存用尽。",
+        en="The program crashed ({signal}): most often recursion that is too deep, or no memory left.",
     ),
-    "long": t("代码超过 {most} 个字符，没有运行。", "The code has more than {most} characters; it was not run."),
+    "long": Text(
+        zh="代码超过 {most} 个字符，没有运行。", en="The code has more than {most} characters; it was not run."
+    ),
 }
 
-MISSING = t(
-    "没有找到函数 {names}：请按题目给的名字定义它。",
-    "There is no function {names}: define it under the name asked for.",
+MISSING = Text(
+    zh="没有找到函数 {names}：请按题目给的名字定义它。",
+    en="There is no function {names}: define it under the name asked for.",
 )
 
 
 def raised(error: RaisedError) -> Text:
     """What an exception of the answer means, as the second half of a sentence."""
-    zh, en = _line(error.line)
+    at = _line(error.line)
     if error.missing:
         root = error.missing.partition(".")[0]
-        return t(
-            f"这道题不能用 {root}，只能用 NumPy 和标准库{zh}",
-            f"{root} is not available in this exercise: NumPy and the standard library are{en}",
+        return Text(
+            zh=f"这道题不能用 {root}，只能用 NumPy 和标准库{at.zh}",
+            en=f"{root} is not available in this exercise: NumPy and the standard library are{at.en}",
         )
-    why_zh, why_en = (f"：{error.text}", f": {error.text}") if error.text else ("", "")
+    why = Text(zh=f"：{error.text}", en=f": {error.text}") if error.text else same("")
     if error.error == "MemoryError":
-        return t(f"内存不够{zh}{why_zh}", f"there is not enough memory{en}{why_en}")
+        return Text(zh=f"内存不够{at.zh}{why.zh}", en=f"there is not enough memory{at.en}{why.en}")
     if error.error in ("PermissionError", "gaierror"):  # a name that cannot be looked up, for want of a network
-        return t(
-            f"答案不能读写文件、联网、开新进程或发信号{zh}{why_zh}",
-            f"an answer may not use files, the network, processes or signals{en}{why_en}",
+        return Text(
+            zh=f"答案不能读写文件、联网、开新进程或发信号{at.zh}{why.zh}",
+            en=f"an answer may not use files, the network, processes or signals{at.en}{why.en}",
         )
-    return t(f"抛出了 {error!r}{zh}", f"it raised {error!r}{en}")
+    return Text(zh=f"抛出了 {error!r}{at.zh}", en=f"it raised {error!r}{at.en}")
 
 
 def unread(error: RaisedError) -> Text:
     """What is wrong with a file that raises before any function is called."""
     told = raised(error)
-    return t(f"文件无法运行：{told.zh}。", f"The file does not run: {told.en}.")
+    return Text(zh=f"文件无法运行：{told.zh}。", en=f"The file does not run: {told.en}.")
 
 
-def _line(line: int | None) -> tuple[str, str]:
-    return ("", "") if line is None else (f"（第 {line} 行）", f" (line {line})")
+def _line(line: int | None) -> Text:
+    return same("") if line is None else Text(zh=f"（第 {line} 行）", en=f" (line {line})")
 
 
 def came_with(claim: Text, came: Text, shown: str) -> Text:
     """The sentence of a broken property: what must hold, what came, and for which input."""
     gap = " " if came.zh[0].isascii() else ""
-    return given(t(f"{claim.zh}，但{gap}{came.zh}。", f"{claim.en}, but {came.en}."), shown)
+    return given(Text(zh=f"{claim.zh}，但{gap}{came.zh}。", en=f"{claim.en}, but {came.en}."), shown)
 
 
 def given(sentence: Text | str, shown: str) -> Text:
     """A sentence, and the input that shows it, where there is one."""
-    zh, en = (sentence, sentence) if isinstance(sentence, str) else sentence
-    if not shown:
-        return t(zh, en)
-    return t(f"{zh}输入：{shown}", f"{en} Input: {shown}")
+    text = same(sentence) if isinstance(sentence, str) else sentence
+    return Text(zh=f"{text.zh}输入：{shown}", en=f"{text.en} Input: {shown}") if shown else text
 
 
 def stopped(key: str, values: dict[str, object]) -> Text:
     """Why the process ended, with the values filled in."""
     line = values.get("line")
-    return Text(
-        *(
-            text.format(**{**values, "where": where})
-            for text, where in zip(
-                STOPPED[key], (f"第 {line} 行，", f"line {line}, ") if line else ("", ""), strict=True
-            )
-        )
-    )
+    where = Text(zh=f"第 {line} 行，", en=f"line {line}, ") if line else same("")
+    return STOPPED[key].format(**{**values, "where": where})

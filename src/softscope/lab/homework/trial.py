@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from softscope._text import Lang, Text
 from softscope.lab.homework.answer_process import Answer
-from softscope.lab.homework.exercise import Lang, Text, t
 from softscope.lab.homework.sandbox.messages import described
 from softscope.testing.wording import show
 
@@ -41,10 +41,15 @@ class Trial:
         """What the function returns, which must be a NumPy array of real numbers of that shape."""
         raw = self.value(function, *arguments)
         if not isinstance(raw, np.ndarray):
-            raise UnfitError(t(f"返回的是 {told(raw)}，不是 NumPy 数组", f"it returned {told(raw)}, no NumPy array"))
+            raise UnfitError(
+                Text(zh=f"返回的是 {told(raw)}，不是 NumPy 数组", en=f"it returned {told(raw)}, no NumPy array")
+            )
         if raw.shape != shape:
             raise UnfitError(
-                t(f"返回的形状是 {raw.shape}，应当是 {shape}", f"it returned shape {raw.shape} instead of {shape}")
+                Text(
+                    zh=f"返回的形状是 {raw.shape}，应当是 {shape}",
+                    en=f"it returned shape {raw.shape} instead of {shape}",
+                )
             )
         return raw.astype(np.float64)
 
@@ -58,7 +63,7 @@ def as_number(raw: Any) -> float:
     if isinstance(raw, np.ndarray) and raw.shape == ():
         raw = raw.item()
     if isinstance(raw, bool) or not isinstance(raw, int | float):
-        raise UnfitError(t(f"得到的是 {told(raw)}，不是一个数", f"{told(raw)} came, not a number"))
+        raise UnfitError(Text(zh=f"得到的是 {told(raw)}，不是一个数", en=f"{told(raw)} came, not a number"))
     return float(raw)
 
 

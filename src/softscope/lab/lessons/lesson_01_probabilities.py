@@ -35,14 +35,14 @@ def _(page, t):
     # F3-18
     page.head(
         t(
-            "说出 softmax 的两步：取指数，再除以总和",
-            "say the two steps of softmax: exponentials, then a division by their sum",
+            zh="说出 softmax 的两步：取指数，再除以总和",
+            en="say the two steps of softmax: exponentials, then a division by their sum",
         ),
         t(
-            "看出它保证了什么：每个权重非负，总和为 1",
-            "name what it guarantees: no weight is negative, and all sum to one",
+            zh="看出它保证了什么：每个权重非负，总和为 1",
+            en="name what it guarantees: no weight is negative, and all sum to one",
         ),
-        t("解释为什么只除以总和不够", "explain why the division alone is not enough"),
+        t(zh="解释为什么只除以总和不够", en="explain why the division alone is not enough"),
     )
     return
 
@@ -51,7 +51,7 @@ def _(page, t):
 def _(mo, t):
     mo.md(
         t(
-            r"""
+            zh=r"""
     ## 一个问题
 
     模型给几个选项打了分。分数可以是任何实数：正的、负的、零。可我们想要的是**份额**：每个都不小于零，加起来正好是一个整体。怎样从分数得到份额？
@@ -62,7 +62,7 @@ def _(mo, t):
 
     先拖一拖下面的柱子，看权重怎样跟着动。
     """,
-            r"""
+            en=r"""
     ## The question
 
     A model has scored a few choices. A score (a *logit*) may be any real number: positive, negative, zero. What we want are **shares**: none below zero, and together exactly one whole. How do scores become shares?
@@ -94,8 +94,8 @@ def _(figures, mo, picture, ss, t):
     _given = figures(_x, 2) if _T == 1 else f"{figures(_x, 2)}, temperature={_T:.4g}"
     mo.md(
         t(
-            f"库算出同样的权重：`ss.softmax({_given})` = {figures(_s)}，总和 {_s.sum():.6f}。试试“全部加 1”：权重不变，只有**差**起作用。",
-            f"The library finds the same weights: `ss.softmax({_given})` = {figures(_s)}, and their sum is {_s.sum():.6f}. Try “add 1 to all”: nothing moves, because only **differences** count.",
+            zh=f"库算出同样的权重：`ss.softmax({_given})` = {figures(_s)}，总和 {_s.sum():.6f}。试试“全部加 1”：权重不变，只有**差**起作用。",
+            en=f"The library finds the same weights: `ss.softmax({_given})` = {figures(_s)}, and their sum is {_s.sum():.6f}. Try “add 1 to all”: nothing moves, because only **differences** count.",
         )
     )
     return
@@ -105,8 +105,8 @@ def _(figures, mo, picture, ss, t):
 def _(mo, t):
     mo.md(
         t(
-            "## 为什么不直接除以总和？\n\n改改下面的三个数，逐步比较两种做法。",
-            "## Why not simply divide by the sum?\n\nChange the three numbers and compare the two ways, step by step.",
+            zh="## 为什么不直接除以总和？\n\n改改下面的三个数，逐步比较两种做法。",
+            en="## Why not simply divide by the sum?\n\nChange the three numbers and compare the two ways, step by step.",
         )
     )
     return
@@ -132,9 +132,9 @@ def _(first, mo, np, page, second, ss, t, third):
     mo.vstack(
         [
             page.table(
-                ["", "x₁", "x₂", "x₃", t("最大 − 最小", "largest − smallest")],
+                ["", "x₁", "x₂", "x₃", t(zh="最大 − 最小", en="largest − smallest")],
                 [
-                    (t("分数 x", "scores x"), *_x, float(np.ptp(_x))),
+                    (t(zh="分数 x", en="scores x"), *_x, float(np.ptp(_x))),
                     ("x / Σx", *_linear, _spread),
                     ("exp(x)", *_e, float(np.ptp(_e))),
                     ("softmax(x)", *_s, float(np.ptp(_s))),
@@ -142,8 +142,8 @@ def _(first, mo, np, page, second, ss, t, third):
             ),
             mo.md(
                 t(
-                    "除以总和时，一个数得到多少取决于它离**零**有多远；取指数之后，取决于它离**别的数**有多远。把某个数拖到负的一侧：`x / Σx` 会给出负的份额，甚至颠倒大小；softmax 不会。",
-                    "Divided by the sum, a number's share depends on how far it is from **zero**; after the exponential, on how far it is from **the others**. Drag a number below zero: `x / Σx` gives negative shares, or turns the order around. Softmax does not.",
+                    zh="除以总和时，一个数得到多少取决于它离**零**有多远；取指数之后，取决于它离**别的数**有多远。把某个数拖到负的一侧：`x / Σx` 会给出负的份额，甚至颠倒大小；softmax 不会。",
+                    en="Divided by the sum, a number's share depends on how far it is from **zero**; after the exponential, on how far it is from **the others**. Drag a number below zero: `x / Σx` gives negative shares, or turns the order around. Softmax does not.",
                 )
             ),
         ]
@@ -155,8 +155,8 @@ def _(first, mo, np, page, second, ss, t, third):
 def _(mo, t):
     mo.md(
         t(
-            "## 它保证了什么？\n\n下面不是证明，而是测量：随机抽取许多行分数，检查每一条。",
-            "## What does it guarantee?\n\nNot a proof but a measurement: many random rows of scores, each property checked on all of them.",
+            zh="## 它保证了什么？\n\n下面不是证明，而是测量：随机抽取许多行分数，检查每一条。",
+            en="## What does it guarantee?\n\nNot a proof but a measurement: many random rows of scores, each property checked on all of them.",
         )
     )
     return
@@ -172,17 +172,22 @@ def _(mo, np, page, ss, t):
     mo.vstack(
         [
             page.table(
-                [t("性质", "property"), t("检查", "check"), t("成立的行", "rows where it holds"), t("共", "of")],
+                [
+                    t(zh="性质", en="property"),
+                    t(zh="检查", en="check"),
+                    t(zh="成立的行", en="rows where it holds"),
+                    t(zh="共", en="of"),
+                ],
                 [
                     (
                         "exp(x) ≥ 0",
-                        t("最小的 exp(x)", "smallest exp(x)") + f" {np.exp(_x).min():.1e}",
+                        t(zh="最小的 exp(x)", en="smallest exp(x)") + f" {np.exp(_x).min():.1e}",
                         int((np.exp(_x) >= 0).all(-1).sum()),
                         len(_x),
                     ),
                     (
                         "Σ exp(x) > 0",
-                        t("最小的总和", "smallest sum") + f" {np.exp(_x).sum(-1).min():.1e}",
+                        t(zh="最小的总和", en="smallest sum") + f" {np.exp(_x).sum(-1).min():.1e}",
                         int((np.exp(_x).sum(-1) > 0).sum()),
                         len(_x),
                     ),
@@ -194,7 +199,7 @@ def _(mo, np, page, ss, t):
                     ),
                     (
                         "Σ s = 1",
-                        t("最大误差", "largest error") + f" {np.abs(_s.sum(-1) - 1).max():.0e}",
+                        t(zh="最大误差", en="largest error") + f" {np.abs(_s.sum(-1) - 1).max():.0e}",
                         int((np.abs(_s.sum(-1) - 1) < 1e-12).sum()),
                         len(_x),
                     ),
@@ -202,8 +207,8 @@ def _(mo, np, page, ss, t):
             ),
             mo.md(
                 t(
-                    f"在计算机里有一个例外：`exp([-800, -801])` 得到 {_tiny.tolist()}，总和不再大于零。下一课讲怎样避免。",
-                    f"In a computer there is one exception: `exp([-800, -801])` gives {_tiny.tolist()}, and that sum is not above zero. The next lesson mends it.",
+                    zh=f"在计算机里有一个例外：`exp([-800, -801])` 得到 {_tiny.tolist()}，总和不再大于零。下一课讲怎样避免。",
+                    en=f"In a computer there is one exception: `exp([-800, -801])` gives {_tiny.tolist()}, and that sum is not above zero. The next lesson mends it.",
                 )
             ),
         ]
@@ -221,8 +226,8 @@ def _(figures, mo, np, ss, t):
     _shares = ", ".join(f"**{word}** {100 * share:.2g}%" for word, share in zip(_words, _s, strict=True))
     mo.md(
         t(
-            f"## 读成百分比\n\n在注意力里，这些份额说的是“看谁，看多少”。分数 {figures([*_x, -20.0], 2)} 给出：{_shares}。最后一个词的权重极小，但不是零：按公式，softmax 永远不会给出恰好为零的份额（第八课的 sparsemax 会）。",
-            f"## Read as percentages\n\nIn attention such shares say whom to look at, and how much. The scores {figures([*_x, -20.0], 2)} give: {_shares}. The last word gets next to nothing, but not nothing: by its formula softmax never gives a share of exactly zero (sparsemax, in lesson eight, does).",
+            zh=f"## 读成百分比\n\n在注意力里，这些份额说的是“看谁，看多少”。分数 {figures([*_x, -20.0], 2)} 给出：{_shares}。最后一个词的权重极小，但不是零：按公式，softmax 永远不会给出恰好为零的份额（第八课的 sparsemax 会）。",
+            en=f"## Read as percentages\n\nIn attention such shares say whom to look at, and how much. The scores {figures([*_x, -20.0], 2)} give: {_shares}. The last word gets next to nothing, but not nothing: by its formula softmax never gives a share of exactly zero (sparsemax, in lesson eight, does).",
         )
     )
     return
@@ -232,16 +237,16 @@ def _(figures, mo, np, ss, t):
 def _(page, t):
     page.foot(
         t(
-            "softmax = 取指数 + 除以总和；结果非负，总和为 1。",
-            "Softmax is exponentials, then a division; nothing is negative, and the sum is one.",
+            zh="softmax = 取指数 + 除以总和；结果非负，总和为 1。",
+            en="Softmax is exponentials, then a division; nothing is negative, and the sum is one.",
         ),
         t(
-            "只有差起作用：给所有分数加同一个数，权重不变。",
-            "Only differences count: add the same number to all scores, and no weight moves.",
+            zh="只有差起作用：给所有分数加同一个数，权重不变。",
+            en="Only differences count: add the same number to all scores, and no weight moves.",
         ),
         t(
-            "只除以总和，会在负数上出错，也不看差距。",
-            "The division alone breaks on negative numbers and does not look at differences.",
+            zh="只除以总和，会在负数上出错，也不看差距。",
+            en="The division alone breaks on negative numbers and does not look at differences.",
         ),
     )
     return

@@ -34,11 +34,11 @@ def _(Page, lang):
 def _(page, t):
     page.head(
         t(
-            "指出照公式写的 softmax 在哪里失效，以及为什么没有报错",
-            "say where softmax written as its formula fails, and why nothing is raised",
+            zh="指出照公式写的 softmax 在哪里失效，以及为什么没有报错",
+            en="say where softmax written as its formula fails, and why nothing is raised",
         ),
-        t("证明减去任何常数都不改变结果", "prove that subtracting any constant leaves the result as it is"),
-        t("自己写一个稳定的 softmax", "write a stable softmax yourself"),
+        t(zh="证明减去任何常数都不改变结果", en="prove that subtracting any constant leaves the result as it is"),
+        t(zh="自己写一个稳定的 softmax", en="write a stable softmax yourself"),
     )
     return
 
@@ -47,8 +47,8 @@ def _(page, t):
 def _(mo, t):
     mo.md(
         t(
-            "## 照着公式写\n\n这是公式的直接翻译。用滑块把 `[1, 2, 3]` 整体抬高，看它什么时候坏掉。",
-            "## The formula as it stands\n\nThis is the formula, word for word. Lift `[1, 2, 3]` as a whole with the slider, and see when it breaks.",
+            zh="## 照着公式写\n\n这是公式的直接翻译。用滑块把 `[1, 2, 3]` 整体抬高，看它什么时候坏掉。",
+            en="## The formula as it stands\n\nThis is the formula, word for word. Lift `[1, 2, 3]` as a whole with the slider, and see when it breaks.",
         )
     )
     return
@@ -70,9 +70,11 @@ def _(mo, np):
 
 @app.cell
 def _(mo, t):
-    lift = mo.ui.slider(0, 1200, 1, value=0, label=t("整体加上 c", "add c to all"), show_value=True, full_width=True)
+    lift = mo.ui.slider(
+        0, 1200, 1, value=0, label=t(zh="整体加上 c", en="add c to all"), show_value=True, full_width=True
+    )
     precision = mo.ui.dropdown(
-        ["float64", "float32", "float16"], value="float64", label=t("浮点类型", "floating-point type")
+        ["float64", "float32", "float16"], value="float64", label=t(zh="浮点类型", en="floating-point type")
     )
     mo.vstack([lift, precision])
     return lift, precision
@@ -96,26 +98,26 @@ def _(figures, lift, mo, np, page, precision, softmax_naive, softmax_shifted, t)
                 [
                     ("x", *_cells(_x)),
                     ("exp(x)", *_cells(_e)),
-                    (t("照公式", "as the formula"), *_cells(_naive)),
+                    (t(zh="照公式", en="as the formula"), *_cells(_naive)),
                     ("exp(x − max)", *_cells(np.exp(_x - _x.max()))),
-                    (t("先减最大值", "maximum subtracted"), *_cells(_shifted)),
+                    (t(zh="先减最大值", en="maximum subtracted"), *_cells(_shifted)),
                 ],
             ),
             mo.callout(
                 mo.md(
                     t(
-                        f"溢出了：`exp` 给出无穷大，无穷除以无穷得到 `nan`。注意：**没有抛出异常**。NumPy 只发一条警告，所以 `try … except` 抓不到它。减去最大值的版本仍给出 {figures(_shifted, 4)}。",
-                        f"Overflow: `exp` gives infinity, and infinity over infinity is `nan`. Note that **nothing is raised**: NumPy warns and goes on, so `try … except` catches nothing. The shifted version still gives {figures(_shifted, 4)}.",
+                        zh=f"溢出了：`exp` 给出无穷大，无穷除以无穷得到 `nan`。注意：**没有抛出异常**。NumPy 只发一条警告，所以 `try … except` 抓不到它。减去最大值的版本仍给出 {figures(_shifted, 4)}。",
+                        en=f"Overflow: `exp` gives infinity, and infinity over infinity is `nan`. Note that **nothing is raised**: NumPy warns and goes on, so `try … except` catches nothing. The shifted version still gives {figures(_shifted, 4)}.",
                     )
                     if _nan
                     else t(
-                        f"还没有 `nan`，却已经错了：每个 `exp` 都有限，但它们的**和**溢出成无穷大，有限的数除以无穷大得到零。照公式的权重之和是 {float(_naive.sum()):.4g}，不是一；同样**没有抛出异常**。减去最大值的版本仍给出 {figures(_shifted, 4)}。",
-                        f"No `nan` yet, and wrong already: every `exp` is finite, but their **sum** overflows to infinity, and a finite number over infinity is zero. The formula's weights sum to {float(_naive.sum()):.4g}, not to one; again **nothing is raised**. The shifted version still gives {figures(_shifted, 4)}.",
+                        zh=f"还没有 `nan`，却已经错了：每个 `exp` 都有限，但它们的**和**溢出成无穷大，有限的数除以无穷大得到零。照公式的权重之和是 {float(_naive.sum()):.4g}，不是一；同样**没有抛出异常**。减去最大值的版本仍给出 {figures(_shifted, 4)}。",
+                        en=f"No `nan` yet, and wrong already: every `exp` is finite, but their **sum** overflows to infinity, and a finite number over infinity is zero. The formula's weights sum to {float(_naive.sum()):.4g}, not to one; again **nothing is raised**. The shifted version still gives {figures(_shifted, 4)}.",
                     )
                     if _broken
                     else t(
-                        f"两种写法都给出 {figures(_shifted, 4)}。继续往右拖。",
-                        f"Both ways give {figures(_shifted, 4)}. Drag further to the right.",
+                        zh=f"两种写法都给出 {figures(_shifted, 4)}。继续往右拖。",
+                        en=f"Both ways give {figures(_shifted, 4)}. Drag further to the right.",
                     )
                 ),
                 kind="danger" if _broken else "success",
@@ -130,7 +132,7 @@ def _(mo, t):
     # F3-6
     mo.md(
         t(
-            r"""
+            zh=r"""
     ## 为什么可以减？
 
     把分子和分母同时除以 $e^{C}$：
@@ -139,7 +141,7 @@ def _(mo, t):
 
     对**任何** $C$ 都成立。取 $C = \max x$：每个指数都不大于零，$e$ 的幂都不大于一，不会溢出；而最大的那个恰好是一，总和也就不会是零。
     """,
-            r"""
+            en=r"""
     ## Why may we subtract?
 
     Divide numerator and denominator by $e^{C}$:
@@ -164,15 +166,15 @@ def _(mo, np, page, ss, t):
         [
             mo.md(
                 t(
-                    "**测一测**：给随机的行加上 c，权重最多变了多少？",
-                    "**Measured**: add c to random rows; by how much do weights move at most?",
+                    zh="**测一测**：给随机的行加上 c，权重最多变了多少？",
+                    en="**Measured**: add c to random rows; by how much do weights move at most?",
                 )
             ),
-            page.table(["c", t("权重的最大变化", "largest change of a weight")], _rows),
+            page.table(["c", t(zh="权重的最大变化", en="largest change of a weight")], _rows),
             mo.md(
                 t(
-                    "变化不是零，因为 `x + c` 本身先被舍入了：c 越大，留给差的位数越少。",
-                    "It is not zero because `x + c` itself is rounded first: the larger c, the fewer digits are left for the differences.",
+                    zh="变化不是零，因为 `x + c` 本身先被舍入了：c 越大，留给差的位数越少。",
+                    en="It is not zero because `x + c` itself is rounded first: the larger c, the fewer digits are left for the differences.",
                 )
             ),
         ]
@@ -186,8 +188,8 @@ def _(mo, page, t):
         [
             mo.md(
                 t(
-                    "## 极限在哪里\n\n每种浮点类型的极限，现测的：",
-                    "## Where the limits are\n\nThe limit of each floating-point type, measured now:",
+                    zh="## 极限在哪里\n\n每种浮点类型的极限，现测的：",
+                    en="## Where the limits are\n\nThe limit of each floating-point type, measured now:",
                 )
             ),
             page.measured("overflow", "limits"),
@@ -200,8 +202,8 @@ def _(mo, page, t):
 def _(mo, t):
     mo.md(
         t(
-            "**全都很小也不行**：分数都远小于零时，`exp` 全部下溢为零，除以零也是 `nan`。减去最大值同时治好这一头。",
-            "**All small is no better**: where all scores are far below zero, every `exp` underflows to zero, and zero over zero is `nan` too. Subtracting the maximum mends this end as well.",
+            zh="**全都很小也不行**：分数都远小于零时，`exp` 全部下溢为零，除以零也是 `nan`。减去最大值同时治好这一头。",
+            en="**All small is no better**: where all scores are far below zero, every `exp` underflows to zero, and zero over zero is `nan` too. Subtracting the maximum mends this end as well.",
         )
     )
     return
@@ -225,16 +227,16 @@ def _(answer, page, practice):
 def _(page, t):
     page.foot(
         t(
-            "照公式写的 softmax，分数一大就得到全零或 nan，而且没有异常。",
-            "Written as its formula, softmax gives zeros or nan on large scores, and raises nothing.",
+            zh="照公式写的 softmax，分数一大就得到全零或 nan，而且没有异常。",
+            en="Written as its formula, softmax gives zeros or nan on large scores, and raises nothing.",
         ),
         t(
-            "减去任何常数都不改变结果；减最大值使一切不溢出。",
-            "Any constant may be subtracted; the maximum keeps everything in range.",
+            zh="减去任何常数都不改变结果；减最大值使一切不溢出。",
+            en="Any constant may be subtracted; the maximum keeps everything in range.",
         ),
         t(
-            "起作用的只有差，所以分数整体变大并不会使 softmax 更尖锐。",
-            "Only differences count: larger values as such do not make a softmax sharper.",
+            zh="起作用的只有差，所以分数整体变大并不会使 softmax 更尖锐。",
+            en="Only differences count: larger values as such do not make a softmax sharper.",
         ),
     )
     return

@@ -35,11 +35,11 @@ def _(Page, lang):
 def _(page, t):
     page.head(
         t(
-            "区分硬最大和软最大，说出后者保留了什么",
-            "tell hard and soft maximum apart, and say what the soft one keeps",
+            zh="区分硬最大和软最大，说出后者保留了什么",
+            en="tell hard and soft maximum apart, and say what the soft one keeps",
         ),
-        t("用比值的 k 次方解释放大分数的效果", "explain what a gain does, as a power of ratios"),
-        t("判断一行分数离 one-hot 还有多远", "judge how far a row of scores is from one-hot"),
+        t(zh="用比值的 k 次方解释放大分数的效果", en="explain what a gain does, as a power of ratios"),
+        t(zh="判断一行分数离 one-hot 还有多远", en="judge how far a row of scores is from one-hot"),
     )
     return
 
@@ -56,25 +56,28 @@ def _(figures, mo, np, page, ss, t):
         [
             mo.md(
                 t(
-                    "## 硬与软\n\n硬最大只说**谁**最大。软最大还说**大多少**，而且分数一动它就跟着动：这正是学习所需要的。",
-                    "## Hard and soft\n\nThe hard maximum says only **who** is largest. The soft one also says **by how much**, and it answers when a score moves: that is what learning needs.",
+                    zh="## 硬与软\n\n硬最大只说**谁**最大。软最大还说**大多少**，而且分数一动它就跟着动：这正是学习所需要的。",
+                    en="## Hard and soft\n\nThe hard maximum says only **who** is largest. The soft one also says **by how much**, and it answers when a score moves: that is what learning needs.",
                 )
             ),
             page.table(
                 [
                     "",
-                    t("权重", "weights"),
-                    t("最大的分数略微增加时，权重的变化", "change of the weights as the largest score grows a little"),
+                    t(zh="权重", en="weights"),
+                    t(
+                        zh="最大的分数略微增加时，权重的变化",
+                        en="change of the weights as the largest score grows a little",
+                    ),
                 ],
                 [
-                    (t("硬最大", "hard"), figures(_hard, 0), figures(_hard_moves, 0)),
-                    (t("软最大", "soft"), figures(_soft), figures(_soft_moves, 6)),
+                    (t(zh="硬最大", en="hard"), figures(_hard, 0), figures(_hard_moves, 0)),
+                    (t(zh="软最大", en="soft"), figures(_soft), figures(_soft_moves, 6)),
                 ],
             ),
             mo.md(
                 t(
-                    f"分数的差还能从权重里读回来：$\\ln(s_3/s_2)$ = {np.log(_soft[2] / _soft[1]):.3f}。",
-                    f"The difference of two scores can be read back from their weights: $\\ln(s_3/s_2)$ = {np.log(_soft[2] / _soft[1]):.3f}.",
+                    zh=f"分数的差还能从权重里读回来：$\\ln(s_3/s_2)$ = {np.log(_soft[2] / _soft[1]):.3f}。",
+                    en=f"The difference of two scores can be read back from their weights: $\\ln(s_3/s_2)$ = {np.log(_soft[2] / _soft[1]):.3f}.",
                 )
             ),
         ]
@@ -86,7 +89,7 @@ def _(figures, mo, np, page, ss, t):
 def _(mo, t):
     mo.md(
         t(
-            r"""
+            zh=r"""
     ## 两个分数，一个比值
 
     两项的 softmax 只由一个比值决定：
@@ -95,7 +98,7 @@ def _(mo, t):
 
     把两个分数都乘以 $k$，比值变成 $a' = e^{k(x_1-x_2)} = a^k$。拖动滑块，看 $a$ 大于一、等于一、小于一三种情况。
     """,
-            r"""
+            en=r"""
     ## Two scores, one ratio
 
     A softmax of two entries is decided by one ratio:
@@ -112,7 +115,7 @@ def _(mo, t):
 @app.cell
 def _(mo, t):
     difference = mo.ui.slider(-3.0, 3.0, 0.1, value=-0.7, label="x₁ − x₂", show_value=True)
-    gain = mo.ui.slider(0.1, 5.0, 0.1, value=2.0, label=t("增益 k", "gain k"), show_value=True)
+    gain = mo.ui.slider(0.1, 5.0, 0.1, value=2.0, label=t(zh="增益 k", en="gain k"), show_value=True)
     mo.hstack([difference, gain], justify="start", wrap=True)
     return difference, gain
 
@@ -131,28 +134,30 @@ def _(chart, difference, figure, gain, mo, np, page, ss, t):
         for k in _grid
     ]
     _case = (
-        t("a 大于一：k 越大 a′ 越大", "a is above one: a′ grows with k")
+        t(zh="a 大于一：k 越大 a′ 越大", en="a is above one: a′ grows with k")
         if _a > 1
         else t(
-            "a 小于一：k 越大 a′ 越**小**，但权重同样更接近 one-hot",
-            "a is below one: a′ **falls** as k grows, and the weights get closer to one-hot all the same",
+            zh="a 小于一：k 越大 a′ 越**小**，但权重同样更接近 one-hot",
+            en="a is below one: a′ **falls** as k grows, and the weights get closer to one-hot all the same",
         )
         if _a < 1
-        else t("a 等于一：k 什么也不改变，权重永远各半", "a is one: k changes nothing, and both keep half for ever")
+        else t(
+            zh="a 等于一：k 什么也不改变，权重永远各半", en="a is one: k changes nothing, and both keep half for ever"
+        )
     )
     mo.vstack(
         [
             mo.md(
                 t(
-                    f"a = {figure(_a)}，k = {figure(_k, 1)}：测得 a′ = {figure(_measured, 4)}，公式 $a^k$ = {figure(_predicted, 4)}，权重 {figure(_s[0])} 与 {figure(_s[1])}。{_case}。",
-                    f"a = {figure(_a)}, k = {figure(_k, 1)}: measured a′ = {figure(_measured, 4)}, by the formula $a^k$ = {figure(_predicted, 4)}, weights {figure(_s[0])} and {figure(_s[1])}. {_case}.",
+                    zh=f"a = {figure(_a)}，k = {figure(_k, 1)}：测得 a′ = {figure(_measured, 4)}，公式 $a^k$ = {figure(_predicted, 4)}，权重 {figure(_s[0])} 与 {figure(_s[1])}。{_case}。",
+                    en=f"a = {figure(_a)}, k = {figure(_k, 1)}: measured a′ = {figure(_measured, 4)}, by the formula $a^k$ = {figure(_predicted, 4)}, weights {figure(_s[0])} and {figure(_s[1])}. {_case}.",
                 )
             ),
             page.draw(
                 chart.curves(
                     _rows,
                     chart.Axis("k", "k"),
-                    chart.Axis("s", t("第一个权重", "first weight"), domain=(0.0, 1.0)),
+                    chart.Axis("s", t(zh="第一个权重", en="first weight"), domain=(0.0, 1.0)),
                     ("a", ""),
                     points=False,
                 )
@@ -166,8 +171,8 @@ def _(chart, difference, figure, gain, mo, np, page, ss, t):
 def _(mo, t):
     mo.md(
         t(
-            "有的教科书写“$a>0$ 且 $k>1$ 时 $a^k>a$”。只有 $a>1$ 时才对。正确的说法是：只要 $a \\neq 1$，$k$ 越大，权重离 one-hot 越近。",
-            "Some texts say “for $a>0$ and $k>1$, $a^k>a$”. That holds for $a>1$ only. What is true: whenever $a \\neq 1$, a larger $k$ brings the weights closer to one-hot.",
+            zh="有的教科书写“$a>0$ 且 $k>1$ 时 $a^k>a$”。只有 $a>1$ 时才对。正确的说法是：只要 $a \\neq 1$，$k$ 越大，权重离 one-hot 越近。",
+            en="Some texts say “for $a>0$ and $k>1$, $a^k>a$”. That holds for $a>1$ only. What is true: whenever $a \\neq 1$, a larger $k$ brings the weights closer to one-hot.",
         )
     )
     return
@@ -177,8 +182,8 @@ def _(mo, t):
 def _(mo, t):
     mo.md(
         t(
-            "## 差距越大越极端\n\n下面几行分数，差距一行比一行大。除了最大值占多少，也看看还**剩**多少：按公式它不会是零（表里写 `0` 的，是小到浮点数记不下），并且有一个上界 $(n-1)\\,e^{-\\text{差距}}$。",
-            "## The larger the gaps, the more extreme\n\nRows of scores with larger and larger gaps. Look at what the largest takes, and at what is **left**: by the formula it is never zero (where the table says `0` it is too small for a float), and it has a bound, $(n-1)\\,e^{-\\text{gap}}$.",
+            zh="## 差距越大越极端\n\n下面几行分数，差距一行比一行大。除了最大值占多少，也看看还**剩**多少：按公式它不会是零（表里写 `0` 的，是小到浮点数记不下），并且有一个上界 $(n-1)\\,e^{-\\text{差距}}$。",
+            en="## The larger the gaps, the more extreme\n\nRows of scores with larger and larger gaps. Look at what the largest takes, and at what is **left**: by the formula it is never zero (where the table says `0` it is too small for a float), and it has a bound, $(n-1)\\,e^{-\\text{gap}}$.",
         )
     )
     return
@@ -195,8 +200,8 @@ def _(page):
 def _(mo, t):
     mo.md(
         t(
-            "自己试试：按两次“全部乘 2”，看权重怎样变尖，熵怎样下降。",
-            "Try it yourself: press “times 2” twice and watch the weights sharpen and the entropy fall.",
+            zh="自己试试：按两次“全部乘 2”，看权重怎样变尖，熵怎样下降。",
+            en="Try it yourself: press “times 2” twice and watch the weights sharpen and the entropy fall.",
         )
     )
     return
@@ -216,8 +221,8 @@ def _(mo, page, t):
         [
             mo.md(
                 t(
-                    "## k = 1/√d：两句话都对，说的是两件事\n\n注意力把分数除以 $\\sqrt d$，也就是取 $k = 1/\\sqrt d$。于是有人说“d 越小，越接近 one-hot”。分数**固定**时是这样。可真正的分数 $q\\cdot k$ 自己也随 $d$ 变大，两者相消：",
-                    "## k = 1/√d: two statements, both true, of different things\n\nAttention divides its scores by $\\sqrt d$, that is $k = 1/\\sqrt d$. So, some say, “the smaller d, the closer to one-hot”. With scores **held fixed**, yes. But real scores $q\\cdot k$ grow with $d$ themselves, and the two cancel:",
+                    zh="## k = 1/√d：两句话都对，说的是两件事\n\n注意力把分数除以 $\\sqrt d$，也就是取 $k = 1/\\sqrt d$。于是有人说“d 越小，越接近 one-hot”。分数**固定**时是这样。可真正的分数 $q\\cdot k$ 自己也随 $d$ 变大，两者相消：",
+                    en="## k = 1/√d: two statements, both true, of different things\n\nAttention divides its scores by $\\sqrt d$, that is $k = 1/\\sqrt d$. So, some say, “the smaller d, the closer to one-hot”. With scores **held fixed**, yes. But real scores $q\\cdot k$ grow with $d$ themselves, and the two cancel:",
                 )
             ),
             page.measured("extremes", "dimension", notes=False),
@@ -230,13 +235,13 @@ def _(mo, page, t):
 def _(page, t):
     page.foot(
         t(
-            "软最大保留了“谁最大”和“大多少”，而且处处有斜率。",
-            "The soft maximum keeps who is largest and by how much, and has a slope everywhere.",
+            zh="软最大保留了“谁最大”和“大多少”，而且处处有斜率。",
+            en="The soft maximum keeps who is largest and by how much, and has a slope everywhere.",
         ),
-        t("分数乘以 k，权重之比变成 k 次方。", "A gain k raises every ratio of weights to the power k."),
+        t(zh="分数乘以 k，权重之比变成 k 次方。", en="A gain k raises every ratio of weights to the power k."),
         t(
-            "差距大就接近 one-hot，但剩下的那一点从不为零。",
-            "Large gaps come close to one-hot, but what is left is never zero.",
+            zh="差距大就接近 one-hot，但剩下的那一点从不为零。",
+            en="Large gaps come close to one-hot, but what is left is never zero.",
         ),
     )
     return

@@ -36,13 +36,16 @@ def _(Page, lang):
 def _(page, t):
     page.head(
         t(
-            "说出温度趋于零、等于一、趋于无穷时发生什么",
-            "say what happens as the temperature goes to zero, is one, goes to infinity",
+            zh="说出温度趋于零、等于一、趋于无穷时发生什么",
+            en="say what happens as the temperature goes to zero, is one, goes to infinity",
         ),
-        t("反过来求温度：要多大的熵、多大的最大权重", "find the temperature for a wanted entropy or largest weight"),
         t(
-            "知道采样、校准、蒸馏里温度各管什么",
-            "know what the temperature does in sampling, calibration and distillation",
+            zh="反过来求温度：要多大的熵、多大的最大权重",
+            en="find the temperature for a wanted entropy or largest weight",
+        ),
+        t(
+            zh="知道采样、校准、蒸馏里温度各管什么",
+            en="know what the temperature does in sampling, calibration and distillation",
         ),
     )
     return
@@ -52,14 +55,14 @@ def _(page, t):
 def _(mo, t):
     mo.md(
         t(
-            r"""
+            zh=r"""
     ## 一个旋钮
 
     $$s_i = \frac{e^{x_i/T}}{\sum_j e^{x_j/T}}$$
 
     温度 $T$ 就是上一课的增益，倒过来：$k = 1/T$。冷，则尖锐；热，则平缓。拖动温度，同时看熵。
     """,
-            r"""
+            en=r"""
     ## One knob
 
     $$s_i = \frac{e^{x_i/T}}{\sum_j e^{x_j/T}}$$
@@ -91,8 +94,8 @@ def _(figures, mo, np, page, ss, t):
     ]
     mo.vstack(
         [
-            mo.md(t("六个温度，同一行分数 `[1, 2, 3]`：", "Six temperatures, one row of scores, `[1, 2, 3]`:")),
-            page.table(["T", t("权重", "weights"), t("熵（奈特）", "entropy (nats)")], _rows),
+            mo.md(t(zh="六个温度，同一行分数 `[1, 2, 3]`：", en="Six temperatures, one row of scores, `[1, 2, 3]`:")),
+            page.table(["T", t(zh="权重", en="weights"), t(zh="熵（奈特）", en="entropy (nats)")], _rows),
         ]
     )
     return
@@ -102,8 +105,8 @@ def _(figures, mo, np, page, ss, t):
 def _(mo, t):
     mo.md(
         t(
-            "**练习**：对 `[1, 2, 3, 4, 5]`，五个相差悬殊的温度各给出什么？先猜，再看图。并列的最大值会怎样？",
-            "**Exercise**: what do five very different temperatures make of `[1, 2, 3, 4, 5]`? Guess first, then look. And what happens where two share the maximum?",
+            zh="**练习**：对 `[1, 2, 3, 4, 5]`，五个相差悬殊的温度各给出什么？先猜，再看图。并列的最大值会怎样？",
+            en="**Exercise**: what do five very different temperatures make of `[1, 2, 3, 4, 5]`? Guess first, then look. And what happens where two share the maximum?",
         )
     )
     return
@@ -129,15 +132,15 @@ def _(chart, figures, mo, np, page, ss, t):
                 chart.curves(
                     _curve,
                     chart.Axis("T", "T", log=True),
-                    chart.Axis("s", t("权重", "weight"), domain=(0.0, 1.0)),
+                    chart.Axis("s", t(zh="权重", en="weight"), domain=(0.0, 1.0)),
                     ("x", ""),
                     points=False,
                 )
             ),
             mo.md(
                 t(
-                    "冷到极点，最大者独得一切；并列时，它们**平分**，所以极限不总是 one-hot。",
-                    "In the cold limit the largest takes everything; where several are largest they **share**, so the limit is not always one-hot.",
+                    zh="冷到极点，最大者独得一切；并列时，它们**平分**，所以极限不总是 one-hot。",
+                    en="In the cold limit the largest takes everything; where several are largest they **share**, so the limit is not always one-hot.",
                 )
             ),
         ]
@@ -162,8 +165,8 @@ def _(answer, page, practice):
 def _(mo, t):
     mo.md(
         t(
-            "## 反过来问：要多尖，温度该是多少？\n\n熵随温度单调上升，所以每个够得着的目标都有唯一的温度。",
-            "## The question turned around: how cold for how sharp?\n\nEntropy rises with the temperature, so every target within reach has exactly one.",
+            zh="## 反过来问：要多尖，温度该是多少？\n\n熵随温度单调上升，所以每个够得着的目标都有唯一的温度。",
+            en="## The question turned around: how cold for how sharp?\n\nEntropy rises with the temperature, so every target within reach has exactly one.",
         )
     )
     return
@@ -172,7 +175,7 @@ def _(mo, t):
 @app.cell
 def _(mo, t):
     wanted = mo.ui.slider(
-        0.35, 0.99, 0.01, value=0.9, label=t("想要的最大权重", "wanted largest weight"), show_value=True
+        0.35, 0.99, 0.01, value=0.9, label=t(zh="想要的最大权重", en="wanted largest weight"), show_value=True
     )
     wanted
     return (wanted,)
@@ -185,8 +188,8 @@ def _(figure, figures, mo, ss, t, wanted):
     _s = ss.softmax(_x, temperature=_T)
     mo.md(
         t(
-            f"`ss.temperature_for([1, 2, 3], peak={wanted.value})` = **{figure(_T, 4)}**，此时权重为 {figures(_s)}。",
-            f"`ss.temperature_for([1, 2, 3], peak={wanted.value})` = **{figure(_T, 4)}**, and the weights are {figures(_s)}.",
+            zh=f"`ss.temperature_for([1, 2, 3], peak={wanted.value})` = **{figure(_T, 4)}**，此时权重为 {figures(_s)}。",
+            en=f"`ss.temperature_for([1, 2, 3], peak={wanted.value})` = **{figure(_T, 4)}**, and the weights are {figures(_s)}.",
         )
     )
     return
@@ -197,7 +200,7 @@ def _(mo, t):
     # F3-9
     mo.md(
         t(
-            """
+            zh="""
     ## 它用在哪里
 
     | 场合 | 常见的选择 | 为什么 |
@@ -209,7 +212,7 @@ def _(mo, t):
 
     这些温度是习惯，不是定律。“对齐也要用高温度”这一说法我们没有找到依据。下面测一测其中能测的。
     """,
-            """
+            en="""
     ## Where it is used
 
     | where | usual choice | why |
@@ -236,8 +239,8 @@ def _(page):
 def _(mo, t):
     mo.md(
         t(
-            "## 校准：让置信度说真话\n\n下面的模型的分数被乘过一个倍数：大于一，它过于自信；小于一，它过于不自信。滑块决定倍数，`fit_temperature` 从标签里把温度找回来。",
-            "## Calibration: a confidence that tells the truth\n\nThe scores of this model were multiplied by a factor: above one it is too sure, below one too unsure. The slider sets the factor, and `fit_temperature` finds it again from labels alone.",
+            zh="## 校准：让置信度说真话\n\n下面的模型的分数被乘过一个倍数：大于一，它过于自信；小于一，它过于不自信。滑块决定倍数，`fit_temperature` 从标签里把温度找回来。",
+            en="## Calibration: a confidence that tells the truth\n\nThe scores of this model were multiplied by a factor: above one it is too sure, below one too unsure. The slider sets the factor, and `fit_temperature` finds it again from labels alone.",
         )
     )
     return
@@ -245,7 +248,7 @@ def _(mo, t):
 
 @app.cell
 def _(mo, t):
-    boast = mo.ui.slider(0.5, 5.0, 0.1, value=3.0, label=t("倍数", "factor"), show_value=True)
+    boast = mo.ui.slider(0.5, 5.0, 0.1, value=3.0, label=t(zh="倍数", en="factor"), show_value=True)
     boast
     return (boast,)
 
@@ -257,15 +260,15 @@ def _(boast, np, page, ss, t):
     _labels = ss.sample(_true, rng=_rng)
     _found = ss.fit_temperature(boast.value * _true, _labels)
     page.table(
-        ["", t("校准前", "before"), t("校准后", "after")],
+        ["", t(zh="校准前", en="before"), t(zh="校准后", en="after")],
         [
-            (t("温度", "temperature"), 1.0, float(_found.temperature)),
+            (t(zh="温度", en="temperature"), 1.0, float(_found.temperature)),
             (
-                t("负对数似然（奈特）", "negative log-likelihood (nats)"),
+                t(zh="负对数似然（奈特）", en="negative log-likelihood (nats)"),
                 float(_found.nll_before),
                 float(_found.nll_after),
             ),
-            (t("校准误差 ECE", "calibration error ECE"), float(_found.ece_before), float(_found.ece_after)),
+            (t(zh="校准误差 ECE", en="calibration error ECE"), float(_found.ece_before), float(_found.ece_after)),
         ],
     )
     return
@@ -274,12 +277,15 @@ def _(boast, np, page, ss, t):
 @app.cell
 def _(page, t):
     page.foot(
-        t("T 就是增益的倒数：冷则尖，热则平。", "T is a gain turned over: cold is sharp, hot is flat."),
+        t(zh="T 就是增益的倒数：冷则尖，热则平。", en="T is a gain turned over: cold is sharp, hot is flat."),
         t(
-            "熵随 T 单调上升，所以想要多尖锐，都能反求温度。",
-            "Entropy rises with T, so the temperature for a wanted sharpness can be found.",
+            zh="熵随 T 单调上升，所以想要多尖锐，都能反求温度。",
+            en="Entropy rises with T, so the temperature for a wanted sharpness can be found.",
         ),
-        t("低温度有利于只试一次，高温度有利于多次尝试。", "A low temperature helps one try, a higher one helps many."),
+        t(
+            zh="低温度有利于只试一次，高温度有利于多次尝试。",
+            en="A low temperature helps one try, a higher one helps many.",
+        ),
     )
     return
 

@@ -37,16 +37,16 @@ def _(Page, lang):
 def _(page, t):
     page.head(
         t(
-            "解释斜坡为什么会变成悬崖：平地上没有梯度",
-            "explain how a slope becomes a cliff, and why there is no gradient on flat ground",
+            zh="解释斜坡为什么会变成悬崖：平地上没有梯度",
+            en="explain how a slope becomes a cliff, and why there is no gradient on flat ground",
         ),
         t(
-            "推导雅可比矩阵 $\\partial s_i/\\partial x_j = s_i(\\delta_{ij}-s_j)$",
-            "derive the Jacobian $\\partial s_i/\\partial x_j = s_i(\\delta_{ij}-s_j)$",
+            zh="推导雅可比矩阵 $\\partial s_i/\\partial x_j = s_i(\\delta_{ij}-s_j)$",
+            en="derive the Jacobian $\\partial s_i/\\partial x_j = s_i(\\delta_{ij}-s_j)$",
         ),
         t(
-            "说出饱和什么时候有害，交叉熵为什么能救",
-            "say when saturation does harm, and why cross-entropy does not suffer from it",
+            zh="说出饱和什么时候有害，交叉熵为什么能救",
+            en="say when saturation does harm, and why cross-entropy does not suffer from it",
         ),
     )
     return
@@ -56,8 +56,8 @@ def _(page, t):
 def _(mo, t):
     mo.md(
         t(
-            "## 轻轻推一下\n\n三行分数，各推第一个数一点点。哪行平缓，哪行尖锐？推的力度由你定。",
-            "## A small push\n\nThree rows of scores; push the first number of each a little. Which are smooth, which are sharp? You choose how hard to push.",
+            zh="## 轻轻推一下\n\n三行分数，各推第一个数一点点。哪行平缓，哪行尖锐？推的力度由你定。",
+            en="## A small push\n\nThree rows of scores; push the first number of each a little. Which are smooth, which are sharp? You choose how hard to push.",
         )
     )
     return
@@ -70,7 +70,7 @@ def _(mo, t):
         60.0,
         0.1,
         value=0.1,
-        label=t("给第一个数加上", "add to the first number"),
+        label=t(zh="给第一个数加上", en="add to the first number"),
         show_value=True,
         full_width=True,
     )
@@ -96,12 +96,19 @@ def _(figures, mo, page, push, ss, t):
     mo.vstack(
         [
             page.table(
-                [t("分数", "scores"), t("推之前", "before"), t("推之后", "after"), t("变动", "moved"), "s(1−s)"], _rows
+                [
+                    t(zh="分数", en="scores"),
+                    t(zh="推之前", en="before"),
+                    t(zh="推之后", en="after"),
+                    t(zh="变动", en="moved"),
+                    "s(1−s)",
+                ],
+                _rows,
             ),
             mo.md(
                 t(
-                    "第三行的数值也很大，却一点也不尖锐：使 softmax 变尖的是**差距**，不是数值本身。第二行要推过整个差距才会翻转。",
-                    "The numbers of the third row are as large, and it is not sharp at all: what sharpens a softmax is the **gap**, not the size. The second row turns only when it is pushed across the whole gap.",
+                    zh="第三行的数值也很大，却一点也不尖锐：使 softmax 变尖的是**差距**，不是数值本身。第二行要推过整个差距才会翻转。",
+                    en="The numbers of the third row are as large, and it is not sharp at all: what sharpens a softmax is the **gap**, not the size. The second row turns only when it is pushed across the whole gap.",
                 )
             ),
         ]
@@ -121,8 +128,8 @@ def _(chart, mo, np, page, ss, t):
         [
             mo.md(
                 t(
-                    "## 从斜坡到悬崖\n\n同一条曲线 $s = \\mathrm{softmax}(kx, 0)$，增益越来越大：斜坡变成一堵墙和一个平屋顶。墙上的斜率其实很**大**（与 $k$ 成正比），可随机的一点几乎总落在平的地方。",
-                    "## From slope to cliff\n\nThe same curve, $s = \\mathrm{softmax}(kx, 0)$, with a growing gain: a ramp becomes a wall with a flat roof. On the wall the slope is **large** (it grows with $k$), but a random point is nearly always on the flat.",
+                    zh="## 从斜坡到悬崖\n\n同一条曲线 $s = \\mathrm{softmax}(kx, 0)$，增益越来越大：斜坡变成一堵墙和一个平屋顶。墙上的斜率其实很**大**（与 $k$ 成正比），可随机的一点几乎总落在平的地方。",
+                    en="## From slope to cliff\n\nThe same curve, $s = \\mathrm{softmax}(kx, 0)$, with a growing gain: a ramp becomes a wall with a flat roof. On the wall the slope is **large** (it grows with $k$), but a random point is nearly always on the flat.",
                 )
             ),
             page.draw(
@@ -142,8 +149,8 @@ def _(mo, t):
         [
             mo.md(
                 t(
-                    "## 抛物线 s(1−s)\n\n一个权重对自己的分数的导数只由它自己决定：$\\partial s_i/\\partial x_i = s_i(1-s_i)$。",
-                    "## The parabola s(1−s)\n\nThe derivative of a weight with respect to its own score depends on that weight alone: $\\partial s_i/\\partial x_i = s_i(1-s_i)$.",
+                    zh="## 抛物线 s(1−s)\n\n一个权重对自己的分数的导数只由它自己决定：$\\partial s_i/\\partial x_i = s_i(1-s_i)$。",
+                    en="## The parabola s(1−s)\n\nThe derivative of a weight with respect to its own score depends on that weight alone: $\\partial s_i/\\partial x_i = s_i(1-s_i)$.",
                 )
             ),
             place,
@@ -164,13 +171,13 @@ def _(alt, chart, figure, mo, np, page, place, t):
         .encode(x="s:Q", y="slope:Q")
     )
     _case = (
-        t("在中间：斜率大，学得动。", "In the middle: a large slope, and learning moves.")
+        t(zh="在中间：斜率大，学得动。", en="In the middle: a large slope, and learning moves.")
         if 0.1 <= place.value <= 0.9
-        else t("接近一：已经独占，再推也推不动。", "Near one: it has everything, and a push moves nothing.")
+        else t(zh="接近一：已经独占，再推也推不动。", en="Near one: it has everything, and a push moves nothing.")
         if place.value > 0.9
         else t(
-            "接近零：被压在谷底，推一下几乎不动——哪怕它才是对的答案。",
-            "Near zero: at the bottom, a push hardly moves it, even if it is the right answer.",
+            zh="接近零：被压在谷底，推一下几乎不动——哪怕它才是对的答案。",
+            en="Near zero: at the bottom, a push hardly moves it, even if it is the right answer.",
         )
     )
     mo.vstack(
@@ -185,8 +192,8 @@ def _(alt, chart, figure, mo, np, page, place, t):
             ),
             mo.md(
                 t(
-                    f"s = {place.value} 处，s(1−s) = **{figure(_here, 4)}**。{_case}",
-                    f"At s = {place.value}, s(1−s) = **{figure(_here, 4)}**. {_case}",
+                    zh=f"s = {place.value} 处，s(1−s) = **{figure(_here, 4)}**。{_case}",
+                    en=f"At s = {place.value}, s(1−s) = **{figure(_here, 4)}**. {_case}",
                 )
             ),
         ]
@@ -199,8 +206,8 @@ def _(mo, t):
     # F0-3 F4-5
     mo.md(
         t(
-            "## 雅可比矩阵：所有的导数\n\n推一个分数，**每个**权重都动：自己涨，别人让。对角线上是 $s_i(1-s_i)$，其余是 $-s_i s_j$；每一列的和为零，因为权重的总和总是一；每一行的和也为零，因为给所有分数加上同一个数什么也不改变。把增益 $k$ 往右拖，看整个矩阵褪色。",
-            "## The Jacobian: all derivatives\n\nPush one score, and **every** weight moves: its own grows, the others give way. On the diagonal stands $s_i(1-s_i)$, elsewhere $-s_i s_j$; each column sums to zero, because the weights' total stays one; and so does each row, because adding the same number to all scores changes nothing. Drag the gain $k$ to the right, and watch the whole matrix fade.",
+            zh="## 雅可比矩阵：所有的导数\n\n推一个分数，**每个**权重都动：自己涨，别人让。对角线上是 $s_i(1-s_i)$，其余是 $-s_i s_j$；每一列的和为零，因为权重的总和总是一；每一行的和也为零，因为给所有分数加上同一个数什么也不改变。把增益 $k$ 往右拖，看整个矩阵褪色。",
+            en="## The Jacobian: all derivatives\n\nPush one score, and **every** weight moves: its own grows, the others give way. On the diagonal stands $s_i(1-s_i)$, elsewhere $-s_i s_j$; each column sums to zero, because the weights' total stays one; and so does each row, because adding the same number to all scores changes nothing. Drag the gain $k$ to the right, and watch the whole matrix fade.",
         )
     )
     return
@@ -223,8 +230,8 @@ def _(matrix, mo, np, ss, t):
     )
     mo.md(
         t(
-            f"库算出的 `ss.jacobian` 与数值差分最多相差 {np.abs(_J - _numeric).max():.0e}；各行之和最多偏离零 {np.abs(_J.sum(-1)).max():.0e}。公式对任意 n×n 都一样。",
-            f"`ss.jacobian` and a numerical difference differ by at most {np.abs(_J - _numeric).max():.0e}; the sum of a row is off zero by at most {np.abs(_J.sum(-1)).max():.0e}. The formula is the same for any n×n.",
+            zh=f"库算出的 `ss.jacobian` 与数值差分最多相差 {np.abs(_J - _numeric).max():.0e}；各行之和最多偏离零 {np.abs(_J.sum(-1)).max():.0e}。公式对任意 n×n 都一样。",
+            en=f"`ss.jacobian` and a numerical difference differ by at most {np.abs(_J - _numeric).max():.0e}; the sum of a row is off zero by at most {np.abs(_J.sum(-1)).max():.0e}. The formula is the same for any n×n.",
         )
     )
     return
@@ -235,9 +242,9 @@ def _(checked_steps, mo, t):
     # F4-4
     mo.accordion(
         {
-            t("推导，一步一步", "The derivation, step by step"): mo.md(
+            t(zh="推导，一步一步", en="The derivation, step by step"): mo.md(
                 t(
-                    r"""
+                    zh=r"""
     **一、** 先取对数再求导，因为 $\log s_i$ 的导数简单：$\dfrac{\partial s_i}{\partial x_j} = s_i\,\dfrac{\partial \log s_i}{\partial x_j}$
 
     **二、** 对数把商变成差：$\log s_i = x_i - \log\sum_l e^{x_l}$
@@ -248,7 +255,7 @@ def _(checked_steps, mo, t):
 
     **五、** 合起来：$\dfrac{\partial s_i}{\partial x_j} = s_i(\delta_{ij} - s_j)$，即 $J = \mathrm{diag}(s) - s s^{\mathsf T}$
     """,
-                    r"""
+                    en=r"""
     **One.** Take the logarithm first, because its derivative is simple: $\dfrac{\partial s_i}{\partial x_j} = s_i\,\dfrac{\partial \log s_i}{\partial x_j}$
 
     **Two.** The logarithm makes a difference of the quotient: $\log s_i = x_i - \log\sum_l e^{x_l}$
@@ -261,7 +268,7 @@ def _(checked_steps, mo, t):
     """,
                 )
             ),
-            t("每一步都用符号检验过", "Every step checked in symbols"): mo.lazy(checked_steps),
+            t(zh="每一步都用符号检验过", en="Every step checked in symbols"): mo.lazy(checked_steps),
         }
     )
     return
@@ -287,14 +294,14 @@ def _(chart, mo, np, page, ss, t):
         [
             mo.md(
                 t(
-                    "## 越接近 one-hot，越没有梯度\n\n一个分数领先其余三个，领先多少由横轴给出；纵轴是雅可比矩阵的范数（对数坐标）。它按指数下降，但永远不恰好为零。",
-                    "## The closer to one-hot, the less gradient\n\nOne score leads three others by the gap on the horizontal axis; the vertical axis is the norm of the Jacobian, on a logarithmic scale. It falls exponentially, and is never exactly zero.",
+                    zh="## 越接近 one-hot，越没有梯度\n\n一个分数领先其余三个，领先多少由横轴给出；纵轴是雅可比矩阵的范数（对数坐标）。它按指数下降，但永远不恰好为零。",
+                    en="## The closer to one-hot, the less gradient\n\nOne score leads three others by the gap on the horizontal axis; the vertical axis is the norm of the Jacobian, on a logarithmic scale. It falls exponentially, and is never exactly zero.",
                 )
             ),
             page.draw(
                 chart.curves(
                     _rows,
-                    chart.Axis("gap", t("差距", "gap")),
+                    chart.Axis("gap", t(zh="差距", en="gap")),
                     chart.Axis("norm", "‖J‖", log=True, form="~e"),
                     ("name", ""),
                     points=False,
@@ -309,7 +316,7 @@ def _(chart, mo, np, page, ss, t):
 def _(mo, t):
     mo.md(
         t(
-            r"""
+            zh=r"""
     ## 交叉熵改变了什么
 
     “softmax 饱和，模型就学不动”——要看后面接的是什么。损失是 $-\log s_{\text{对}}$ 时，对数的导数 $1/s$ 正好消掉前面的 $s$：
@@ -318,7 +325,7 @@ def _(mo, t):
 
     错得越自信，梯度越**大**。可在注意力**内部**没有这个对数，饱和就真的会挡住梯度。
     """,
-            r"""
+            en=r"""
     ## What cross-entropy changes
 
     “A saturated softmax cannot learn” depends on what comes after it. With the loss $-\log s_{\text{right}}$, the derivative $1/s$ of the logarithm cancels the $s$ in front:
@@ -339,7 +346,7 @@ def _(mo, t):
         20.0,
         0.5,
         value=-10.0,
-        label=t("正确答案领先多少", "lead of the right answer"),
+        label=t(zh="正确答案领先多少", en="lead of the right answer"),
         show_value=True,
         full_width=True,
     )
@@ -355,11 +362,11 @@ def _(margin, np, page, ss, t):
     _cross = _s - np.array([1.0, 0.0])
     _square = _J @ (2 * (_s - np.array([1.0, 0.0])))
     page.table(
-        ["", t("对第一个分数的导数", "derivative by the first score")],
+        ["", t(zh="对第一个分数的导数", en="derivative by the first score")],
         [
             ("s(1−s)", float(_J[0, 0])),
-            (t("交叉熵 −log s", "cross-entropy −log s"), float(_cross[0])),
-            (t("平方误差 Σ(s − 目标)²", "squared error Σ(s − target)²"), float(_square[0])),
+            (t(zh="交叉熵 −log s", en="cross-entropy −log s"), float(_cross[0])),
+            (t(zh="平方误差 Σ(s − 目标)²", en="squared error Σ(s − target)²"), float(_square[0])),
         ],
     )
     return
@@ -372,8 +379,8 @@ def _(mo, page, t):
         [
             mo.md(
                 t(
-                    "## 谁会挨饿：Q、K 还是 V？\n\n在注意力里，梯度从输出往回走。到 Q 和 K 的路要穿过 softmax 的导数；到 V 的路**不**经过它。所以“Q、K、V 都收不到信号”是错的：挨饿的是 Q 和 K，V 照常学习。实测：",
-                    "## Who starves: Q, K or V?\n\nIn attention the gradient runs back from the output. Its way to Q and K leads through the derivative of softmax; its way to V does **not**. So “Q, K and V get no signal” is wrong: Q and K starve, V goes on learning. Measured:",
+                    zh="## 谁会挨饿：Q、K 还是 V？\n\n在注意力里，梯度从输出往回走。到 Q 和 K 的路要穿过 softmax 的导数；到 V 的路**不**经过它。所以“Q、K、V 都收不到信号”是错的：挨饿的是 Q 和 K，V 照常学习。实测：",
+                    en="## Who starves: Q, K or V?\n\nIn attention the gradient runs back from the output. Its way to Q and K leads through the derivative of softmax; its way to V does **not**. So “Q, K and V get no signal” is wrong: Q and K starve, V goes on learning. Measured:",
                 )
             ),
             page.measured("gradients", "blocked"),
@@ -399,15 +406,15 @@ def _(answer, page, practice):
 def _(page, t):
     page.foot(
         t(
-            "$J = \\mathrm{diag}(s) - s s^{\\mathsf T}$；对角线是 s(1−s)。",
-            "$J = \\mathrm{diag}(s) - s s^{\\mathsf T}$; its diagonal is s(1−s).",
+            zh="$J = \\mathrm{diag}(s) - s s^{\\mathsf T}$；对角线是 s(1−s)。",
+            en="$J = \\mathrm{diag}(s) - s s^{\\mathsf T}$; its diagonal is s(1−s).",
         ),
-        t("接近 one-hot 时 J 按指数变小，但不为零。", "Next to one-hot J is exponentially small, never zero."),
+        t(zh="接近 one-hot 时 J 按指数变小，但不为零。", en="Next to one-hot J is exponentially small, never zero."),
         t(
-            "交叉熵把 s 消掉，所以输出层不怕饱和；注意力内部怕。",
-            "Cross-entropy cancels the s, so an output layer can be saturated; attention cannot.",
+            zh="交叉熵把 s 消掉，所以输出层不怕饱和；注意力内部怕。",
+            en="Cross-entropy cancels the s, so an output layer can be saturated; attention cannot.",
         ),
-        t("饱和时挨饿的是 Q 和 K，不是 V。", "Under saturation Q and K starve, not V."),
+        t(zh="饱和时挨饿的是 Q 和 K，不是 V。", en="Under saturation Q and K starve, not V."),
     )
     return
 

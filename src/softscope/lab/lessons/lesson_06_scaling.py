@@ -39,11 +39,11 @@ def _(Page, lang):
 def _(page, t):
     page.head(
         t(
-            "推导 $\\mathrm{Var}(q\\cdot k) = d$，并说出它需要哪些假设",
-            "derive $\\mathrm{Var}(q\\cdot k) = d$, and name what it assumes",
+            zh="推导 $\\mathrm{Var}(q\\cdot k) = d$，并说出它需要哪些假设",
+            en="derive $\\mathrm{Var}(q\\cdot k) = d$, and name what it assumes",
         ),
-        t("看到它对权重、熵和梯度做了什么", "see what it does to weights, entropy and gradients"),
-        t("解释除以 √d 修好了什么，没修好什么", "explain what dividing by √d mends, and what it does not"),
+        t(zh="看到它对权重、熵和梯度做了什么", en="see what it does to weights, entropy and gradients"),
+        t(zh="解释除以 √d 修好了什么，没修好什么", en="explain what dividing by √d mends, and what it does not"),
     )
     return
 
@@ -52,8 +52,8 @@ def _(page, t):
 def _(mo, t):
     mo.md(
         t(
-            "## 先玩一玩\n\n随机的 q 和 k，每个分量的均值为零、方差为一。把维度 $d$ 往右拖，看横轴上的数：横轴随 $\\sqrt d$ 变宽。橙色的分布总是占满它；绿色的（除以 $\\sqrt d$）几乎总在正负三之内，在变宽的轴上就缩成一根针。橙色的权重越来越尖，绿色的不会。",
-            "## Play first\n\nRandom q and k, every component with mean zero and variance one. Drag the dimension $d$ to the right, and look at the numbers on the axis: it widens with $\\sqrt d$. The orange spread always fills it; the green one (over $\\sqrt d$), nearly always within plus and minus three, becomes a needle on the wider axis. The orange weights sharpen, the green ones do not.",
+            zh="## 先玩一玩\n\n随机的 q 和 k，每个分量的均值为零、方差为一。把维度 $d$ 往右拖，看横轴上的数：横轴随 $\\sqrt d$ 变宽。橙色的分布总是占满它；绿色的（除以 $\\sqrt d$）几乎总在正负三之内，在变宽的轴上就缩成一根针。橙色的权重越来越尖，绿色的不会。",
+            en="## Play first\n\nRandom q and k, every component with mean zero and variance one. Drag the dimension $d$ to the right, and look at the numbers on the axis: it widens with $\\sqrt d$. The orange spread always fills it; the green one (over $\\sqrt d$), nearly always within plus and minus three, becomes a needle on the wider axis. The orange weights sharpen, the green ones do not.",
         )
     )
     return
@@ -71,7 +71,7 @@ def _(mo, t):
     # F2-2
     mo.md(
         t(
-            r"""
+            zh=r"""
     ## 为什么是 d
 
     设 $q_i$、$k_i$ 相互独立，均值为零，方差为一。则
@@ -82,7 +82,7 @@ def _(mo, t):
 
     各项独立，方差相加：$\mathrm{Var}(q\cdot k) = \sum_{i=1}^{d} 1 = d$。标准差是 $\sqrt d$，除以它，方差回到一。
     """,
-            r"""
+            en=r"""
     ## Why d
 
     Let $q_i$ and $k_i$ be independent with mean zero and variance one. Then
@@ -108,9 +108,14 @@ def _(mo, np, page, t):
         _rows.append((_d, float(_products.mean()), float(_products.var()), float((_products / np.sqrt(_d)).var())))
     mo.vstack(
         [
-            mo.md(t("采样验证（刚刚抽的）：", "Checked by sampling (just now):")),
+            mo.md(t(zh="采样验证（刚刚抽的）：", en="Checked by sampling (just now):")),
             page.table(
-                ["d", t("q·k 的均值", "mean of q·k"), t("方差", "variance"), t("q·k/√d 的方差", "variance of q·k/√d")],
+                [
+                    "d",
+                    t(zh="q·k 的均值", en="mean of q·k"),
+                    t(zh="方差", en="variance"),
+                    t(zh="q·k/√d 的方差", en="variance of q·k/√d"),
+                ],
                 _rows,
             ),
         ]
@@ -122,7 +127,7 @@ def _(mo, np, page, t):
 def _(mo, page, t):
     mo.vstack(
         [
-            mo.md(t("**假设不成立时**，方差就不是 d：", "**Where an assumption fails**, the variance is not d:")),
+            mo.md(t(zh="**假设不成立时**，方差就不是 d：", en="**Where an assumption fails**, the variance is not d:")),
             page.measured("variance", "breaks", notes=False, samples=8000),
         ]
     )
@@ -133,8 +138,8 @@ def _(mo, page, t):
 def _(mo, t):
     mo.md(
         t(
-            "## 一个例子，两条路\n\n取一行分数，看它们不缩放和缩放之后各走到哪里。选一个例子：",
-            "## One example, two lanes\n\nTake one row of scores, and follow it unscaled and scaled. Choose an example:",
+            zh="## 一个例子，两条路\n\n取一行分数，看它们不缩放和缩放之后各走到哪里。选一个例子：",
+            en="## One example, two lanes\n\nTake one row of scores, and follow it unscaled and scaled. Choose an example:",
         )
     )
     return
@@ -148,7 +153,7 @@ def _(mo, t):
         "[-24, -8, 0, 8, 24], d = 64": ([-24.0, -8.0, 0.0, 8.0, 24.0], 64),
         "[80, 120, 95, 110], d = 128": ([80.0, 120.0, 95.0, 110.0], 128),
     }
-    example = mo.ui.dropdown(list(EXAMPLES), value="[-30, 60, -10], d = 512", label=t("分数", "scores"))
+    example = mo.ui.dropdown(list(EXAMPLES), value="[-30, 60, -10], d = 512", label=t(zh="分数", en="scores"))
     example
     return EXAMPLES, example
 
@@ -160,14 +165,14 @@ def _(EXAMPLES, example, figure, figures, math, mo, np, page, slopes, ss, t):
     _scores = np.array(_scores)
     _lanes, _table = "", []
     for _name, _x, _kind in (
-        (t("不缩放", "unscaled"), _scores, "bad"),
-        (t("除以 √d", "over √d"), _scores / math.sqrt(_d), "good"),
+        (t(zh="不缩放", en="unscaled"), _scores, "bad"),
+        (t(zh="除以 √d", en="over √d"), _scores / math.sqrt(_d), "good"),
     ):
         _s, _p = ss.softmax(_x), ss.partition(_x)
         _boxes = [
-            f"<b>{_name}</b><br>{t('范围', 'range')} [{_x.min():.2f}, {_x.max():.2f}]",
-            f"softmax<br>{t('最大权重', 'largest weight')} {figure(_s.max(), 4)}",
-            f"{t('梯度', 'gradient')}<br>Σ s(1−s) = {figure(float(_p.jacobian_trace), 4)}",
+            f"<b>{_name}</b><br>{t(zh='范围', en='range')} [{_x.min():.2f}, {_x.max():.2f}]",
+            f"softmax<br>{t(zh='最大权重', en='largest weight')} {figure(_s.max(), 4)}",
+            f"{t(zh='梯度', en='gradient')}<br>Σ s(1−s) = {figure(float(_p.jacobian_trace), 4)}",
         ]
         _lanes += (
             f'<div class="lab-lane {_kind}">' + "<i>→</i>".join(f"<span>{box}</span>" for box in _boxes) + "</div>"
@@ -187,8 +192,8 @@ def _(EXAMPLES, example, figure, figures, math, mo, np, page, slopes, ss, t):
             page.table(["", "x", "exp(x)", "softmax(x)", "s(1−s)"], _table),
             mo.md(
                 t(
-                    f"这里 √{_d} = {math.sqrt(_d):.3f}。缩放之后最大的权重仍可能很大：√d 让梯度**流得动**，并不保证平坦。",
-                    f"Here √{_d} = {math.sqrt(_d):.3f}. After scaling, the largest weight may still be large: √d lets gradients **flow**, it does not promise a flat row.",
+                    zh=f"这里 √{_d} = {math.sqrt(_d):.3f}。缩放之后最大的权重仍可能很大：√d 让梯度**流得动**，并不保证平坦。",
+                    en=f"Here √{_d} = {math.sqrt(_d):.3f}. After scaling, the largest weight may still be large: √d lets gradients **flow**, it does not promise a flat row.",
                 )
             ),
         ]
@@ -203,8 +208,8 @@ def _(mo, page, t):
         [
             mo.md(
                 t(
-                    "## 熵\n\n熵 $H = -\\sum p\\log p$ 量平坦的程度：one-hot 为零，权重均匀时为 $\\ln n$。十个键，随机 q、k：",
-                    "## Entropy\n\n$H = -\\sum p\\log p$ measures flatness: zero for one-hot, $\\ln n$ for uniform weights. Ten keys, random q and k:",
+                    zh="## 熵\n\n熵 $H = -\\sum p\\log p$ 量平坦的程度：one-hot 为零，权重均匀时为 $\\ln n$。十个键，随机 q、k：",
+                    en="## Entropy\n\n$H = -\\sum p\\log p$ measures flatness: zero for one-hot, $\\ln n$ for uniform weights. Ten keys, random q and k:",
                 )
             ),
             page.measured("entropy"),
@@ -216,7 +221,7 @@ def _(mo, page, t):
 @app.cell
 def _(chart, measured, page, t):
     _rows = [
-        {"d": r["d"], "entropy": r["entropy"].value, "name": r["scale"](page.lang)}
+        {"d": r["d"], "entropy": r["entropy"].value, "name": r["scale"].of(page.lang)}
         for r in measured("entropy")["sharpness"].records()
         if r["keys"] == 10
     ]
@@ -224,7 +229,7 @@ def _(chart, measured, page, t):
         chart.curves(
             _rows,
             chart.Axis("d", "d", log=True),
-            chart.Axis("entropy", t("熵（奈特）", "entropy (nats)")),
+            chart.Axis("entropy", t(zh="熵（奈特）", en="entropy (nats)")),
             ("name", ""),
         )
     )
@@ -233,13 +238,13 @@ def _(chart, measured, page, t):
 
 @app.cell
 def _(mo, t):
-    again = mo.ui.button(label=t("再抽一次", "draw again"), value=0, on_click=lambda value: value + 1)
+    again = mo.ui.button(label=t(zh="再抽一次", en="draw again"), value=0, on_click=lambda value: value + 1)
     mo.vstack(
         [
             mo.md(
                 t(
-                    "## 最大的权重\n\n许多文章都有这样一段脚本：随机的 Q、K，形状 `(1, 10, d)`，打印权重表里最大的一个。我们每次都重新抽：",
-                    "## The largest weight\n\nMany articles carry this script: random Q and K of shape `(1, 10, d)`, and the largest of the weights is printed. Here it is drawn anew each time:",
+                    zh="## 最大的权重\n\n许多文章都有这样一段脚本：随机的 Q、K，形状 `(1, 10, d)`，打印权重表里最大的一个。我们每次都重新抽：",
+                    en="## The largest weight\n\nMany articles carry this script: random Q and K of shape `(1, 10, d)`, and the largest of the weights is printed. Here it is drawn anew each time:",
                 )
             ),
             again,
@@ -257,7 +262,7 @@ def _(again, np, page, ss, t):
         _q, _k = _rng.standard_normal((2, 1, 10, _d))
         _scores = _q @ _k.transpose(0, 2, 1)
         _rows.append((_d, float(ss.softmax(_scores).max()), float(ss.softmax(_scores / np.sqrt(_d)).max())))
-    page.table(["d", t("不缩放", "unscaled"), t("缩放", "scaled")], _rows)
+    page.table(["d", t(zh="不缩放", en="unscaled"), t(zh="缩放", en="scaled")], _rows)
     return
 
 
@@ -268,8 +273,8 @@ def _(mo, page, t):
         [
             mo.md(
                 t(
-                    "## 梯度\n\n常有人说：不缩放时 $\\|\\partial L/\\partial Q\\|$ 按 $1/d$ 下降。测出来不是这样：**均值**增长，缩放与不缩放都如此，因为输出处随机梯度的范数本身随 $d$ 增长。不缩放时，少数没饱和的行撑起均值，遮住了**中位数**的下降：多数行在挨饿。",
-                    "## Gradients\n\nIt is often said that without the scale $\\|\\partial L/\\partial Q\\|$ falls like $1/d$. Measured, it does not: the **mean** grows, scaled and unscaled alike, because the norm of the random gradient at the output grows with $d$. Unscaled, a few rows that are not saturated hold the mean up, and hide that the **median** falls: most rows starve.",
+                    zh="## 梯度\n\n常有人说：不缩放时 $\\|\\partial L/\\partial Q\\|$ 按 $1/d$ 下降。测出来不是这样：**均值**增长，缩放与不缩放都如此，因为输出处随机梯度的范数本身随 $d$ 增长。不缩放时，少数没饱和的行撑起均值，遮住了**中位数**的下降：多数行在挨饿。",
+                    en="## Gradients\n\nIt is often said that without the scale $\\|\\partial L/\\partial Q\\|$ falls like $1/d$. Measured, it does not: the **mean** grows, scaled and unscaled alike, because the norm of the random gradient at the output grows with $d$. Unscaled, a few rows that are not saturated hold the mean up, and hide that the **median** falls: most rows starve.",
                 )
             ),
             page.measured("gradients", "exponents"),
@@ -293,15 +298,15 @@ def _(chart, math, measured, mo, page, t):
         [
             mo.md(
                 t(
-                    "## 它真的是 N(0, 1) 吗？\n\n方差是一，形状却要看 $d$：$d$ 小的时候中间更尖、尾巴更长；$d$ 大了才接近正态。",
-                    "## Is it really N(0, 1)?\n\nIts variance is one; its shape depends on $d$: for small $d$ it has a sharper middle and longer tails, and only with a larger $d$ does it come close to normal.",
+                    zh="## 它真的是 N(0, 1) 吗？\n\n方差是一，形状却要看 $d$：$d$ 小的时候中间更尖、尾巴更长；$d$ 大了才接近正态。",
+                    en="## Is it really N(0, 1)?\n\nIts variance is one; its shape depends on $d$: for small $d$ it has a sharper middle and longer tails, and only with a larger $d$ does it come close to normal.",
                 )
             ),
             page.draw(
                 chart.curves(
                     _rows,
                     chart.Axis("x", "q·k/√d"),
-                    chart.Axis("density", t("密度", "density")),
+                    chart.Axis("density", t(zh="密度", en="density")),
                     ("name", ""),
                     points=False,
                 )
@@ -321,12 +326,12 @@ def _(mo, np, page, t):
         [
             mo.md(
                 t(
-                    "## 维度实验\n\n64 个 query 和 64 个 key，$d = 64$，分数的范围：",
-                    "## The dimension experiment\n\n64 queries and 64 keys with $d = 64$; the range of the scores:",
+                    zh="## 维度实验\n\n64 个 query 和 64 个 key，$d = 64$，分数的范围：",
+                    en="## The dimension experiment\n\n64 queries and 64 keys with $d = 64$; the range of the scores:",
                 )
             ),
             page.table(
-                ["", t("最小", "smallest"), t("最大", "largest"), t("标准差", "standard deviation")],
+                ["", t(zh="最小", en="smallest"), t(zh="最大", en="largest"), t(zh="标准差", en="standard deviation")],
                 [
                     ("Q Kᵀ", _scores.min(), _scores.max(), _scores.std()),
                     ("Q Kᵀ / √64", _scores.min() / 8, _scores.max() / 8, _scores.std() / 8),
@@ -356,8 +361,8 @@ def _(mo, paper, t):
     _rows = "\n".join(f"| {d} | {bleu} | {ppl} |" for d, (ppl, bleu) in paper.TABLE_3_ROWS_B.items())
     mo.md(
         t(
-            f"## 论文里怎么说\n\n方差的说明在注意力的原论文《Attention Is All You Need》第 {paper.FOOTNOTE_PAGE} 页的脚注 {paper.FOOTNOTE_NUMBER} 里，假设与上面相同：\n\n> {paper.FOOTNOTE}\n\n常被引用的表三 (B) 组改变的是 $d_k$，**全部都缩放**，没有不缩放的对照：\n\n| $d_k$ | BLEU | 困惑度 |\n|:--|:--|:--|\n{_rows}\n\n它说明 $d_k$ 太小会损害质量，不能用来证明缩放的作用。",
-            f"## What the paper says\n\nThe note on the variance is footnote {paper.FOOTNOTE_NUMBER} on page {paper.FOOTNOTE_PAGE} of *Attention Is All You Need*, with the same assumptions:\n\n> {paper.FOOTNOTE}\n\nThe rows (B) of its Table 3, often quoted, change $d_k$; **all of them are scaled**, and there is no unscaled run:\n\n| $d_k$ | BLEU | perplexity |\n|:--|:--|:--|\n{_rows}\n\nThey show that a small $d_k$ costs quality, and prove nothing about the scale.",
+            zh=f"## 论文里怎么说\n\n方差的说明在注意力的原论文《Attention Is All You Need》第 {paper.FOOTNOTE_PAGE} 页的脚注 {paper.FOOTNOTE_NUMBER} 里，假设与上面相同：\n\n> {paper.FOOTNOTE}\n\n常被引用的表三 (B) 组改变的是 $d_k$，**全部都缩放**，没有不缩放的对照：\n\n| $d_k$ | BLEU | 困惑度 |\n|:--|:--|:--|\n{_rows}\n\n它说明 $d_k$ 太小会损害质量，不能用来证明缩放的作用。",
+            en=f"## What the paper says\n\nThe note on the variance is footnote {paper.FOOTNOTE_NUMBER} on page {paper.FOOTNOTE_PAGE} of *Attention Is All You Need*, with the same assumptions:\n\n> {paper.FOOTNOTE}\n\nThe rows (B) of its Table 3, often quoted, change $d_k$; **all of them are scaled**, and there is no unscaled run:\n\n| $d_k$ | BLEU | perplexity |\n|:--|:--|:--|\n{_rows}\n\nThey show that a small $d_k$ costs quality, and prove nothing about the scale.",
         )
     )
     return
@@ -370,8 +375,8 @@ def _(mo, page, t):
         [
             mo.md(
                 t(
-                    "## 像批归一化吗？\n\n批归一化减去测得的均值，除以测得的标准差。√d 是**常数**：只有假设成立时，它才等于标准差。换一种初始化、换一种输入，就要看 LayerNorm 等别的手段了：",
-                    "## Is it like batch normalisation?\n\nBatch normalisation subtracts a measured mean and divides by a measured standard deviation. √d is a **constant**: it equals the standard deviation only where the assumptions hold. With other inputs or another initialisation, LayerNorm and the like have to help:",
+                    zh="## 像批归一化吗？\n\n批归一化减去测得的均值，除以测得的标准差。√d 是**常数**：只有假设成立时，它才等于标准差。换一种初始化、换一种输入，就要看 LayerNorm 等别的手段了：",
+                    en="## Is it like batch normalisation?\n\nBatch normalisation subtracts a measured mean and divides by a measured standard deviation. √d is a **constant**: it equals the standard deviation only where the assumptions hold. With other inputs or another initialisation, LayerNorm and the like have to help:",
                 )
             ),
             page.measured("initialisation", "batch"),
@@ -385,8 +390,8 @@ def _(mo, t):
     # F2-15
     mo.md(
         t(
-            "## 接下来可以看\n\n- softmax 的梯度：第五课\n- 温度：第四课（√d 就是一个温度）\n- 点积与加性打分的代价：下一课\n- 初始化与 LayerNorm：`softscope experiment initialisation`",
-            "## Where this leads\n\n- the gradient of softmax: lesson five\n- temperature: lesson four (√d is one)\n- what dot-product and additive scores cost: the next lesson\n- initialisation and LayerNorm: `softscope experiment initialisation`",
+            zh="## 接下来可以看\n\n- softmax 的梯度：第五课\n- 温度：第四课（√d 就是一个温度）\n- 点积与加性打分的代价：下一课\n- 初始化与 LayerNorm：`softscope experiment initialisation`",
+            en="## Where this leads\n\n- the gradient of softmax: lesson five\n- temperature: lesson four (√d is one)\n- what dot-product and additive scores cost: the next lesson\n- initialisation and LayerNorm: `softscope experiment initialisation`",
         )
     )
     return
@@ -396,18 +401,21 @@ def _(mo, t):
 def _(page, t):
     page.foot(
         t(
-            "假设成立时，q·k 的方差是 d，除以 √d 后是 1。",
-            "Where its assumptions hold, the variance of q·k is d, and over √d it is one.",
+            zh="假设成立时，q·k 的方差是 d，除以 √d 后是 1。",
+            en="Where its assumptions hold, the variance of q·k is d, and over √d it is one.",
         ),
         t(
-            "不缩放，d 越大越尖：熵下降，多数行的梯度消失。",
-            "Unscaled, a larger d is sharper: entropy falls, and most rows lose their gradient.",
+            zh="不缩放，d 越大越尖：熵下降，多数行的梯度消失。",
+            en="Unscaled, a larger d is sharper: entropy falls, and most rows lose their gradient.",
         ),
         t(
-            "看中位数，不只看均值：少数行会骗过均值。",
-            "Look at the median, not only the mean: a few rows deceive the mean.",
+            zh="看中位数，不只看均值：少数行会骗过均值。",
+            en="Look at the median, not only the mean: a few rows deceive the mean.",
         ),
-        t("√d 只管 d；输入变大、权重变大，它管不了。", "√d takes care of d alone, not of inputs or weights that grow."),
+        t(
+            zh="√d 只管 d；输入变大、权重变大，它管不了。",
+            en="√d takes care of d alone, not of inputs or weights that grow.",
+        ),
     )
     return
 

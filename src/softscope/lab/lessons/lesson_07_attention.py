@@ -35,11 +35,11 @@ def _(Page, lang):
 def _(page, t):
     page.head(
         t(
-            "从 Q、K、V 算到输出，每一步都说得出形状和含义",
-            "go from Q, K, V to the output, and say shape and meaning of each step",
+            zh="从 Q、K、V 算到输出，每一步都说得出形状和含义",
+            en="go from Q, K, V to the output, and say shape and meaning of each step",
         ),
-        t("比较加性、点积、缩放点积三种打分", "compare additive, dot-product and scaled dot-product scores"),
-        t("用掩码决定谁能看到谁", "decide with a mask who may see whom"),
+        t(zh="比较加性、点积、缩放点积三种打分", en="compare additive, dot-product and scaled dot-product scores"),
+        t(zh="用掩码决定谁能看到谁", en="decide with a mask who may see whom"),
     )
     return
 
@@ -49,14 +49,14 @@ def _(mo, t):
     # F2-1
     mo.md(
         t(
-            r"""
+            zh=r"""
     ## 一个公式，四步
 
     $$\mathrm{Attention}(Q,K,V) = \mathrm{softmax}\!\left(\frac{QK^{\mathsf T}}{\sqrt d}\right)V$$
 
     三个词，四个分量。按“下一步”，点任何一个数，看它从哪里来。
     """,
-            r"""
+            en=r"""
     ## One formula, four steps
 
     $$\mathrm{Attention}(Q,K,V) = \mathrm{softmax}\!\left(\frac{QK^{\mathsf T}}{\sqrt d}\right)V$$
@@ -71,7 +71,7 @@ def _(mo, t):
 @app.cell
 def _(mo, t):
     SEED = 7
-    seed = mo.ui.number(0, 999, value=SEED, label=t("随机种子", "random seed"))
+    seed = mo.ui.number(0, 999, value=SEED, label=t(zh="随机种子", en="random seed"))
     seed
     return SEED, seed
 
@@ -94,8 +94,8 @@ def _(AttentionWidget, k, mo, page, q, v):
 def _(mo, t):
     mo.md(
         t(
-            "## 用代码做同样的事\n\n最大值按**行**减，总和按行算：`axis=-1` 并保留维度，二维、三维都能用。",
-            "## The same in code\n\nThe maximum is subtracted by **row**, and so is the sum taken: `axis=-1` with the dimension kept, so that two dimensions or three will do.",
+            zh="## 用代码做同样的事\n\n最大值按**行**减，总和按行算：`axis=-1` 并保留维度，二维、三维都能用。",
+            en="## The same in code\n\nThe maximum is subtracted by **row**, and so is the sum taken: `axis=-1` with the dimension kept, so that two dimensions or three will do.",
         )
     )
     return
@@ -129,14 +129,14 @@ def _(attention_with_softmax, figures, k, mo, np, page, q, ss, t, v):
                 "→",
                 page.matrix("QKᵀ/√d", _scaled),
                 "→",
-                page.matrix(t("权重", "weights"), _weights),
+                page.matrix(t(zh="权重", en="weights"), _weights),
                 "→",
-                page.matrix(t("输出", "output"), _output),
+                page.matrix(t(zh="输出", en="output"), _output),
             ),
             mo.md(
                 t(
-                    f"形状：{_scores.shape} → {_weights.shape} → {_output.shape}。每行之和：{figures(_weights.sum(-1))}；每**列**之和：{figures(_weights.sum(0))}，没有理由是一：一个词可以被许多词看，也可以没人看。与 `ss.attention` 最多相差 {np.abs(_output - _ours).max():.0e}。",
-                    f"Shapes: {_scores.shape} → {_weights.shape} → {_output.shape}. Sums of the rows: {figures(_weights.sum(-1))}; of the **columns**: {figures(_weights.sum(0))}, and nothing makes those one: a token may be read by many, or by none. The difference from `ss.attention` is at most {np.abs(_output - _ours).max():.0e}.",
+                    zh=f"形状：{_scores.shape} → {_weights.shape} → {_output.shape}。每行之和：{figures(_weights.sum(-1))}；每**列**之和：{figures(_weights.sum(0))}，没有理由是一：一个词可以被许多词看，也可以没人看。与 `ss.attention` 最多相差 {np.abs(_output - _ours).max():.0e}。",
+                    en=f"Shapes: {_scores.shape} → {_weights.shape} → {_output.shape}. Sums of the rows: {figures(_weights.sum(-1))}; of the **columns**: {figures(_weights.sum(0))}, and nothing makes those one: a token may be read by many, or by none. The difference from `ss.attention` is at most {np.abs(_output - _ours).max():.0e}.",
                 )
             ),
         ]
@@ -148,8 +148,8 @@ def _(attention_with_softmax, figures, k, mo, np, page, q, ss, t, v):
 def _(mo, t):
     mo.md(
         t(
-            "## 三种打分，并排看\n\n“打分”就是把一个 query 和一个 key 变成一个数。",
-            "## Three scores, side by side\n\nA score makes one number of a query and a key.",
+            zh="## 三种打分，并排看\n\n“打分”就是把一个 query 和一个 key 变成一个数。",
+            en="## Three scores, side by side\n\nA score makes one number of a query and a key.",
         )
     )
     return
@@ -172,20 +172,20 @@ def _(mo, np, page, ss, t, width):
     _va = _rng.standard_normal(_d) / np.sqrt(_d)
     _additive = np.tanh((_q @ _wq)[:, None] + (_k @ _wk)[None]) @ _va
     _named = {
-        t("加性 v·tanh(W₁q + W₂k)", "additive v·tanh(W₁q + W₂k)"): _additive,
-        t("点积 q·k", "dot product q·k"): _q @ _k.T,
-        t("缩放 q·k/√d", "scaled q·k/√d"): _q @ _k.T / np.sqrt(_d),
+        t(zh="加性 v·tanh(W₁q + W₂k)", en="additive v·tanh(W₁q + W₂k)"): _additive,
+        t(zh="点积 q·k", en="dot product q·k"): _q @ _k.T,
+        t(zh="缩放 q·k/√d", en="scaled q·k/√d"): _q @ _k.T / np.sqrt(_d),
     }
     mo.vstack(
         [
             page.side_by_side(*(page.matrix(name, ss.softmax(x)) for name, x in _named.items())),
             page.table(
                 [
-                    t("打分", "score"),
-                    t("范围", "range"),
-                    t("标准差", "sd"),
-                    t("平均熵（奈特）", "mean entropy (nats)"),
-                    t("平均最大权重", "mean largest weight"),
+                    t(zh="打分", en="score"),
+                    t(zh="范围", en="range"),
+                    t(zh="标准差", en="sd"),
+                    t(zh="平均熵（奈特）", en="mean entropy (nats)"),
+                    t(zh="平均最大权重", en="mean largest weight"),
                 ],
                 [
                     (
@@ -200,8 +200,8 @@ def _(mo, np, page, ss, t, width):
             ),
             mo.md(
                 t(
-                    "tanh 把**每一项**限制在正负一之间，但总和不受限：v 有 $h$ 个分量（这里 $h = d$），抽取时按 $1/\\sqrt h$ 缩小，加性打分才不需要另外缩放。",
-                    "tanh keeps **each term** between minus one and one, not their sum: v has $h$ components (here $h = d$), and only because it is drawn smaller by $1/\\sqrt h$ do additive scores need no scale of their own.",
+                    zh="tanh 把**每一项**限制在正负一之间，但总和不受限：v 有 $h$ 个分量（这里 $h = d$），抽取时按 $1/\\sqrt h$ 缩小，加性打分才不需要另外缩放。",
+                    en="tanh keeps **each term** between minus one and one, not their sum: v has $h$ components (here $h = d$), and only because it is drawn smaller by $1/\\sqrt h$ do additive scores need no scale of their own.",
                 )
             ),
         ]
@@ -215,8 +215,8 @@ def _(mo, page, t):
     mo.accordion(
         {
             t(
-                "它们各要多少时间和内存（现测，几秒钟）",
-                "What they cost in time and memory (measured now, a few seconds)",
+                zh="它们各要多少时间和内存（现测，几秒钟）",
+                en="What they cost in time and memory (measured now, a few seconds)",
             ): mo.lazy(lambda: page.measured("scores", "spread", "cost"), show_loading_indicator=True)
         }
     )
@@ -227,8 +227,8 @@ def _(mo, page, t):
 def _(mo, t):
     mo.md(
         t(
-            "## 掩码\n\n看不到的位置，分数设为负无穷，权重就恰好为零，其余的重新分。一行**全**看不到时没有答案可言：本库给零，而不是悄悄给均匀分布。",
-            "## Masks\n\nWhat may not be seen gets the score minus infinity, hence a weight of exactly zero, and the rest is shared anew. A row that sees **nothing** has no answer: the library gives zeros, not silently a uniform row.",
+            zh="## 掩码\n\n看不到的位置，分数设为负无穷，权重就恰好为零，其余的重新分。一行**全**看不到时没有答案可言：本库给零，而不是悄悄给均匀分布。",
+            en="## Masks\n\nWhat may not be seen gets the score minus infinity, hence a weight of exactly zero, and the rest is shared anew. A row that sees **nothing** has no answer: the library gives zeros, not silently a uniform row.",
         )
     )
     return
@@ -238,12 +238,12 @@ def _(mo, t):
 def _(mo, t):
     kind = mo.ui.radio(
         {
-            t("都能看", "all visible"): "all",
-            t("因果：只看过去", "causal: the past alone"): "causal",
-            t("窗口：左右各一", "window: one to each side"): "window",
-            t("第一行什么也看不到", "the first row sees nothing"): "none",
+            t(zh="都能看", en="all visible"): "all",
+            t(zh="因果：只看过去", en="causal: the past alone"): "causal",
+            t(zh="窗口：左右各一", en="window: one to each side"): "window",
+            t(zh="第一行什么也看不到", en="the first row sees nothing"): "none",
         },
-        value=t("因果：只看过去", "causal: the past alone"),
+        value=t(zh="因果：只看过去", en="causal: the past alone"),
         inline=True,
     )
     kind
@@ -263,7 +263,9 @@ def _(kind, np, page, ss, t):
         _mask[0] = False
     _scores = np.where(_mask, _q[0] @ _k[0].T / np.sqrt(8), -np.inf)
     _weights = ss.softmax(_q[0] @ _k[0].T / np.sqrt(8), where=_mask)
-    page.side_by_side(page.matrix(t("分数", "scores"), _scores), "→", page.matrix(t("权重", "weights"), _weights))
+    page.side_by_side(
+        page.matrix(t(zh="分数", en="scores"), _scores), "→", page.matrix(t(zh="权重", en="weights"), _weights)
+    )
     return
 
 
@@ -277,8 +279,8 @@ def _(figures, mo, np, ss, t):
     _to_scores = ss.jacobian_product(_weights, _to_weights)
     mo.md(
         t(
-            f"## 往回走：对权重的梯度\n\n输出是 $O = sV$，所以损失对权重的梯度是 $\\partial L/\\partial s = (\\partial L/\\partial O)\\,V^{{\\mathsf T}}$；再乘以雅可比矩阵，就到了分数。第一行：对权重 {figures(_to_weights[0])}，对分数 {figures(_to_scores[0])}，后者之和为 {_to_scores[0].sum():.0e}：把所有分数一起抬高，什么也不改变。",
-            f"## The way back: the gradient at the weights\n\nThe output is $O = sV$, so the loss's gradient at the weights is $\\partial L/\\partial s = (\\partial L/\\partial O)\\,V^{{\\mathsf T}}$; times the Jacobian it reaches the scores. The first row: at the weights {figures(_to_weights[0])}, at the scores {figures(_to_scores[0])}, and these sum to {_to_scores[0].sum():.0e}: lifting all scores together changes nothing.",
+            zh=f"## 往回走：对权重的梯度\n\n输出是 $O = sV$，所以损失对权重的梯度是 $\\partial L/\\partial s = (\\partial L/\\partial O)\\,V^{{\\mathsf T}}$；再乘以雅可比矩阵，就到了分数。第一行：对权重 {figures(_to_weights[0])}，对分数 {figures(_to_scores[0])}，后者之和为 {_to_scores[0].sum():.0e}：把所有分数一起抬高，什么也不改变。",
+            en=f"## The way back: the gradient at the weights\n\nThe output is $O = sV$, so the loss's gradient at the weights is $\\partial L/\\partial s = (\\partial L/\\partial O)\\,V^{{\\mathsf T}}$; times the Jacobian it reaches the scores. The first row: at the weights {figures(_to_weights[0])}, at the scores {figures(_to_scores[0])}, and these sum to {_to_scores[0].sum():.0e}: lifting all scores together changes nothing.",
         )
     )
     return
@@ -288,8 +290,8 @@ def _(figures, mo, np, ss, t):
 def _(mo, t):
     mo.md(
         t(
-            "## 键太多，装不下怎么办？\n\n长序列的权重表写不下，于是一段一段地读键，边读边改正最大值和总和：这就是“在线 softmax”，快速注意力的核心。库里的 `partition` 和 `merge` 做的也是这件事。",
-            "## Too many keys to write down?\n\nFor a long sequence the table of weights does not fit, so keys are read in parts, and maximum and sum are put right on the way: the “online softmax” at the heart of fast attention. The library's `partition` and `merge` do the same.",
+            zh="## 键太多，装不下怎么办？\n\n长序列的权重表写不下，于是一段一段地读键，边读边改正最大值和总和：这就是“在线 softmax”，快速注意力的核心。库里的 `partition` 和 `merge` 做的也是这件事。",
+            en="## Too many keys to write down?\n\nFor a long sequence the table of weights does not fit, so keys are read in parts, and maximum and sum are put right on the way: the “online softmax” at the heart of fast attention. The library's `partition` and `merge` do the same.",
         )
     )
     return
@@ -301,8 +303,8 @@ def _(figure, mo, np, ss, t):
     _whole, _parts = ss.partition(_x), ss.partition(_x[:400]).merge(ss.partition(_x[400:]))
     mo.md(
         t(
-            f"一千个分数，整行的熵 {figure(float(_whole.entropy), 6)}，分两段再合并 {figure(float(_parts.entropy), 6)}。",
-            f"A thousand scores: the entropy of the whole row is {figure(float(_whole.entropy), 6)}, of two parts merged {figure(float(_parts.entropy), 6)}.",
+            zh=f"一千个分数，整行的熵 {figure(float(_whole.entropy), 6)}，分两段再合并 {figure(float(_parts.entropy), 6)}。",
+            en=f"A thousand scores: the entropy of the whole row is {figure(float(_whole.entropy), 6)}, of two parts merged {figure(float(_parts.entropy), 6)}.",
         )
     )
     return
@@ -324,14 +326,14 @@ def _(answer_8, page, practice):
 @app.cell
 def _(page, t):
     page.foot(
-        t("QKᵀ → 除以 √d → 按行 softmax → 乘以 V。", "QKᵀ → over √d → softmax by row → times V."),
+        t(zh="QKᵀ → 除以 √d → 按行 softmax → 乘以 V。", en="QKᵀ → over √d → softmax by row → times V."),
         t(
-            "一行的长度是键的个数，不是 d；行和为一，列和不必。",
-            "A row has one entry for each key, not d of them; rows sum to one, columns need not.",
+            zh="一行的长度是键的个数，不是 d；行和为一，列和不必。",
+            en="A row has one entry for each key, not d of them; rows sum to one, columns need not.",
         ),
         t(
-            "掩码给出恰好为零的权重；全被遮住的行要单独约定。",
-            "A mask gives weights of exactly zero; a row that sees nothing needs a rule of its own.",
+            zh="掩码给出恰好为零的权重；全被遮住的行要单独约定。",
+            en="A mask gives weights of exactly zero; a row that sees nothing needs a rule of its own.",
         ),
     )
     return

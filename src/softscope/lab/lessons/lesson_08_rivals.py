@@ -34,9 +34,12 @@ def _(Page, lang):
 @app.cell
 def _(page, t):
     page.head(
-        t("用五条性质比较 softmax 和它的对手", "compare softmax with its rivals on five properties"),
-        t("说出线性归一化、ReLU、sigmoid 各坏在哪里", "say where linear normalisation, ReLU and sigmoid break"),
-        t("知道 log-softmax、sparsemax、entmax 各为什么存在", "know what log-softmax, sparsemax and entmax are for"),
+        t(zh="用五条性质比较 softmax 和它的对手", en="compare softmax with its rivals on five properties"),
+        t(zh="说出线性归一化、ReLU、sigmoid 各坏在哪里", en="say where linear normalisation, ReLU and sigmoid break"),
+        t(
+            zh="知道 log-softmax、sparsemax、entmax 各为什么存在",
+            en="know what log-softmax, sparsemax and entmax are for",
+        ),
     )
     return
 
@@ -45,8 +48,8 @@ def _(page, t):
 def _(mo, t):
     mo.md(
         t(
-            "## 同样的分数，不同的做法\n\n写几个数，用逗号或空格隔开；负数也可以。",
-            "## The same scores, several ways\n\nWrite some numbers with commas or spaces between them; negative ones too.",
+            zh="## 同样的分数，不同的做法\n\n写几个数，用逗号或空格隔开；负数也可以。",
+            en="## The same scores, several ways\n\nWrite some numbers with commas or spaces between them; negative ones too.",
         )
     )
     return
@@ -54,7 +57,7 @@ def _(mo, t):
 
 @app.cell
 def _(mo, rivals, t):
-    typed = mo.ui.text(", ".join(map(str, rivals.EXAMPLE)), label=t("分数", "scores"))
+    typed = mo.ui.text(", ".join(map(str, rivals.EXAMPLE)), label=t(zh="分数", en="scores"))
     typed
     return (typed,)
 
@@ -67,15 +70,15 @@ def _(figures, mo, np, rivals, t, typed):
     _why = ""
     if not _numbers:
         _why = t(
-            f"一个数也没有读出，下面换成例子 {_shown}。",
-            f"No number could be read; shown instead is the example {_shown}.",
+            zh=f"一个数也没有读出，下面换成例子 {_shown}。",
+            en=f"No number could be read; shown instead is the example {_shown}.",
         )
     elif _others:
-        _why = t(f"读不出 {_unread}；下面用的是 {_shown}。", f"Could not be read: {_unread}; shown is {_shown}.")
+        _why = t(zh=f"读不出 {_unread}；下面用的是 {_shown}。", en=f"Could not be read: {_unread}; shown is {_shown}.")
     elif len(_numbers) > rivals.MOST:
         _why = t(
-            f"数太多；下面用的是前 {rivals.MOST} 个，{_shown}。",
-            f"Too many numbers; shown are the first {rivals.MOST}, {_shown}.",
+            zh=f"数太多；下面用的是前 {rivals.MOST} 个，{_shown}。",
+            en=f"Too many numbers; shown are the first {rivals.MOST}, {_shown}.",
         )
     # Not as Markdown: what was typed may hold its marks.
     mo.callout(_why, kind="warn") if _why else None
@@ -93,11 +96,11 @@ def _(figures, mo, page, rivals, scores, t):
         [
             page.table(
                 [
-                    t("做法", "map"),
-                    t("权重", "weights"),
-                    t("总和", "sum"),
-                    t("恰好为零", "exact zeros"),
-                    t("都不小于零", "none negative"),
+                    t(zh="做法", en="map"),
+                    t(zh="权重", en="weights"),
+                    t(zh="总和", en="sum"),
+                    t(zh="恰好为零", en="exact zeros"),
+                    t(zh="都不小于零", en="none negative"),
                 ],
                 _rows,
             )
@@ -110,8 +113,8 @@ def _(figures, mo, page, rivals, scores, t):
 def _(mo, t):
     mo.md(
         t(
-            "## 五条性质，逐条测\n\n常说的五条是：突出大的、非负、和为一、可微、可读成概率。最后一条由非负与和为一得出；“可微”就是没有折点；我们再多问两条：是不是有平的地方（那里没有梯度可学），以及平移不变。表里没有手写的结论：每种做法都在随机的行上跑同样的检查，✓ 表示每一行都成立，没有答案的行算不成立。",
-            "## Five properties, each measured\n\nThe five that are usually named: it favours the large, nothing is negative, the sum is one, it is differentiable, it reads as a probability. The last follows from the second and third; “differentiable” is to have no kink; and we ask two things more, whether it is flat anywhere (no gradient to learn from there), and the shift. No verdict is typed in: every map goes through the same checks on random rows, ✓ means that every row passed, and a row without an answer fails.",
+            zh="## 五条性质，逐条测\n\n常说的五条是：突出大的、非负、和为一、可微、可读成概率。最后一条由非负与和为一得出；“可微”就是没有折点；我们再多问两条：是不是有平的地方（那里没有梯度可学），以及平移不变。表里没有手写的结论：每种做法都在随机的行上跑同样的检查，✓ 表示每一行都成立，没有答案的行算不成立。",
+            en="## Five properties, each measured\n\nThe five that are usually named: it favours the large, nothing is negative, the sum is one, it is differentiable, it reads as a probability. The last follows from the second and third; “differentiable” is to have no kink; and we ask two things more, whether it is flat anywhere (no gradient to learn from there), and the shift. No verdict is typed in: every map goes through the same checks on random rows, ✓ means that every row passed, and a row without an answer fails.",
         )
     )
     return
@@ -123,11 +126,11 @@ def _(mo, page, rivals, t):
     _rows = rivals.properties(page.lang)
     mo.vstack(
         [
-            page.table([t("做法", "map"), *rivals.heads(page.lang)], _rows),
+            page.table([t(zh="做法", en="map"), *rivals.heads(page.lang)], _rows),
             mo.md(
                 t(
-                    "两点要注意。一，常说的五条 entmax 也都满足，所以“没有别的函数能同时满足”不对；表里多问的“处处有斜率”它却没有：有一个权重到了一，entmax 和 sparsemax 就是平的，而按公式，softmax 的权重到不了一。二，硬最大和 sparsemax 都不可微，方式不同：前者有跳跃，其余处处平坦；后者有折点。",
-                    "Two things to notice. Entmax has the usual five too, so “no other function satisfies all five” is wrong; what it lacks is what we asked in addition, “never flat”: once a weight has reached one, entmax and sparsemax are flat, and by its formula a weight of softmax never does. And hard maximum and sparsemax fail to be differentiable in different ways: one jumps and is flat everywhere else, the other has kinks.",
+                    zh="两点要注意。一，常说的五条 entmax 也都满足，所以“没有别的函数能同时满足”不对；表里多问的“处处有斜率”它却没有：有一个权重到了一，entmax 和 sparsemax 就是平的，而按公式，softmax 的权重到不了一。二，硬最大和 sparsemax 都不可微，方式不同：前者有跳跃，其余处处平坦；后者有折点。",
+                    en="Two things to notice. Entmax has the usual five too, so “no other function satisfies all five” is wrong; what it lacks is what we asked in addition, “never flat”: once a weight has reached one, entmax and sparsemax are flat, and by its formula a weight of softmax never does. And hard maximum and sparsemax fail to be differentiable in different ways: one jumps and is flat everywhere else, the other has kinks.",
                 )
             ),
         ]
@@ -138,13 +141,15 @@ def _(mo, page, rivals, t):
 @app.cell
 def _(mo, t):
     # F3-17
-    shift = mo.ui.slider(-4.0, 4.0, 0.1, value=0.0, label=t("给每个分数加上", "add to every score"), show_value=True)
+    shift = mo.ui.slider(
+        -4.0, 4.0, 0.1, value=0.0, label=t(zh="给每个分数加上", en="add to every score"), show_value=True
+    )
     mo.vstack(
         [
             mo.md(
                 t(
-                    "## 思考题：scores / sum(scores) 有什么问题？\n\n从 `[1, 2, 3]` 出发往左拖：份额变负，总和经过零时除不了，再往左，**最大的分数得到最小的份额**。",
-                    "## The open question: what is wrong with scores / sum(scores)?\n\nStart from `[1, 2, 3]` and drag to the left: shares turn negative, at a sum of zero there is no answer, and beyond it **the largest score gets the smallest share**.",
+                    zh="## 思考题：scores / sum(scores) 有什么问题？\n\n从 `[1, 2, 3]` 出发往左拖：份额变负，总和经过零时除不了，再往左，**最大的分数得到最小的份额**。",
+                    en="## The open question: what is wrong with scores / sum(scores)?\n\nStart from `[1, 2, 3]` and drag to the left: shares turn negative, at a sum of zero there is no answer, and beyond it **the largest score gets the smallest share**.",
                 )
             ),
             shift,
@@ -162,14 +167,15 @@ def _(mo, np, page, shift, ss, t):
         [
             page.table(["", "x₁", "x₂", "x₃"], [("x", *_x), ("x / Σx", *_linear), ("softmax", *ss.softmax(_x))]),
             mo.md(
-                t("总和为零：没有答案。", "The sum is zero: there is no answer.")
+                t(zh="总和为零：没有答案。", en="The sum is zero: there is no answer.")
                 if not np.isfinite(_linear).all()
-                else t("顺序颠倒了！", "The order is turned around!")
+                else t(zh="顺序颠倒了！", en="The order is turned around!")
                 if _total < 0
-                else t("出现了负的份额。", "There are negative shares.")
+                else t(zh="出现了负的份额。", en="There are negative shares.")
                 if (_linear < 0).any()
                 else t(
-                    "目前一切正常，但份额已经随平移变化。", "All well so far, though the shares change with the shift."
+                    zh="目前一切正常，但份额已经随平移变化。",
+                    en="All well so far, though the shares change with the shift.",
                 )
             ),
         ]
@@ -197,8 +203,8 @@ def _(mo, t):
         [
             mo.md(
                 t(
-                    "## 权重可以是负的吗？\n\n输出是 $O = \\alpha_1 v_1 + \\alpha_2 v_2 + \\alpha_3 v_3$。负的 $\\alpha_2$ 意味着**减去**第二个词的内容。",
-                    "## May a weight be negative?\n\nThe output is $O = \\alpha_1 v_1 + \\alpha_2 v_2 + \\alpha_3 v_3$. A negative $\\alpha_2$ **subtracts** what the second token holds.",
+                    zh="## 权重可以是负的吗？\n\n输出是 $O = \\alpha_1 v_1 + \\alpha_2 v_2 + \\alpha_3 v_3$。负的 $\\alpha_2$ 意味着**减去**第二个词的内容。",
+                    en="## May a weight be negative?\n\nThe output is $O = \\alpha_1 v_1 + \\alpha_2 v_2 + \\alpha_3 v_3$. A negative $\\alpha_2$ **subtracts** what the second token holds.",
                 )
             ),
             second,
@@ -215,8 +221,8 @@ def _(figures, mo, np, second, t):
     _out = _alpha @ _v
     mo.md(
         t(
-            f"权重 {figures(_alpha, 2)}，$v$ = {_v.tolist()}，输出 {figures(_out, 2)}。权重不负时，输出落在各个 $v$ 之间（凸组合）；这是一种选择，不是必然：有的模型故意允许相减（例如差分注意力），而且 $v$ 自己可以有负的分量。",
-            f"Weights {figures(_alpha, 2)}, $v$ = {_v.tolist()}, output {figures(_out, 2)}. With no negative weight the output lies between the $v$ (a convex combination). That is a choice, not a law: some models subtract on purpose (differential attention), and $v$ may hold negative components itself.",
+            zh=f"权重 {figures(_alpha, 2)}，$v$ = {_v.tolist()}，输出 {figures(_out, 2)}。权重不负时，输出落在各个 $v$ 之间（凸组合）；这是一种选择，不是必然：有的模型故意允许相减（例如差分注意力），而且 $v$ 自己可以有负的分量。",
+            en=f"Weights {figures(_alpha, 2)}, $v$ = {_v.tolist()}, output {figures(_out, 2)}. With no negative weight the output lies between the $v$ (a convex combination). That is a choice, not a law: some models subtract on purpose (differential attention), and $v$ may hold negative components itself.",
         )
     )
     return
@@ -235,15 +241,15 @@ def _(chart, mo, np, page, rivals, t):
         [
             mo.md(
                 t(
-                    "## 稀疏的亲戚：sparsemax 与 entmax\n\n两个分数，差为 x。softmax 永远到不了零；sparsemax 是一条折线，早早就给出恰好为零的权重；entmax 在两者之间，光滑地到达零。",
-                    "## The sparse relatives: sparsemax and entmax\n\nTwo scores that differ by x. Softmax never reaches zero; sparsemax is a line with kinks that gives weights of exactly zero early; entmax lies between and reaches zero smoothly.",
+                    zh="## 稀疏的亲戚：sparsemax 与 entmax\n\n两个分数，差为 x。softmax 永远到不了零；sparsemax 是一条折线，早早就给出恰好为零的权重；entmax 在两者之间，光滑地到达零。",
+                    en="## The sparse relatives: sparsemax and entmax\n\nTwo scores that differ by x. Softmax never reaches zero; sparsemax is a line with kinks that gives weights of exactly zero early; entmax lies between and reaches zero smoothly.",
                 )
             ),
             page.draw(
                 chart.curves(
                     _rows,
                     chart.Axis("x", "x₁ − x₂"),
-                    chart.Axis("s", t("第一个权重", "first weight"), domain=(0.0, 1.0)),
+                    chart.Axis("s", t(zh="第一个权重", en="first weight"), domain=(0.0, 1.0)),
                     ("name", ""),
                     points=False,
                 )
@@ -262,8 +268,8 @@ def _(figures, mo, np, page, ss, t):
         [
             mo.md(
                 t(
-                    "## log-softmax：先取对数\n\n损失要的是 $\\log s$。先算出 $s$ 再取对数就晚了：下溢成零的权重，对数是负无穷。直接算 $x_i - \\log\\sum e^{x_j}$ 没有这个问题。",
-                    "## log-softmax: the logarithm first\n\nLosses want $\\log s$. To compute $s$ and then take the logarithm is too late: a weight that has underflowed to zero has the logarithm minus infinity. Computed as $x_i - \\log\\sum e^{x_j}$ it has not.",
+                    zh="## log-softmax：先取对数\n\n损失要的是 $\\log s$。先算出 $s$ 再取对数就晚了：下溢成零的权重，对数是负无穷。直接算 $x_i - \\log\\sum e^{x_j}$ 没有这个问题。",
+                    en="## log-softmax: the logarithm first\n\nLosses want $\\log s$. To compute $s$ and then take the logarithm is too late: a weight that has underflowed to zero has the logarithm minus infinity. Computed as $x_i - \\log\\sum e^{x_j}$ it has not.",
                 )
             ),
             page.table(
@@ -309,7 +315,8 @@ def _(mo, page, t):
     mo.accordion(
         {
             t(
-                "它们都能训练吗？（现场训练，约十秒）", "Can all of them be trained? (trained now, about ten seconds)"
+                zh="它们都能训练吗？（现场训练，约十秒）",
+                en="Can all of them be trained? (trained now, about ten seconds)",
             ): mo.lazy(lambda: page.measured("normalisers"), show_loading_indicator=True)
         }
     )
@@ -320,16 +327,16 @@ def _(mo, page, t):
 def _(page, t):
     page.foot(
         t(
-            "softmax 的五条：突出大的、非负、和为一、可微、可读成概率。",
-            "The five of softmax: it favours the large, none negative, sum one, smooth, readable as probability.",
+            zh="softmax 的五条：突出大的、非负、和为一、可微、可读成概率。",
+            en="The five of softmax: it favours the large, none negative, sum one, smooth, readable as probability.",
         ),
         t(
-            "entmax 也满足五条，只是有一个权重到了一就变平；softmax 好用，但不是唯一。",
-            "Entmax has all five too, though it is flat once a weight has reached one; softmax is a good choice, not the only one.",
+            zh="entmax 也满足五条，只是有一个权重到了一就变平；softmax 好用，但不是唯一。",
+            en="Entmax has all five too, though it is flat once a weight has reached one; softmax is a good choice, not the only one.",
         ),
         t(
-            "线性归一化怕负数，ReLU 会全灭，sigmoid 的和不是一。",
-            "Linear normalisation fears negative numbers, ReLU can leave nothing, sigmoid does not sum to one.",
+            zh="线性归一化怕负数，ReLU 会全灭，sigmoid 的和不是一。",
+            en="Linear normalisation fears negative numbers, ReLU can leave nothing, sigmoid does not sum to one.",
         ),
     )
     return

@@ -34,14 +34,14 @@ def _(Page, lang):
 def _(page, t):
     page.head(
         t(
-            "训练一个会“查找”的小模型，看它学会或者卡住",
-            "train a small model to look things up, and see it learn or get stuck",
+            zh="训练一个会“查找”的小模型，看它学会或者卡住",
+            en="train a small model to look things up, and see it learn or get stuck",
         ),
         t(
-            "读懂传导率和优势：是学会了才尖锐，还是还没学就卡死",
-            "read transmission and advantage: sharp because it has learned, or stuck before it could",
+            zh="读懂传导率和优势：是学会了才尖锐，还是还没学就卡死",
+            en="read transmission and advantage: sharp because it has learned, or stuck before it could",
         ),
-        t("给卡住的模型试一种疗法，并判断有没有用", "try a remedy on a stuck model, and judge whether it helped"),
+        t(zh="给卡住的模型试一种疗法，并判断有没有用", en="try a remedy on a stuck model, and judge whether it helped"),
     )
     return
 
@@ -50,7 +50,7 @@ def _(page, t):
 def _(mo, t):
     mo.md(
         t(
-            r"""
+            zh=r"""
     ## 病人
 
     任务：给模型看若干对“键—值”，再问其中一个键，要它答出值。每次的值都重新抽，背不下来，只能**去看**。模型只有一层注意力。
@@ -62,7 +62,7 @@ def _(mo, t):
 
     尖锐本身不是病。学会了的头就该是 one-hot：被阻断，但优势大。**被阻断而又没有优势**，才是挨饿。
     """,
-            r"""
+            en=r"""
     ## The patient
 
     The task: shown some pairs of key and value, then asked one of the keys, answer its value. Values are drawn anew each time, so there is nothing to learn by heart: the model has to **look**. It has one layer of attention.
@@ -81,11 +81,11 @@ def _(mo, t):
 
 @app.cell
 def _(mo, page, patient, t):
-    _names = {patient.REMEDIES[key](page.lang): key for key in patient.REMEDIES if key != "none"}
-    remedy = mo.ui.dropdown(_names, value=patient.REMEDIES["unit"](page.lang), label=t("疗法", "remedy"))
+    _names = {patient.REMEDIES[key].of(page.lang): key for key in patient.REMEDIES if key != "none"}
+    remedy = mo.ui.dropdown(_names, value=patient.REMEDIES["unit"].of(page.lang), label=t(zh="疗法", en="remedy"))
     width = mo.ui.dropdown({"16": 16, "64": 64, "256": 256}, value="256", label="d")
-    steps = mo.ui.slider(20, 160, 20, value=80, label=t("步数", "steps"), show_value=True)
-    begin = mo.ui.run_button(label=t("训练三个模型", "train three models"))
+    steps = mo.ui.slider(20, 160, 20, value=80, label=t(zh="步数", en="steps"), show_value=True)
+    begin = mo.ui.run_button(label=t(zh="训练三个模型", en="train three models"))
     mo.vstack([mo.hstack([width, remedy], justify="start", wrap=True), steps, begin])
     return begin, remedy, steps, width
 
@@ -93,9 +93,9 @@ def _(mo, page, patient, t):
 @app.cell
 def _(begin, mo, page, patient, remedy, steps, t, width):
     cases = {
-        "scaled": t("缩放 1/√d", "scaled by 1/√d"),
-        "none": t("不缩放", "unscaled"),
-        remedy.value: f"{t('不缩放', 'unscaled')} + {patient.REMEDIES[remedy.value](page.lang)}",
+        "scaled": t(zh="缩放 1/√d", en="scaled by 1/√d"),
+        "none": t(zh="不缩放", en="unscaled"),
+        remedy.value: f"{t(zh='不缩放', en='unscaled')} + {patient.REMEDIES[remedy.value].of(page.lang)}",
     }
     runs = {}
     if begin.value:
@@ -118,12 +118,12 @@ def _(begin, mo, page, patient, remedy, steps, t, width):
                     for key, name in cases.items()
                 ]
                 heads = [
-                    t("模型", "model"),
-                    t("步", "step"),
-                    t("损失", "loss"),
-                    t("被阻断的行", "rows blocked"),
-                    t("传导率（中位数）", "transmission (median)"),
-                    t("优势", "advantage"),
+                    t(zh="模型", en="model"),
+                    t(zh="步", en="step"),
+                    t(zh="损失", en="loss"),
+                    t(zh="被阻断的行", en="rows blocked"),
+                    t(zh="传导率（中位数）", en="transmission (median)"),
+                    t(zh="优势", en="advantage"),
                 ]
                 mo.output.replace(page.table(heads, rows))
 
@@ -147,7 +147,7 @@ def _(NAMES, cases, chart, figure, mo, page, runs, t):
         ]
         drawing = chart.curves(
             rows,
-            chart.Axis("step", t("步", "step")),
+            chart.Axis("step", t(zh="步", en="step")),
             chart.Axis("value", title, domain=domain),
             ("name", ""),
             points=False,
@@ -165,15 +165,15 @@ def _(NAMES, cases, chart, figure, mo, page, runs, t):
     def _state(run):
         return next(iter(run.diagnosis.view.states.values()))
 
-    _result = mo.md(t("按下按钮开始。几秒钟就好。", "Press the button. It takes a few seconds."))
+    _result = mo.md(t(zh="按下按钮开始。几秒钟就好。", en="Press the button. It takes a few seconds."))
     if runs:
         _heads = [
-            t("模型", "model"),
-            t("答对", "right answers"),
-            t("被阻断的行", "rows blocked"),
-            t("传导率（中位数）", "transmission (median)"),
-            t("优势", "advantage"),
-            t("医生的判断", "the doctor's judgement"),
+            t(zh="模型", en="model"),
+            t(zh="答对", en="right answers"),
+            t(zh="被阻断的行", en="rows blocked"),
+            t(zh="传导率（中位数）", en="transmission (median)"),
+            t(zh="优势", en="advantage"),
+            t(zh="医生的判断", en="the doctor's judgement"),
         ]
         _rows = [
             (
@@ -191,8 +191,8 @@ def _(NAMES, cases, chart, figure, mo, page, runs, t):
         if _sick is not None:
             _paper = _sick.diagnosis.prescriptions[0]
             _said = t(
-                f"**医生说**：{_word(_sick.diagnosis.verdict)}\n\n**处方**：{_word(_paper.what)}。{_word(_paper.why)}。\n\n**该看到**：{_word(_paper.expect)}。",
-                f"**The doctor says**: {_word(_sick.diagnosis.verdict)}\n\n**Prescription**: {_word(_paper.what)}; {_word(_paper.why)}.\n\n**To expect**: {_word(_paper.expect)}.",
+                zh=f"**医生说**：{_word(_sick.diagnosis.verdict)}\n\n**处方**：{_word(_paper.what)}。{_word(_paper.why)}。\n\n**该看到**：{_word(_paper.expect)}。",
+                en=f"**The doctor says**: {_word(_sick.diagnosis.verdict)}\n\n**Prescription**: {_word(_paper.what)}; {_word(_paper.why)}.\n\n**To expect**: {_word(_paper.expect)}.",
             )
         _best = max(runs, key=lambda key: runs[key].accuracy)
         _result = mo.vstack(
@@ -202,20 +202,20 @@ def _(NAMES, cases, chart, figure, mo, page, runs, t):
                     [
                         _panel(
                             lambda run: list(enumerate(run.answers)),
-                            t("答对的份额", "share of right answers"),
+                            t(zh="答对的份额", en="share of right answers"),
                             (0.0, 1.0),
                         ),
-                        _panel(_read("blocked"), t("被阻断的行的份额", "share of rows blocked"), (0.0, 1.0)),
-                        _panel(_read("transmission"), t("传导率（中位数）", "transmission (median)")),
-                        _panel(_read("advantage"), t("优势", "advantage")),
+                        _panel(_read("blocked"), t(zh="被阻断的行的份额", en="share of rows blocked"), (0.0, 1.0)),
+                        _panel(_read("transmission"), t(zh="传导率（中位数）", en="transmission (median)")),
+                        _panel(_read("advantage"), t(zh="优势", en="advantage")),
                     ],
                     justify="start",
                     wrap=True,
                 ),
                 mo.md(
                     t(
-                        f"答对最多的是“{cases[_best]}”，{figure(100 * runs[_best].accuracy, 0)}%。看被阻断的份额是**什么时候**上升的：学会之后，还是一开始？",
-                        f"Most answers right: “{cases[_best]}”, {figure(100 * runs[_best].accuracy, 0)}%. Look at **when** the share of blocked rows rises: after learning, or from the start?",
+                        zh=f"答对最多的是“{cases[_best]}”，{figure(100 * runs[_best].accuracy, 0)}%。看被阻断的份额是**什么时候**上升的：学会之后，还是一开始？",
+                        en=f"Most answers right: “{cases[_best]}”, {figure(100 * runs[_best].accuracy, 0)}%. Look at **when** the share of blocked rows rises: after learning, or from the start?",
                     )
                 ),
                 mo.md(_said),
@@ -229,8 +229,8 @@ def _(NAMES, cases, chart, figure, mo, page, runs, t):
 def _(mo, t):
     mo.md(
         t(
-            "## 试一试\n\n- 换成较小的 d：不缩放还会卡住吗？\n- 换几种疗法：哪些和 1/√d 一样好？软上限能救吗？有没有哪种比不治还差？\n- 步数加倍：卡住的模型会自己出来吗？",
-            "## Try\n\n- a smaller d: does the unscaled model still get stuck?\n- other remedies: which are as good as 1/√d? Does a soft cap save it? Do any make it worse than none?\n- twice as many steps: does the stuck model get out by itself?",
+            zh="## 试一试\n\n- 换成较小的 d：不缩放还会卡住吗？\n- 换几种疗法：哪些和 1/√d 一样好？软上限能救吗？有没有哪种比不治还差？\n- 步数加倍：卡住的模型会自己出来吗？",
+            en="## Try\n\n- a smaller d: does the unscaled model still get stuck?\n- other remedies: which are as good as 1/√d? Does a soft cap save it? Do any make it worse than none?\n- twice as many steps: does the stuck model get out by itself?",
         )
     )
     return
@@ -241,7 +241,8 @@ def _(mo, page, t):
     mo.accordion(
         {
             t(
-                "所有疗法一次比完（现场训练，约十几秒）", "All remedies at once (trained now, ten seconds or more)"
+                zh="所有疗法一次比完（现场训练，约十几秒）",
+                en="All remedies at once (trained now, ten seconds or more)",
             ): mo.lazy(lambda: page.measured("learning", "remedies"), show_loading_indicator=True)
         }
     )
@@ -251,14 +252,14 @@ def _(mo, page, t):
 @app.cell
 def _(page, t):
     page.foot(
-        t("尖锐不等于有病：看优势。", "Sharp is not sick: look at the advantage."),
+        t(zh="尖锐不等于有病：看优势。", en="Sharp is not sick: look at the advantage."),
         t(
-            "不缩放的宽模型一开始就被阻断，q 和 k 学不动，v 还在学。",
-            "A wide unscaled model is blocked from the start: q and k cannot learn, v still does.",
+            zh="不缩放的宽模型一开始就被阻断，q 和 k 学不动，v 还在学。",
+            en="A wide unscaled model is blocked from the start: q and k cannot learn, v still does.",
         ),
         t(
-            "疗法要看结果：缩放、温度、归一化、小初始化各有道理。",
-            "Judge remedies by their result: scale, temperature, normalisation and a small start each have their reason.",
+            zh="疗法要看结果：缩放、温度、归一化、小初始化各有道理。",
+            en="Judge remedies by their result: scale, temperature, normalisation and a small start each have their reason.",
         ),
     )
     return

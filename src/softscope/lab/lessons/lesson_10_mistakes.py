@@ -9,7 +9,7 @@ app = marimo.App(width="medium", app_title="softscope 10")
 def _():
     import marimo as mo
 
-    from softscope.experiments.ledger import said
+    from softscope._text import said
     from softscope.lab import puzzles
     from softscope.lab.page import Page
 
@@ -33,11 +33,11 @@ def _(Page, lang):
 def _(page, t):
     page.head(
         t(
-            "判断一句话是对、是错，还是只在某些条件下成立",
-            "judge whether a statement holds, fails, or holds only under a condition",
+            zh="判断一句话是对、是错，还是只在某些条件下成立",
+            en="judge whether a statement holds, fails, or holds only under a condition",
         ),
-        t("用测量而不是权威来下结论", "conclude from measurements, not from authority"),
-        t("说出流传的错误错在哪里", "say where errors that are passed on go wrong"),
+        t(zh="用测量而不是权威来下结论", en="conclude from measurements, not from authority"),
+        t(zh="说出流传的错误错在哪里", en="say where errors that are passed on go wrong"),
     )
     return
 
@@ -47,8 +47,8 @@ def _(mo, puzzles, t):
     _count = len(puzzles.CHOSEN)
     mo.md(
         t(
-            f"## 规则\n\n下面 {_count} 句话来自讲解 softmax 与注意力的几篇文章。有的对，有的错，有的要加条件。先判断，再看**现在**测得的结果。",
-            f"## The rules\n\nThe {_count} statements come from several texts that explain softmax and attention. Some hold, some fail, some need a condition. Judge first; then see what is measured **now**.",
+            zh=f"## 规则\n\n下面 {_count} 句话来自讲解 softmax 与注意力的几篇文章。有的对，有的错，有的要加条件。先判断，再看**现在**测得的结果。",
+            en=f"## The rules\n\nThe {_count} statements come from several texts that explain softmax and attention. Some hold, some fail, some need a condition. Judge first; then see what is measured **now**.",
         )
     )
     return
@@ -57,11 +57,11 @@ def _(mo, puzzles, t):
 @app.cell
 def _(mo, puzzles, t):
     VERDICTS = {
-        t("成立", "holds"): "holds",
-        t("有条件地成立", "holds only if …"): "only-if",
-        t("不成立", "fails"): "fails",
+        t(zh="成立", en="holds"): "holds",
+        t(zh="有条件地成立", en="holds only if …"): "only-if",
+        t(zh="不成立", en="fails"): "fails",
     }
-    which = mo.ui.slider(1, len(puzzles.CHOSEN), 1, value=1, label=t("第几题", "puzzle"), show_value=True)
+    which = mo.ui.slider(1, len(puzzles.CHOSEN), 1, value=1, label=t(zh="第几题", en="puzzle"), show_value=True)
     answers = mo.ui.array([mo.ui.radio(VERDICTS, inline=True) for _ in puzzles.CHOSEN])
     which
     return VERDICTS, answers, which
@@ -74,7 +74,7 @@ def _(answers, mo, page, puzzles, said, t, which):
     mo.vstack(
         [
             mo.md(
-                f"### {which.value} / {len(puzzles.CHOSEN)}\n\n> {said(claim.says, page.lang)}\n\n<small>{_name} · {t('出处：', 'from: ')}{claim.text}, {claim.where}</small>"
+                f"### {which.value} / {len(puzzles.CHOSEN)}\n\n> {said(claim.says, page.lang)}\n\n<small>{_name} · {t(zh='出处：', en='from: ')}{claim.text}, {claim.where}</small>"
             ),
             answers[which.value - 1],
         ]
@@ -94,15 +94,17 @@ def _(VERDICTS, answers, claim, mo, page, puzzles, said, t, which):
             f"- {'✓' if held else '✗'} {said(label, page.lang)}" for label, held in _outcome.cases.items()
         )
         _condition = (
-            f"{t('条件：', 'Condition: ')}{said(_outcome.only_if, page.lang)}\n\n"
+            f"{t(zh='条件：', en='Condition: ')}{said(_outcome.only_if, page.lang)}\n\n"
             if _outcome.only_if and _outcome.verdict == "only-if"
             else ""
         )
-        _more = f"\n\n{t('更多：', 'More: ')}`softscope experiment {claim.experiment}`" if claim.experiment else ""
+        _more = (
+            f"\n\n{t(zh='更多：', en='More: ')}`softscope experiment {claim.experiment}`" if claim.experiment else ""
+        )
         _shown = mo.callout(
             mo.md(
-                f"**{t('判断正确：', 'You judged right: ') if _right else t('再想想：', 'Not quite: ')}{_verdict}**\n\n"
-                f"{t('测得：', 'Measured: ')}{said(_outcome.measured, page.lang)}\n\n{_condition}{said(_outcome.because, page.lang)}\n\n{_cases}{_more}"
+                f"**{t(zh='判断正确：', en='You judged right: ') if _right else t(zh='再想想：', en='Not quite: ')}{_verdict}**\n\n"
+                f"{t(zh='测得：', en='Measured: ')}{said(_outcome.measured, page.lang)}\n\n{_condition}{said(_outcome.because, page.lang)}\n\n{_cases}{_more}"
             ),
             kind="success" if _right else "warn",
         )
@@ -116,8 +118,8 @@ def _(answers, mo, puzzles, t):
     _right = sum(puzzles.puzzle(name).outcome.verdict == answer for name, answer in _given)
     mo.md(
         t(
-            f"答了 {len(_given)} 题，判断正确 {_right} 题。",
-            f"Answered: {len(_given)}. Judged right: {_right}.",
+            zh=f"答了 {len(_given)} 题，判断正确 {_right} 题。",
+            en=f"Answered: {len(_given)}. Judged right: {_right}.",
         )
     )
     return
@@ -129,11 +131,11 @@ def _(mo, page, puzzles, said, t):
     _rows = "\n".join(f"- {said(one, page.lang)}" for one in puzzles.contradictions())
     mo.accordion(
         {
-            t("文章之间互相矛盾的地方", "Where the texts contradict each other"): mo.md(_rows),
-            t("全部的说法", "All the statements"): mo.md(
+            t(zh="文章之间互相矛盾的地方", en="Where the texts contradict each other"): mo.md(_rows),
+            t(zh="全部的说法", en="All the statements"): mo.md(
                 t(
-                    "在终端里：`softscope claims`，或 `softscope claims --format html` 得到双语网页。",
-                    "On the command line: `softscope claims`, or `softscope claims --format html` for a page in both languages.",
+                    zh="在终端里：`softscope claims`，或 `softscope claims --format html` 得到双语网页。",
+                    en="On the command line: `softscope claims`, or `softscope claims --format html` for a page in both languages.",
                 )
             ),
         }
@@ -144,12 +146,12 @@ def _(mo, page, puzzles, said, t):
 @app.cell
 def _(page, t):
     page.foot(
-        t("“显而易见”的说法也值得算一遍。", "What seems obvious is worth computing once."),
+        t(zh="“显而易见”的说法也值得算一遍。", en="What seems obvious is worth computing once."),
         t(
-            "很多错误是漏了条件：对谁成立，什么时候成立。",
-            "Many errors are a missing condition: of what is it true, and when?",
+            zh="很多错误是漏了条件：对谁成立，什么时候成立。",
+            en="Many errors are a missing condition: of what is it true, and when?",
         ),
-        t("读到一个数字，问：哪条命令能重现它？", "When you read a number, ask which command reproduces it."),
+        t(zh="读到一个数字，问：哪条命令能重现它？", en="When you read a number, ask which command reproduces it."),
     )
     return
 

@@ -79,7 +79,7 @@ function begin(el, model, words) {
   const root = make("div", { class: "ss-widget" }, el);
   const lang = model.get("lang") === "zh" ? "zh" : "en";
   root.setAttribute("lang", lang === "zh" ? "zh-CN" : "en");
-  return { root, say: (key) => words[key][lang === "zh" ? 0 : 1] };
+  return { root, say: (key) => words[key][lang] };
 }
 
 // Tell Python. Each value that is set is announced at once, before the next one is: a picture that listened to itself

@@ -1,12 +1,12 @@
 // The Jacobian as a live matrix: logits as sliders, ∂s_i/∂x_j as coloured squares.
 
 const WORDS = {
-  logit: ["分数 x", "logit x"],
-  gain: ["全部乘以 k", "gain k"],
-  matrix: ["∂sᵢ/∂xⱼ", "∂sᵢ/∂xⱼ"],
-  weights: ["权重 s", "weights s"],
-  trace: ["迹 Σ s(1−s)", "trace Σ s(1−s)"],
-  norm: ["范数 ‖J‖", "norm ‖J‖"],
+  logit: { zh: "分数 x", en: "logit x" },
+  gain: { zh: "全部乘以 k", en: "gain k" },
+  matrix: { zh: "∂sᵢ/∂xⱼ", en: "∂sᵢ/∂xⱼ" },
+  weights: { zh: "权重 s", en: "weights s" },
+  trace: { zh: "迹 Σ s(1−s)", en: "trace Σ s(1−s)" },
+  norm: { zh: "范数 ‖J‖", en: "norm ‖J‖" },
 };
 const CELL = 66, TOP = 22;
 

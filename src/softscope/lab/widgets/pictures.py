@@ -8,6 +8,8 @@ import re
 import anywidget
 import traitlets
 
+from softscope._text import LANGS
+
 FOLDER = pathlib.Path(__file__).parent
 
 
@@ -21,7 +23,7 @@ class _Picture(anywidget.AnyWidget):
     """What all have: a language and a style."""
 
     _css = (FOLDER / "style.css").read_text(encoding="utf-8")
-    lang = traitlets.Enum(["en", "zh"], "en").tag(sync=True)
+    lang = traitlets.Enum(LANGS, "en").tag(sync=True)
 
 
 def _numbers(*default: float) -> traitlets.List:

@@ -1,15 +1,15 @@
 // The √d explorer: random q and k of d components; the spread of q·k, and what softmax makes of it, unscaled and scaled.
 
 const WORDS = {
-  dimension: ["维度 d", "dimension d"],
-  again: ["换一批随机数", "other random numbers"],
-  spread: ["q·k 的分布（橙：不缩放，绿：除以 √d，线：正态）", "spread of q·k (orange: unscaled, green: over √d, lines: normal)"],
-  unscaled: ["不缩放：一个 query 的权重", "unscaled: the weights of one query"],
-  scaled: ["除以 √d：同一个 query", "over √d: the same query"],
-  variance: ["方差", "variance"],
-  peak: ["最大权重，平均", "largest weight, mean"],
-  entropy: ["熵，平均", "entropy, mean"],
-  trace: ["Σ s(1−s)，平均", "Σ s(1−s), mean"],
+  dimension: { zh: "维度 d", en: "dimension d" },
+  again: { zh: "换一批随机数", en: "other random numbers" },
+  spread: { zh: "q·k 的分布（橙：不缩放，绿：除以 √d，线：正态）", en: "spread of q·k (orange: unscaled, green: over √d, lines: normal)" },
+  unscaled: { zh: "不缩放：一个 query 的权重", en: "unscaled: the weights of one query" },
+  scaled: { zh: "除以 √d：同一个 query", en: "over √d: the same query" },
+  variance: { zh: "方差", en: "variance" },
+  peak: { zh: "最大权重，平均", en: "largest weight, mean" },
+  entropy: { zh: "熵，平均", en: "entropy, mean" },
+  trace: { zh: "Σ s(1−s)，平均", en: "Σ s(1−s), mean" },
 };
 const ROWS = 40, KEYS = 10, STEPS = 10, BINS = 41, WIDTH = 320, HEIGHT = 160, FLOOR = 140;
 const LANES = [["unscaled", "#d55e00"], ["scaled", "#009e73"]];

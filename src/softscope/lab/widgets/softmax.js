@@ -1,16 +1,16 @@
 // A softmax to drag: logits on the left, weights and their slopes on the right.
 
 const WORDS = {
-  logits: ["分数 x（拖动，或用方向键）", "logits x (drag, or arrow keys)"],
-  weights: ["权重 s（实心）与 s(1−s)（空心）", "weights s (filled) and s(1−s) (hollow)"],
-  temperature: ["温度 T", "temperature T"],
-  entropy: ["熵（奈特）", "entropy (nats)"],
-  support: ["有效支撑数", "effective support"],
-  trace: ["Σ s(1−s)", "Σ s(1−s)"],
-  logit: ["分数", "logit"],
-  shift: ["全部加 1", "add 1 to all"],
-  double: ["全部乘 2", "times 2"],
-  reset: ["复位", "reset"],
+  logits: { zh: "分数 x（拖动，或用方向键）", en: "logits x (drag, or arrow keys)" },
+  weights: { zh: "权重 s（实心）与 s(1−s)（空心）", en: "weights s (filled) and s(1−s) (hollow)" },
+  temperature: { zh: "温度 T", en: "temperature T" },
+  entropy: { zh: "熵（奈特）", en: "entropy (nats)" },
+  support: { zh: "有效支撑数", en: "effective support" },
+  trace: { zh: "Σ s(1−s)", en: "Σ s(1−s)" },
+  logit: { zh: "分数", en: "logit" },
+  shift: { zh: "全部加 1", en: "add 1 to all" },
+  double: { zh: "全部乘 2", en: "times 2" },
+  reset: { zh: "复位", en: "reset" },
 };
 const LIMIT = 6, WIDTH = 320, HEIGHT = 210, MIDDLE = 100, UNIT = 84 / LIMIT, FLOOR = 176, ROOM = 150;
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import fnmatch
 from typing import TYPE_CHECKING
 
-from softscope._text import t
+from softscope._text import Text
 from softscope.doctor.judge.checks import (
     broken,
     cause,
@@ -22,7 +22,6 @@ from softscope.doctor.judge.checks import (
 )
 from softscope.doctor.judge.checks.base import KIND_NAMES, KINDS, SEVERITIES, Check, CheckResult, Kind, Severity
 from softscope.doctor.judge.history_view import HistoryView
-from softscope.doctor.listen.reasons import in_both
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -57,8 +56,10 @@ def run(history: History | HistoryView, *, mute: Iterable[str] = ()) -> list[Che
     view = history if isinstance(history, HistoryView) else HistoryView(history)
     rules = [rule.partition(":") for rule in mute]
     found = [_muted(view, outcome, rules) for check in CHECKS.values() for outcome in check.run(view)]
-    missed = ((name, in_both(why)) for name, why in view.history.unseen)
-    hidden = [CheckResult("", "unseen", (), t(f"{name}：{why.zh}", f"{name}: {why.en}")) for name, why in missed]
+    missed = ((name, why.text) for name, why in view.history.unseen)
+    hidden = [
+        CheckResult("", "unseen", (), Text(zh=f"{name}：{why.zh}", en=f"{name}: {why.en}")) for name, why in missed
+    ]
     return found + hidden
 
 

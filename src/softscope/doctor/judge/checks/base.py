@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
-from softscope._text import Text, t
+from softscope._text import Text
 from softscope.doctor.judge.history_view import Head, HistoryView
 
 if TYPE_CHECKING:
@@ -19,13 +19,13 @@ SEVERITIES: tuple[Severity, ...] = get_args(Severity)
 Kind = Literal["finding", "tip", "informative", "passed", "not-applicable", "unseen", "muted"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 KIND_NAMES: dict[Kind, Text] = {
-    "finding": t("问题", "findings"),
-    "tip": t("建议", "tips"),
-    "informative": t("说明", "notes"),
-    "passed": t("通过", "passed"),
-    "not-applicable": t("不适用", "not applicable"),
-    "unseen": t("未见", "unseen"),
-    "muted": t("静音", "muted"),
+    "finding": Text(zh="问题", en="findings"),
+    "tip": Text(zh="建议", en="tips"),
+    "informative": Text(zh="说明", en="notes"),
+    "passed": Text(zh="通过", en="passed"),
+    "not-applicable": Text(zh="不适用", en="not applicable"),
+    "unseen": Text(zh="未见", en="unseen"),
+    "muted": Text(zh="静音", en="muted"),
 }
 
 
@@ -63,7 +63,7 @@ class CheckResult:
         return max(1, len(self.heads))
 
 
-PASSED = t("通过", "passed")
+PASSED = Text(zh="通过", en="passed")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -98,4 +98,4 @@ class Check:
 def unseen(*readings: str) -> Absent:
     """What a check says where a reading that it needs was not taken."""
     names = ", ".join(readings)
-    return Absent("unseen", t(f"没有读到 {names}", f"{names} was not read"))
+    return Absent("unseen", Text(zh=f"没有读到 {names}", en=f"{names} was not read"))

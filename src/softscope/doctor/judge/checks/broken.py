@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from softscope._text import t
+from softscope._text import Text
 from softscope.doctor.judge.checks.base import Check, Fired, Judgement, unseen
 from softscope.doctor.judge.thresholds import NOT_A_NUMBER
 
@@ -19,9 +19,9 @@ def _judge(view: HistoryView, site: Head) -> Judgement:
     if since is None:
         return None
     return Fired(
-        t(
-            f"从第 {since} 步起，损失或这里的读数是 NaN 或无穷：此后什么也判断不了",
-            f"from step {since} on the loss or what is read here is NaN or infinite: nothing can be judged since",
+        Text(
+            zh=f"从第 {since} 步起，损失或这里的读数是 NaN 或无穷：此后什么也判断不了",
+            en=f"from step {since} on the loss or what is read here is NaN or infinite: nothing can be judged since",
         ),
         {"since": float(since)},
     )
@@ -29,13 +29,13 @@ def _judge(view: HistoryView, site: Head) -> Judgement:
 
 CHECK = Check(
     code="SS012",
-    title=t("出现 NaN", "NaN"),
+    title=Text(zh="出现 NaN", en="NaN"),
     severity="finding",
-    asks=t("损失和读数还是数吗？", "Are the loss and the readings still numbers?"),
+    asks=Text(zh="损失和读数还是数吗？", en="Are the loss and the readings still numbers?"),
     thresholds=(NOT_A_NUMBER,),
-    remedy=t(
-        "回到此前的检查点；在输入和权重里找 NaN，降低学习率或裁剪梯度，半精度下看 SS008",
-        "go back to a checkpoint before it; look for NaN in inputs and weights, lower the learning rate or clip "
+    remedy=Text(
+        zh="回到此前的检查点；在输入和权重里找 NaN，降低学习率或裁剪梯度，半精度下看 SS008",
+        en="go back to a checkpoint before it; look for NaN in inputs and weights, lower the learning rate or clip "
         "gradients, and in half precision see SS008",
     ),
     judge=_judge,

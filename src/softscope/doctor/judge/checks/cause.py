@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from softscope._text import Text, t
+from softscope._text import Text
 from softscope.doctor.judge.checks import growing, outlier, starving
 from softscope.doctor.judge.checks.base import Absent, Check, Fired, Judgement, unseen
 from softscope.doctor.judge.thresholds import ALIGNED, SCALE, freezing
@@ -15,15 +15,17 @@ if TYPE_CHECKING:
 
 SICK = (starving.CHECK, growing.CHECK, outlier.CHECK)
 CAUSES: dict[str, Text] = {
-    "scale": t("缩放", "the scale"),
-    "norms": t("q、k 的长度", "the norms of q and k"),
-    "alignment": t("q、k 的方向一致", "the alignment of q and k"),
+    "scale": Text(zh="缩放", en="the scale"),
+    "norms": Text(zh="q、k 的长度", en="the norms of q and k"),
+    "alignment": Text(zh="q、k 的方向一致", en="the alignment of q and k"),
 }
 
 
 def _judge(view: HistoryView, head: Head) -> Judgement:
     if not any(isinstance(check.judge(view, head), Fired) for check in SICK):
-        return Absent("not-applicable", t("这个头没有需要解释的问题", "nothing is wrong with it that wants a cause"))
+        return Absent(
+            "not-applicable", Text(zh="这个头没有需要解释的问题", en="nothing is wrong with it that wants a cause")
+        )
     site = view.site(head)
     q, k, cosine = (view.value(name, head) for name in ("q_norm", "k_norm", "cosine"))
     if q is None or k is None or cosine is None or math.isnan(site.scale) or not site.head_size:
@@ -35,9 +37,9 @@ def _judge(view: HistoryView, head: Head) -> Judgement:
         f"|q| {q:.1f}, |k| {k:.1f}, √d {math.sqrt(site.head_size):.1f}, |cos| {cosine:.3f}, scale {site.scale:.3g}"
     )
     return Fired(
-        t(
-            f"分数大的原因：{'、'.join(CAUSES[name].zh for name in found)}（{figures}）",
-            f"its logits are large because of {' and '.join(CAUSES[name].en for name in found)} ({figures})",
+        Text(
+            zh=f"分数大的原因：{'、'.join(CAUSES[name].zh for name in found)}（{figures}）",
+            en=f"its logits are large because of {' and '.join(CAUSES[name].en for name in found)} ({figures})",
         ),
         {"q_norm": q, "k_norm": k, "cosine": cosine, **dict.fromkeys(found, 1.0)},
     )
@@ -64,14 +66,16 @@ def causes(scale: float, d: int, q: float, k: float, cosine: float, n: float) ->
 
 CHECK = Check(
     code="SS011",
-    title=t("分数为什么大", "Why the logits are large"),
+    title=Text(zh="分数为什么大", en="Why the logits are large"),
     severity="informative",
-    asks=t("是缩放、q 和 k 的长度，还是它们的方向？", "Is it the scale, the norms of q and k, or their alignment?"),
+    asks=Text(
+        zh="是缩放、q 和 k 的长度，还是它们的方向？", en="Is it the scale, the norms of q and k, or their alignment?"
+    ),
     thresholds=(SCALE, ALIGNED),
-    remedy=t(
-        "缩放：乘 1/√d。长度：QK 归一化、QK-clip 或降低学习率。方向：给这个头一个温度",
-        "the scale: multiply by 1/√d. Norms: QK-norm, QK-clip or a lower learning rate. Alignment: a temperature for "
-        "this head",
+    remedy=Text(
+        zh="缩放：乘 1/√d。长度：QK 归一化、QK-clip 或降低学习率。方向：给这个头一个温度",
+        en="the scale: multiply by 1/√d. Norms: QK-norm, QK-clip or a lower learning rate. Alignment: a temperature "
+        "for this head",
     ),
     judge=_judge,
 )

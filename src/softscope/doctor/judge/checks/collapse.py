@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from softscope._text import t
+from softscope._text import Text
 from softscope.doctor.judge.checks.base import Absent, Check, Fired, Judgement
 from softscope.doctor.judge.states import SETTLED, reads_right
 from softscope.doctor.judge.thresholds import COLLAPSE, COLLAPSED, IN_A_ROW
@@ -19,7 +19,7 @@ def _judge(view: HistoryView, head: Head) -> Judgement:
     if len(sharpness) <= window:
         return Absent(
             "not-applicable",
-            t(f"读数不超过 {window} 次，看不出快慢", f"{window} readings or fewer: no rate can be told"),
+            Text(zh=f"读数不超过 {window} 次，看不出快慢", en=f"{window} readings or fewer: no rate can be told"),
         )
     entropy = 1.0 - sharpness.clip(0.0, 1.0)
     if entropy[-1] > COLLAPSED:
@@ -34,33 +34,34 @@ def _judge(view: HistoryView, head: Head) -> Judgement:
     start, end = int(steps[worst]), int(steps[worst + window])
     figures = f"{entropy[worst]:.2f} → {entropy[worst + window]:.2f}"
     values = {"fall": float(falls[worst]), "entropy": float(entropy[-1])}
-    told = t(
-        f"归一化的熵在第 {start}–{end} 步之间从 {figures}",
-        f"its normalised entropy fell {figures} between steps {start} and {end}",
+    told = Text(
+        zh=f"归一化的熵在第 {start}–{end} 步之间从 {figures}",
+        en=f"its normalised entropy fell {figures} between steps {start} and {end}",
     )
     if found.state == "unjudged":
         return Fired(
-            t(
-                told.zh + "；没有损失，分不清是学会了还是坏了",
-                told.en + "; without a loss learning and breaking look alike",
+            Text(
+                zh=told.zh + "；没有损失，分不清是学会了还是坏了",
+                en=told.en + "; without a loss learning and breaking look alike",
             ),
             values,
             "tip",
         )
-    return Fired(t(told.zh + "，读到的键却不比别的好", told.en + ", on keys no better than others"), values)
+    return Fired(Text(zh=told.zh + "，读到的键却不比别的好", en=told.en + ", on keys no better than others"), values)
 
 
 CHECK = Check(
     code="SS006",
-    title=t("熵骤降", "Entropy collapse"),
+    title=Text(zh="熵骤降", en="Entropy collapse"),
     severity="finding",
-    asks=t(
-        "有没有头的熵突然跌没了，又不是因为学会了？", "Did a head's entropy fall suddenly, and not because it learned?"
+    asks=Text(
+        zh="有没有头的熵突然跌没了，又不是因为学会了？",
+        en="Did a head's entropy fall suddenly, and not because it learned?",
     ),
     thresholds=(COLLAPSE, IN_A_ROW),
-    remedy=t(
-        "退回骤降之前的检查点，降低学习率或加长预热；从头训练则用 QK 归一化",
-        "go back to before the fall and lower the learning rate or lengthen the warm-up; from the start, QK-norm",
+    remedy=Text(
+        zh="退回骤降之前的检查点，降低学习率或加长预热；从头训练则用 QK 归一化",
+        en="go back to before the fall and lower the learning rate or lengthen the warm-up; from the start, QK-norm",
     ),
     judge=_judge,
 )

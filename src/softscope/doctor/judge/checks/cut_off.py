@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from softscope._text import t
+from softscope._text import Text
 from softscope.doctor.judge.checks.base import Absent, Check, Fired, Judgement, unseen
 from softscope.doctor.judge.states import NO_LOSS, SETTLED
 from softscope.doctor.judge.thresholds import IN_A_ROW, NOTHING
@@ -22,13 +22,14 @@ def _judge(view: HistoryView, head: Head) -> Judgement:
         return unseen("demand")
     if len(demand) < wanted:
         return Absent(
-            "not-applicable", t(f"带损失的读数不到 {wanted} 次", f"there are fewer than {wanted} readings with a loss")
+            "not-applicable",
+            Text(zh=f"带损失的读数不到 {wanted} 次", en=f"there are fewer than {wanted} readings with a loss"),
         )
     if max(demand) == 0.0:
         return Fired(
-            t(
-                "损失对它读哪个键毫不在意：梯度没有到达它的输出",
-                "the loss does not care what it reads: no gradient reaches its output",
+            Text(
+                zh="损失对它读哪个键毫不在意：梯度没有到达它的输出",
+                en="the loss does not care what it reads: no gradient reaches its output",
             ),
             {"demand": 0.0},
         )
@@ -36,10 +37,10 @@ def _judge(view: HistoryView, head: Head) -> Judgement:
     if not passed or max(passed) >= NOTHING.value or view.states[head].state in SETTLED:
         return None
     return Fired(
-        t(
-            f"半数以上的行传导率不到 {max(passed):.1e}：等待或更大的学习率都没有用",
-            f"half of its rows and more have a transmission of {max(passed):.1e} at most: neither waiting nor a larger "
-            f"learning rate helps",
+        Text(
+            zh=f"半数以上的行传导率不到 {max(passed):.1e}：等待或更大的学习率都没有用",
+            en=f"half of its rows and more have a transmission of {max(passed):.1e} at most: neither waiting nor a "
+            f"larger learning rate helps",
         ),
         {"transmission": max(passed)},
     )
@@ -47,14 +48,14 @@ def _judge(view: HistoryView, head: Head) -> Judgement:
 
 CHECK = Check(
     code="SS009",
-    title=t("梯度到不了 q 和 k", "No gradient reaches q and k"),
+    title=Text(zh="梯度到不了 q 和 k", en="No gradient reaches q and k"),
     severity="finding",
-    asks=t("有没有头完全收不到梯度？", "Is a head without any gradient?"),
+    asks=Text(zh="有没有头完全收不到梯度？", en="Is a head without any gradient?"),
     thresholds=(NOTHING, IN_A_ROW),
-    remedy=t(
-        "损失到不了：看计算图是否断开（detach、no_grad）、输出是否没被用到或乘了 0。被 softmax 挡住：见 SS001",
-        "the loss does not reach it: look for a cut graph (detach, no_grad), an output that is unused or multiplied by "
-        "0. The softmax stops it: see SS001",
+    remedy=Text(
+        zh="损失到不了：看计算图是否断开（detach、no_grad）、输出是否没被用到或乘了 0。被 softmax 挡住：见 SS001",
+        en="the loss does not reach it: look for a cut graph (detach, no_grad), an output that is unused or multiplied "
+        "by 0. The softmax stops it: see SS001",
     ),
     judge=_judge,
 )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from softscope._text import t
+from softscope._text import Text
 from softscope.doctor.judge.checks.base import Check, Fired, Judgement, unseen
 from softscope.doctor.judge.thresholds import GROWTH_READINGS, LOGIT_HIGH, LOGIT_UNSTABLE, STEADY
 
@@ -24,9 +24,9 @@ def _judge(view: HistoryView, head: Head) -> Judgement:
     values = {"max_logit": level} | ({} if rate is None else {"rate": rate})
     if level > LOGIT_UNSTABLE.value:
         return Fired(
-            t(
-                f"最大分数 {level:.0f}，超过 {LOGIT_UNSTABLE.value:.0f}：训练会不稳",
-                f"its largest logit is {level:.0f}, over {LOGIT_UNSTABLE.value:.0f}: training is unstable there",
+            Text(
+                zh=f"最大分数 {level:.0f}，超过 {LOGIT_UNSTABLE.value:.0f}：训练会不稳",
+                en=f"its largest logit is {level:.0f}, over {LOGIT_UNSTABLE.value:.0f}: training is unstable there",
             ),
             values,
         )
@@ -35,19 +35,19 @@ def _judge(view: HistoryView, head: Head) -> Judgement:
         length = float(steps[-1] - steps[0])
         if left <= 0.0:
             return Fired(
-                t(
-                    f"最大分数 {level:.0f}，还在以每百步 {100 * rate:.2g} 的速度涨，没有平台",
-                    f"its largest logit is {level:.0f} and grows by {100 * rate:.2g} in 100 steps, with no plateau",
+                Text(
+                    zh=f"最大分数 {level:.0f}，还在以每百步 {100 * rate:.2g} 的速度涨，没有平台",
+                    en=f"its largest logit is {level:.0f} and grows by {100 * rate:.2g} in 100 steps, with no plateau",
                 ),
                 values,
             )
         if left / rate <= length:
             at = int(steps[-1] + left / rate)
             return Fired(
-                t(
-                    f"最大分数 {level:.0f}，每百步涨 {100 * rate:.2g}，没有平台：约在第 {at} 步超过 "
+                Text(
+                    zh=f"最大分数 {level:.0f}，每百步涨 {100 * rate:.2g}，没有平台：约在第 {at} 步超过 "
                     f"{LOGIT_HIGH.value:.0f}",
-                    f"its largest logit is {level:.0f} and grows by {100 * rate:.2g} in 100 steps with no plateau: "
+                    en=f"its largest logit is {level:.0f} and grows by {100 * rate:.2g} in 100 steps with no plateau: "
                     f"past "
                     f"{LOGIT_HIGH.value:.0f} at about step {at}",
                 ),
@@ -55,9 +55,9 @@ def _judge(view: HistoryView, head: Head) -> Judgement:
             )
     if level > LOGIT_HIGH.value:
         return Fired(
-            t(
-                f"最大分数 {level:.0f}，超过 {LOGIT_HIGH.value:.0f}，但没有看到它在涨",
-                f"its largest logit is {level:.0f}, over {LOGIT_HIGH.value:.0f}, though it was not seen to grow",
+            Text(
+                zh=f"最大分数 {level:.0f}，超过 {LOGIT_HIGH.value:.0f}，但没有看到它在涨",
+                en=f"its largest logit is {level:.0f}, over {LOGIT_HIGH.value:.0f}, though it was not seen to grow",
             ),
             values,
             "tip",
@@ -83,13 +83,15 @@ def steady_rate(steps: Array, logits: Array) -> float | None:
 
 CHECK = Check(
     code="SS003",
-    title=t("分数不停地涨", "Logits growing"),
+    title=Text(zh="分数不停地涨", en="Logits growing"),
     severity="finding",
-    asks=t("最大的分数是不是太大，或者一直在涨？", "Is the largest logit too large, or growing without a plateau?"),
+    asks=Text(
+        zh="最大的分数是不是太大，或者一直在涨？", en="Is the largest logit too large, or growing without a plateau?"
+    ),
     thresholds=(LOGIT_HIGH, LOGIT_UNSTABLE, STEADY, GROWTH_READINGS),
-    remedy=t(
-        "从头训练：QK 归一化；训练途中：QK-clip 或降低学习率",
-        "from the start: QK-norm; in the middle of a run: QK-clip, or a lower learning rate",
+    remedy=Text(
+        zh="从头训练：QK 归一化；训练途中：QK-clip 或降低学习率",
+        en="from the start: QK-norm; in the middle of a run: QK-clip, or a lower learning rate",
     ),
     judge=_judge,
 )

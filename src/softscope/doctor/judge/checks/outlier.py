@@ -6,7 +6,7 @@ import math
 import statistics
 from typing import TYPE_CHECKING
 
-from softscope._text import t
+from softscope._text import Text
 from softscope.doctor.judge.checks.base import Absent, Check, Fired, Judgement, unseen
 from softscope.doctor.judge.history_view import Head
 from softscope.doctor.judge.thresholds import OUTLIER, REACH, SIBLINGS
@@ -19,9 +19,9 @@ def _judge(view: HistoryView, head: Head) -> Judgement:
     if view.site(head).heads < SIBLINGS:
         return Absent(
             "not-applicable",
-            t(
-                f"一层不到 {SIBLINGS} 个头，没有可比的",
-                f"fewer than {SIBLINGS} heads in the layer: nothing to compare with",
+            Text(
+                zh=f"一层不到 {SIBLINGS} 个头，没有可比的",
+                en=f"fewer than {SIBLINGS} heads in the layer: nothing to compare with",
             ),
         )
     found = [reach(view, Head(head.site, j)) for j in range(view.site(head).heads)]
@@ -35,9 +35,9 @@ def _judge(view: HistoryView, head: Head) -> Judgement:
     parts = {name: _times(view.value(name, head) or 0.0, view.siblings(name, head)) for name in ("q_norm", "k_norm")}
     which = ", ".join(f"{name[0]} ×{x:.0f}" for name, x in parts.items() if x >= OUTLIER.value / 2) or "q, k"
     return Fired(
-        t(
-            f"|q|·|k| 是同层各头中位数的 {times:.0f} 倍（{which}），平均的 scale·|q|·|k| 是 {mine:.0f}",
-            f"its |q|·|k| is {times:.0f} times the median of the layer's heads ({which}), "
+        Text(
+            zh=f"|q|·|k| 是同层各头中位数的 {times:.0f} 倍（{which}），平均的 scale·|q|·|k| 是 {mine:.0f}",
+            en=f"its |q|·|k| is {times:.0f} times the median of the layer's heads ({which}), "
             f"and scale·|q|·|k| {mine:.0f} on average",
         ),
         {"times": times, "reach": mine, **parts},
@@ -57,13 +57,15 @@ def _times(mine: float, all_of_them: list[float]) -> float:
 
 CHECK = Check(
     code="SS004",
-    title=t("与同层其他头相差悬殊", "Outlier among its siblings"),
+    title=Text(zh="与同层其他头相差悬殊", en="Outlier among its siblings"),
     severity="finding",
-    asks=t("有没有头的 q、k 比同层的头大得多？", "Are a head's q and k far larger than those of the heads beside it?"),
+    asks=Text(
+        zh="有没有头的 q、k 比同层的头大得多？", en="Are a head's q and k far larger than those of the heads beside it?"
+    ),
     thresholds=(OUTLIER, REACH),
-    remedy=t(
-        "看看这个头的 W_Q、W_K：加载或合并时出过错吗？否则用 QK-clip 把它缩回来，或给它一个温度",
-        "look at this head's W_Q and W_K: were they loaded or merged wrongly? Else bring it back with QK-clip or a "
+    remedy=Text(
+        zh="看看这个头的 W_Q、W_K：加载或合并时出过错吗？否则用 QK-clip 把它缩回来，或给它一个温度",
+        en="look at this head's W_Q and W_K: were they loaded or merged wrongly? Else bring it back with QK-clip or a "
         "temperature of its own",
     ),
     judge=_judge,

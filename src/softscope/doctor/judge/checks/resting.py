@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from softscope._text import t
+from softscope._text import Text
 from softscope.doctor.judge.checks.base import Absent, Check, Fired, Judgement
 from softscope.doctor.judge.states import NO_LOSS
 from softscope.doctor.judge.thresholds import MANY, SINK
@@ -22,10 +22,10 @@ def _judge(view: HistoryView, head: Head) -> Judgement:
     column = view.value("sink_column", head)
     where = "" if column is None else f" {column:.0f}"
     return Fired(
-        t(
-            f"{found.blocked:.0%} 的行被阻断，其权重的 {found.mass:.0%} 落在同一个键{where} 上：它在停歇",
-            f"{found.blocked:.0%} of its rows are blocked, and one key{where} holds {found.mass:.0%} of their weight: "
-            f"it "
+        Text(
+            zh=f"{found.blocked:.0%} 的行被阻断，其权重的 {found.mass:.0%} 落在同一个键{where} 上：它在停歇",
+            en=f"{found.blocked:.0%} of its rows are blocked, and one key{where} holds {found.mass:.0%} of their "
+            f"weight: it "
             f"rests",
         ),
         {"blocked": found.blocked, "blocked_mass": found.mass},
@@ -34,13 +34,13 @@ def _judge(view: HistoryView, head: Head) -> Judgement:
 
 CHECK = Check(
     code="SS002",
-    title=t("停在 sink 上的头", "Head resting on a sink"),
+    title=Text(zh="停在 sink 上的头", en="Head resting on a sink"),
     severity="informative",
-    asks=t("哪些头把权重停在一个不说话的键上？", "Which heads park their weight on a key that says nothing?"),
+    asks=Text(zh="哪些头把权重停在一个不说话的键上？", en="Which heads park their weight on a key that says nothing?"),
     thresholds=(MANY, SINK),
-    remedy=t(
-        "不必处理。想让它不占用真实的键，可以给每个头一个 sink 分数",
-        "none needed. Who wants no real key to serve as one gives each head a sink logit",
+    remedy=Text(
+        zh="不必处理。想让它不占用真实的键，可以给每个头一个 sink 分数",
+        en="none needed. Who wants no real key to serve as one gives each head a sink logit",
     ),
     judge=_judge,
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from softscope._text import t
+from softscope._text import Text
 from softscope.doctor.judge.checks.base import Absent, Check, Fired, Judgement, unseen
 from softscope.doctor.judge.history_view import Head
 from softscope.doctor.judge.thresholds import ENOUGH_STEPS, FROZEN_SITE, MANY, SCALE, UNIFORM, freezing
@@ -19,9 +19,9 @@ def _judge(view: HistoryView, site: Head) -> Judgement:
     if not here.head_size or math.isnan(here.scale):
         return Absent(
             "not-applicable",
-            t(
-                "这里看不到缩放：softmax 是模型自己写的",
-                "the scale cannot be seen here: the model calls softmax itself",
+            Text(
+                zh="这里看不到缩放：softmax 是模型自己写的",
+                en="the scale cannot be seen here: the model calls softmax itself",
             ),
         )
     times = here.scale * math.sqrt(here.head_size)
@@ -51,7 +51,7 @@ def _judge(view: HistoryView, site: Head) -> Judgement:
         )
     if not hurt:
         return None
-    return Fired(t(f"{told}，而且 {reason[0]}", f"{told}, and {reason[1]}"), values)
+    return Fired(Text(zh=f"{told}，而且 {reason[0]}", en=f"{told}, and {reason[1]}"), values)
 
 
 def _too_small(view: HistoryView, heads: list[Head], told: str, values: dict[str, float]) -> Judgement:
@@ -61,9 +61,9 @@ def _too_small(view: HistoryView, heads: list[Head], told: str, values: dict[str
     if any(x is None or x > UNIFORM.value for x in flat) or steps[-1] - steps[0] < ENOUGH_STEPS.value:
         return None
     return Fired(
-        t(
-            f"{told}，训练了 {steps[-1]} 步，所有的头仍然均匀",
-            f"{told}, and after {steps[-1]} steps all heads are still uniform",
+        Text(
+            zh=f"{told}，训练了 {steps[-1]} 步，所有的头仍然均匀",
+            en=f"{told}, and after {steps[-1]} steps all heads are still uniform",
         ),
         values,
     )
@@ -71,16 +71,17 @@ def _too_small(view: HistoryView, heads: list[Head], told: str, values: dict[str
 
 CHECK = Check(
     code="SS005",
-    title=t("缩放缺失或不对", "Missing or wrong scale"),
+    title=Text(zh="缩放缺失或不对", en="Missing or wrong scale"),
     severity="finding",
-    asks=t(
-        "q·k 有没有乘 1/√d；没有的话，读数受害了吗？", "Is q·k multiplied by 1/√d, and if not, do the readings suffer?"
+    asks=Text(
+        zh="q·k 有没有乘 1/√d；没有的话，读数受害了吗？",
+        en="Is q·k multiplied by 1/√d, and if not, do the readings suffer?",
     ),
     thresholds=(SCALE, MANY, FROZEN_SITE),
-    remedy=t(
-        "乘上 1/√d。T5 那样把 1/√d 并进初始化的做法没有问题：读数健康就不报",
-        "multiply by 1/√d. Leaving it out and making the initialisation smaller, as T5 does, is fine: healthy readings "
-        "are no finding",
+    remedy=Text(
+        zh="乘上 1/√d。T5 那样把 1/√d 并进初始化的做法没有问题：读数健康就不报",
+        en="multiply by 1/√d. Leaving it out and making the initialisation smaller, as T5 does, is fine: healthy "
+        "readings are no finding",
     ),
     judge=_judge,
     of_sites=True,

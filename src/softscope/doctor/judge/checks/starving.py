@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from softscope._text import t
+from softscope._text import Text
 from softscope.doctor.judge.checks.base import Absent, Check, Fired, Judgement
 from softscope.doctor.judge.states import NO_LOSS
 from softscope.doctor.judge.thresholds import IN_A_ROW, MANY, OFFSET, RIGHT, SATISFIED, SINK
@@ -21,9 +21,9 @@ def _judge(view: HistoryView, head: Head) -> Judgement:
         return None
     figures = f"{found.advantage:.2f} ± {found.error:.2f}".replace("-", "−")
     return Fired(
-        t(
-            f"{found.blocked:.0%} 的行被阻断（自第 {found.since} 步起），读到的键不比随便一个好：优势 {figures}",
-            f"{found.blocked:.0%} of its rows are blocked (since step {found.since}), on keys no better than any "
+        Text(
+            zh=f"{found.blocked:.0%} 的行被阻断（自第 {found.since} 步起），读到的键不比随便一个好：优势 {figures}",
+            en=f"{found.blocked:.0%} of its rows are blocked (since step {found.since}), on keys no better than any "
             f"other: "
             f"advantage {figures}",
         ),
@@ -33,16 +33,17 @@ def _judge(view: HistoryView, head: Head) -> Judgement:
 
 CHECK = Check(
     code="SS001",
-    title=t("饥饿的头", "Starving head"),
+    title=Text(zh="饥饿的头", en="Starving head"),
     severity="finding",
-    asks=t(
-        "有没有头卡在错误的键上，梯度又到不了它？", "Is a head stuck on the wrong keys, out of the gradient's reach?"
+    asks=Text(
+        zh="有没有头卡在错误的键上，梯度又到不了它？",
+        en="Is a head stuck on the wrong keys, out of the gradient's reach?",
     ),
     thresholds=(MANY, IN_A_ROW, RIGHT, SATISFIED, SINK, OFFSET),
-    remedy=t(
-        "让分数的标准差回到 1 左右：用 1/√d 缩放，或从头开始用单位长的 QK 归一化，或减小初始化",
-        "bring the logits back to a standard deviation of about 1: scale by 1/√d, or unit QK-norm from the start, or a "
-        "smaller initialisation",
+    remedy=Text(
+        zh="让分数的标准差回到 1 左右：用 1/√d 缩放，或从头开始用单位长的 QK 归一化，或减小初始化",
+        en="bring the logits back to a standard deviation of about 1: scale by 1/√d, or unit QK-norm from the start, "
+        "or a smaller initialisation",
     ),
     judge=_judge,
 )

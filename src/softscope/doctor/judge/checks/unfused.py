@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from softscope._text import t
+from softscope._text import Text
 from softscope.doctor.judge.checks.base import Absent, Check, Fired, Judgement
 from softscope.doctor.judge.history_view import Head
 from softscope.doctor.judge.thresholds import FEW_KEYS
@@ -21,12 +21,15 @@ def _judge(view: HistoryView, site: Head) -> Judgement:
     if keys < FEW_KEYS.value:
         return Absent(
             "not-applicable",
-            t(f"键不到 {FEW_KEYS.value} 个，写出来也不贵", f"with fewer than {FEW_KEYS.value} keys it costs little"),
+            Text(
+                zh=f"键不到 {FEW_KEYS.value} 个，写出来也不贵",
+                en=f"with fewer than {FEW_KEYS.value} keys it costs little",
+            ),
         )
     return Fired(
-        t(
-            f"每个分数都写进了内存（平均 {keys:.0f} 个可见的键）",
-            f"every logit is written to memory ({keys:.0f} visible keys on average)",
+        Text(
+            zh=f"每个分数都写进了内存（平均 {keys:.0f} 个可见的键）",
+            en=f"every logit is written to memory ({keys:.0f} visible keys on average)",
         ),
         {"keys": keys},
     )
@@ -34,15 +37,15 @@ def _judge(view: HistoryView, site: Head) -> Judgement:
 
 CHECK = Check(
     code="SS010",
-    title=t("没有走融合的路", "Unfused path"),
+    title=Text(zh="没有走融合的路", en="Unfused path"),
     severity="tip",
-    asks=t("注意力有没有把整个分数矩阵写出来？", "Does attention write its whole score matrix down?"),
+    asks=Text(zh="注意力有没有把整个分数矩阵写出来？", en="Does attention write its whole score matrix down?"),
     thresholds=(FEW_KEYS,),
-    remedy=t(
-        "用 scaled_dot_product_attention；nn.MultiheadAttention 传 need_weights=False；Hugging Face 用 "
+    remedy=Text(
+        zh="用 scaled_dot_product_attention；nn.MultiheadAttention 传 need_weights=False；Hugging Face 用 "
         'attn_implementation="sdpa"',
-        'use scaled_dot_product_attention; need_weights=False in nn.MultiheadAttention; attn_implementation="sdpa" in '
-        "Hugging Face",
+        en='use scaled_dot_product_attention; need_weights=False in nn.MultiheadAttention; attn_implementation="sdpa" '
+        "in Hugging Face",
     ),
     judge=_judge,
     of_sites=True,

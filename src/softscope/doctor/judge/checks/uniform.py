@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from softscope._text import t
+from softscope._text import Text
 from softscope.doctor.judge.checks.base import Absent, Check, Fired, Judgement, unseen
 from softscope.doctor.judge.states import NO_LOSS
 from softscope.doctor.judge.thresholds import ENOUGH_STEPS, UNIFORM
@@ -24,27 +24,29 @@ def _judge(view: HistoryView, head: Head) -> Judgement:
         few = int(ENOUGH_STEPS.value)
         return Absent(
             "not-applicable",
-            t(f"训练不到 {few} 步，均匀是正常的", f"fewer than {few} steps: uniform is as it should be"),
+            Text(zh=f"训练不到 {few} 步，均匀是正常的", en=f"fewer than {few} steps: uniform is as it should be"),
         )
     top = float(sharpness.max())
     if top > UNIFORM.value:
         return None
     return Fired(
-        t(f"{length} 步里尖锐度从未超过 {top:.4f}", f"in {length} steps its sharpness was never over {top:.4f}"),
+        Text(
+            zh=f"{length} 步里尖锐度从未超过 {top:.4f}", en=f"in {length} steps its sharpness was never over {top:.4f}"
+        ),
         {"sharpness": top},
     )
 
 
 CHECK = Check(
     code="SS007",
-    title=t("始终均匀的头", "Head that stays uniform"),
+    title=Text(zh="始终均匀的头", en="Head that stays uniform"),
     severity="tip",
-    asks=t("训练了很久，有没有头还是什么都不挑？", "After a long training, does a head still choose nothing?"),
+    asks=Text(zh="训练了很久，有没有头还是什么都不挑？", en="After a long training, does a head still choose nothing?"),
     thresholds=(UNIFORM, ENOUGH_STEPS),
-    remedy=t(
-        "求平均也可以是有用的；若不是，看缩放是不是太小，键很多时用随长度变化的 softmax（s·log n），或剪掉它",
-        "averaging can be useful; if it is not, see whether the scale is too small, with very many keys use scalable "
-        "softmax (s·log n), or prune it",
+    remedy=Text(
+        zh="求平均也可以是有用的；若不是，看缩放是不是太小，键很多时用随长度变化的 softmax（s·log n），或剪掉它",
+        en="averaging can be useful; if it is not, see whether the scale is too small, with very many keys use "
+        "scalable softmax (s·log n), or prune it",
     ),
     judge=_judge,
 )

@@ -7,21 +7,21 @@ import math
 import numpy as np
 
 import softscope as ss
+from softscope._text import Text
 from softscope.experiments.ledger import (
     Outcome,
     claim,
     cut,
     generator,
-    listed,
     near,
     off_by,
     opinion,
     paper,
     share,
-    t,
     variance_of,
 )
 from softscope.experiments.ledger.texts.blocks import gradient_norms
+from softscope.experiments.ledger.texts.figures import listed
 from softscope.experiments.ledger.texts.scores import dot_products
 
 SCORES = [-30.0, 60.0, -10.0]
@@ -30,7 +30,7 @@ SCALED = [x / math.sqrt(512) for x in SCORES]
 
 @claim(
     "S0-20",
-    says=t("注意力权重是 softmax(QKᵀ/√d)", "Attention weights are softmax(QKᵀ/√d)"),
+    says=Text(zh="注意力权重是 softmax(QKᵀ/√d)", en="Attention weights are softmax(QKᵀ/√d)"),
     where="III, L84",
     experiment="scores",
 )
@@ -40,22 +40,22 @@ def _s0_20() -> Outcome:
     error = off_by(ss.attention(q[None], k[None], np.eye(6)[None])[0], e / e.sum(-1, keepdims=True))
     return Outcome.of(
         {
-            t("本库的注意力", "attention of this library"): error < 1e-12,
+            Text(zh="本库的注意力", en="attention of this library"): error < 1e-12,
             paper.NAME: paper.EQUATION_1.startswith("softmax(QKᵀ/√d"),
         },
-        measured=t(
-            f"与公式相差 {error:.1g}；论文公式 (1)：{paper.EQUATION_1}",
-            f"{error:.1g} from the formula; the paper's equation 1: {paper.EQUATION_1}",
+        measured=Text(
+            zh=f"与公式相差 {error:.1g}；论文公式 (1)：{paper.EQUATION_1}",
+            en=f"{error:.1g} from the formula; the paper's equation 1: {paper.EQUATION_1}",
         ),
-        because=t("这就是论文的公式 (1)，只差乘以 V。", "It is the paper's equation 1, before it meets V."),
+        because=Text(zh="这就是论文的公式 (1)，只差乘以 V。", en="It is the paper's equation 1, before it meets V."),
     )
 
 
 @claim(
     "S0-21",
-    says=t(
-        "分量为标准正态、d = 512 时，点积的方差是 512",
-        "With standard normal components and d = 512 the dot product has variance 512",
+    says=Text(
+        zh="分量为标准正态、d = 512 时，点积的方差是 512",
+        en="With standard normal components and d = 512 the dot product has variance 512",
     ),
     where="III.1, L88-92",
     experiment="variance",
@@ -63,32 +63,36 @@ def _s0_20() -> Outcome:
 def _s0_21() -> Outcome:
     found = variance_of(dot_products(512))
     return Outcome.of(
-        {t("方差在 512 的 3% 以内", "the variance is within 3% of 512"): found.agrees(512.0, 0.03 * 512)},
-        measured=t(f"方差 {found:.1f}（n = {found.n}）", f"variance {found:.1f} (n = {found.n})"),
-        because=t(
-            "d 个互不相关、方差为 1 的乘积，方差相加。",
-            "The variances of d uncorrelated products of variance 1 add up.",
+        {Text(zh="方差在 512 的 3% 以内", en="the variance is within 3% of 512"): found.agrees(512.0, 0.03 * 512)},
+        measured=Text(zh=f"方差 {found:.1f}（n = {found.n}）", en=f"variance {found:.1f} (n = {found.n})"),
+        because=Text(
+            zh="d 个互不相关、方差为 1 的乘积，方差相加。",
+            en="The variances of d uncorrelated products of variance 1 add up.",
         ),
     )
 
 
 @claim(
     "S0-22",
-    says=t("点积方差随维度增长就是“维度的诅咒”", "The growth of the variance with d is the curse of dimensionality"),
+    says=Text(
+        zh="点积方差随维度增长就是“维度的诅咒”", en="The growth of the variance with d is the curse of dimensionality"
+    ),
     where="III.1, L86",
 )
 def _s0_22() -> Outcome:
     return opinion(
-        t(
-            "这是名称问题：这个词通常指体积随维度指数增长，而这里的标准差只按 √d 增长。",
-            "A matter of names: the term usually means volume growing exponentially with d; here a deviation grows as √d.",
+        Text(
+            zh="这是名称问题：这个词通常指体积随维度指数增长，而这里的标准差只按 √d 增长。",
+            en="A matter of names: the term usually means volume growing exponentially with d; here a deviation grows as √d.",
         )
     )
 
 
 @claim(
     "S0-23",
-    says=t("d = 512 时可能出现 [−30, 60, −10] 这样的分数", "Scores such as [−30, 60, −10] can occur at d = 512"),
+    says=Text(
+        zh="d = 512 时可能出现 [−30, 60, −10] 这样的分数", en="Scores such as [−30, 60, −10] can occur at d = 512"
+    ),
     where="III.2, L96",
     experiment="variance",
 )
@@ -97,24 +101,24 @@ def _s0_23() -> Outcome:
     rare = share(np.abs(x) >= 60.0)
     return Outcome.of(
         {
-            t("大小不低于 60 的分数多于千分之一", "more than one score in a thousand reaches a size of 60"): rare.above(
-                0.001
-            )
+            Text(
+                zh="大小不低于 60 的分数多于千分之一", en="more than one score in a thousand reaches a size of 60"
+            ): rare.above(0.001)
         },
-        measured=t(
-            f"标准差 {x.std():.1f}；|分数| ≥ 60 的占 {rare:.4f}（n = {rare.n}）",
-            f"standard deviation {x.std():.1f}; |score| ≥ 60 in {rare:.4f} of them (n = {rare.n})",
+        measured=Text(
+            zh=f"标准差 {x.std():.1f}；|分数| ≥ 60 的占 {rare:.4f}（n = {rare.n}）",
+            en=f"standard deviation {x.std():.1f}; |score| ≥ 60 in {rare:.4f} of them (n = {rare.n})",
         ),
-        because=t(
-            f"60 是 {60 / x.std():.2f} 个标准差，每 {1 / rare.mean:.0f} 个分数里约有一个；−30 和 −10 都很平常。",
-            f"60 is {60 / x.std():.2f} standard deviations: about one score in {1 / rare.mean:.0f}; −30 and −10 are common.",
+        because=Text(
+            zh=f"60 是 {60 / x.std():.2f} 个标准差，每 {1 / rare.mean:.0f} 个分数里约有一个；−30 和 −10 都很平常。",
+            en=f"60 is {60 / x.std():.2f} standard deviations: about one score in {1 / rare.mean:.0f}; −30 and −10 are common.",
         ),
     )
 
 
 @claim(
     "S0-24",
-    says=t("e⁶⁰ 是天文数字，e⁻³⁰ 接近 0", "e⁶⁰ is astronomically large and e⁻³⁰ is close to 0"),
+    says=Text(zh="e⁶⁰ 是天文数字，e⁻³⁰ 接近 0", en="e⁶⁰ is astronomically large and e⁻³⁰ is close to 0"),
     where="III.3, L100",
     experiment="extremes",
 )
@@ -123,13 +127,13 @@ def _s0_24() -> Outcome:
     return Outcome.of(
         {"e⁶⁰ > 10²⁰": large > 1e20, "e⁻³⁰ < 10⁻¹⁰": small < 1e-10},
         measured=f"e⁶⁰ = {large:.2e}, e⁻³⁰ = {small:.1e}",
-        because=t("指数每增加 2.3，结果就多一位数字。", "Each 2.3 in the exponent is one more digit."),
+        because=Text(zh="指数每增加 2.3，结果就多一位数字。", en="Each 2.3 in the exponent is one more digit."),
     )
 
 
 @claim(
     "S0-25",
-    says=t("softmax([−30, 60, −10]) 约为 [0, 1, 0]", "softmax of [−30, 60, −10] is about [0, 1, 0]"),
+    says=Text(zh="softmax([−30, 60, −10]) 约为 [0, 1, 0]", en="softmax of [−30, 60, −10] is about [0, 1, 0]"),
     where="III.3, L102",
     experiment="extremes",
 )
@@ -138,29 +142,32 @@ def _s0_25() -> Outcome:
     return Outcome.of(
         {"[−30, 60, −10]": off_by(p, [0.0, 1.0, 0.0]) < 1e-6},
         measured=listed(p, ".2g"),
-        because=t("第二名落后 70，只剩 e⁻⁷⁰。", "The second is 70 behind and keeps e⁻⁷⁰."),
+        because=Text(zh="第二名落后 70，只剩 e⁻⁷⁰。", en="The second is 70 behind and keeps e⁻⁷⁰."),
     )
 
 
 @claim(
     "S0-26",
-    says=t("√512 约等于 22", "√512 is about 22"),
+    says=Text(zh="√512 约等于 22", en="√512 is about 22"),
     where="III fix, L107",
     experiment="variance",
 )
 def _s0_26() -> Outcome:
     root = math.sqrt(512)
     return Outcome.of(
-        {t("四舍五入", "rounded"): near(root, "22"), t("舍去小数", "decimals dropped"): cut(root, "22")},
+        {
+            Text(zh="四舍五入", en="rounded"): near(root, "22"),
+            Text(zh="舍去小数", en="decimals dropped"): cut(root, "22"),
+        },
         measured=f"√512 = {root:.3f}",
-        because=t(f"四舍五入到整数是 {root:.0f}。", f"Rounded to a whole number it is {root:.0f}."),
-        only_if=t("小数被舍去而不是四舍五入", "its decimals are dropped instead of rounded"),
+        because=Text(zh=f"四舍五入到整数是 {root:.0f}。", en=f"Rounded to a whole number it is {root:.0f}."),
+        only_if=Text(zh="小数被舍去而不是四舍五入", en="its decimals are dropped instead of rounded"),
     )
 
 
 @claim(
     "S0-27",
-    says=t("除以 √512 后，60 变成 2.7", "Divided by √512, 60 becomes 2.7"),
+    says=Text(zh="除以 √512 后，60 变成 2.7", en="Divided by √512, 60 becomes 2.7"),
     where="III fix, L109",
     experiment="variance",
 )
@@ -168,13 +175,13 @@ def _s0_27() -> Outcome:
     return Outcome.of(
         {"60/√512": near(SCALED[1], "2.7")},
         measured=f"{SCALED[1]:.4f}",
-        because=t("按印出的一位小数舍入，两者一致。", "Rounded to the printed decimal they agree."),
+        because=Text(zh="按印出的一位小数舍入，两者一致。", en="Rounded to the printed decimal they agree."),
     )
 
 
 @claim(
     "S0-28",
-    says=t("除以 √512 后，−30 变成 −1.3", "Divided by √512, −30 becomes −1.3"),
+    says=Text(zh="除以 √512 后，−30 变成 −1.3", en="Divided by √512, −30 becomes −1.3"),
     where="III fix, L111",
     experiment="variance",
 )
@@ -182,13 +189,13 @@ def _s0_28() -> Outcome:
     return Outcome.of(
         {"−30/√512": near(SCALED[0], "-1.3")},
         measured=f"{SCALED[0]:.4f}",
-        because=t("按印出的一位小数舍入，两者一致。", "Rounded to the printed decimal they agree."),
+        because=Text(zh="按印出的一位小数舍入，两者一致。", en="Rounded to the printed decimal they agree."),
     )
 
 
 @claim(
     "S0-29",
-    says=t("缩放之后 softmax 重新变得平滑", "After the scaling the softmax is smooth again"),
+    says=Text(zh="缩放之后 softmax 重新变得平滑", en="After the scaling the softmax is smooth again"),
     where="III fix, L113",
     experiment="entropy",
 )
@@ -197,26 +204,28 @@ def _s0_29() -> Outcome:
     p = ss.softmax(SCALED)
     return Outcome.of(
         {
-            t("比缩放前平滑", "smoother than before"): bool(after.entropy > before.entropy + 0.1),
-            t("比 one-hot 更接近均匀（熵过半）", "nearer to uniform than to one-hot (half the entropy)"): bool(
+            Text(zh="比缩放前平滑", en="smoother than before"): bool(after.entropy > before.entropy + 0.1),
+            Text(zh="比 one-hot 更接近均匀（熵过半）", en="nearer to uniform than to one-hot (half the entropy)"): bool(
                 after.sharpness < 0.5
             ),
         },
-        measured=t(
-            f"缩放后 {listed(p, '.3f')}，熵 {after.entropy:.2f} nat（最多 {math.log(3):.2f}），尖锐度 {after.sharpness:.2f}",
-            f"scaled {listed(p, '.3f')}, entropy {after.entropy:.2f} nats of at most {math.log(3):.2f}, sharpness {after.sharpness:.2f}",
+        measured=Text(
+            zh=f"缩放后 {listed(p, '.3f')}，熵 {after.entropy:.2f} nat（最多 {math.log(3):.2f}），尖锐度 {after.sharpness:.2f}",
+            en=f"scaled {listed(p, '.3f')}, entropy {after.entropy:.2f} nats of at most {math.log(3):.2f}, sharpness {after.sharpness:.2f}",
         ),
-        because=t(
-            f"60 是少见的大值，缩放后仍有 {SCALED[1]:.2f}，最大权重还有 {p.max():.2f}。",
-            f"60 is a rare value: scaled it is still {SCALED[1]:.2f}, and the largest weight {p.max():.2f}.",
+        because=Text(
+            zh=f"60 是少见的大值，缩放后仍有 {SCALED[1]:.2f}，最大权重还有 {p.max():.2f}。",
+            en=f"60 is a rare value: scaled it is still {SCALED[1]:.2f}, and the largest weight {p.max():.2f}.",
         ),
-        only_if=t("与缩放之前相比", "it is compared with what it was before"),
+        only_if=Text(zh="与缩放之前相比", en="it is compared with what it was before"),
     )
 
 
 @claim(
     "S0-30",
-    says=t("缩放之后梯度恢复流动，S(1−S) 不再为 0", "After the scaling gradient flows and S(1−S) is no longer 0"),
+    says=Text(
+        zh="缩放之后梯度恢复流动，S(1−S) 不再为 0", en="After the scaling gradient flows and S(1−S) is no longer 0"
+    ),
     where="III fix, L113",
     experiment="gradients",
 )
@@ -224,23 +233,25 @@ def _s0_30() -> Outcome:
     before, after = (np.diagonal(ss.jacobian(ss.softmax(x))) for x in (SCORES, SCALED))
     return Outcome.of(
         {
-            t("每一项的 S(1−S) 都超过 0.01", "every S(1−S) exceeds 0.01"): bool(
+            Text(zh="每一项的 S(1−S) 都超过 0.01", en="every S(1−S) exceeds 0.01"): bool(
                 (after > 0.01).all() and (before < 0.01).all()
             )
         },
-        measured=t(
-            f"缩放前 {listed(before, '.0e')}，缩放后 {listed(after, '.3f')}",
-            f"before {listed(before, '.0e')}, after {listed(after, '.3f')}",
+        measured=Text(
+            zh=f"缩放前 {listed(before, '.0e')}，缩放后 {listed(after, '.3f')}",
+            en=f"before {listed(before, '.0e')}, after {listed(after, '.3f')}",
         ),
-        because=t("三项都回到了抛物线中间可用的部分。", "All three are back on the usable part of the parabola."),
+        because=Text(
+            zh="三项都回到了抛物线中间可用的部分。", en="All three are back on the usable part of the parabola."
+        ),
     )
 
 
 @claim(
     "S0-31",
-    says=t(
-        "因为输入数值过大，输出落在抛物线 S(1−S) 的两端",
-        "Because the inputs are too large, the outputs land on the two ends of the parabola S(1−S)",
+    says=Text(
+        zh="因为输入数值过大，输出落在抛物线 S(1−S) 的两端",
+        en="Because the inputs are too large, the outputs land on the two ends of the parabola S(1−S)",
     ),
     where="Summary, L120",
     experiment="saturation",
@@ -249,21 +260,23 @@ def _s0_31() -> Outcome:
     apart, together = (float(ss.jacobian(ss.softmax(x))[0, 0]) for x in ([200.0, 250.0], [1e6, 1e6 + 0.5]))
     return Outcome.of(
         {
-            t("大而相差很远：[200, 250]", "large and far apart: [200, 250]"): apart < 1e-6,
-            t("更大但相差 0.5：[10⁶, 10⁶ + 0.5]", "larger, 0.5 apart: [10⁶, 10⁶ + 0.5]"): together < 1e-6,
+            Text(zh="大而相差很远：[200, 250]", en="large and far apart: [200, 250]"): apart < 1e-6,
+            Text(zh="更大但相差 0.5：[10⁶, 10⁶ + 0.5]", en="larger, 0.5 apart: [10⁶, 10⁶ + 0.5]"): together < 1e-6,
         },
-        measured=t(f"S(1−S)：{apart:.1e}；{together:.3f}", f"S(1−S): {apart:.1e}; {together:.3f}"),
-        because=t(
-            "决定位置的是差，不是大小：softmax 不受平移影响。",
-            "What decides is the differences, not the size: softmax ignores a shift.",
+        measured=Text(zh=f"S(1−S)：{apart:.1e}；{together:.3f}", en=f"S(1−S): {apart:.1e}; {together:.3f}"),
+        because=Text(
+            zh="决定位置的是差，不是大小：softmax 不受平移影响。",
+            en="What decides is the differences, not the size: softmax ignores a shift.",
         ),
-        only_if=t("大的是分数之间的差", "it is the differences that are large"),
+        only_if=Text(zh="大的是分数之间的差", en="it is the differences that are large"),
     )
 
 
 @claim(
     "S0-32",
-    says=t("源头的梯度为 0，上游整条河就断流", "With zero gradient at the source, the whole river upstream dries up"),
+    says=Text(
+        zh="源头的梯度为 0，上游整条河就断流", en="With zero gradient at the source, the whole river upstream dries up"
+    ),
     where="Summary, L120",
     experiment="gradients",
 )
@@ -272,17 +285,17 @@ def _s0_32() -> Outcome:
     left = {name: stuck[name] / healthy[name] for name in ("input, scores", "input", "input, residual")}
     return Outcome.of(
         {
-            t("只经过 q 和 k 的路", "the way through q and k alone"): left["input, scores"] < 1e-6,
-            t("整个注意力块（含 V）", "the whole block, with V"): left["input"] < 1e-6,
-            t("整个块加残差", "the whole block with its residual"): left["input, residual"] < 1e-6,
+            Text(zh="只经过 q 和 k 的路", en="the way through q and k alone"): left["input, scores"] < 1e-6,
+            Text(zh="整个注意力块（含 V）", en="the whole block, with V"): left["input"] < 1e-6,
+            Text(zh="整个块加残差", en="the whole block with its residual"): left["input, residual"] < 1e-6,
         },
-        measured=t(
-            f"块输入处剩下的梯度范数：经 q、k {left['input, scores']:.2g}，整个块 {left['input']:.2f}，含残差 {left['input, residual']:.2f}",
-            f"norm left at the block's input: through q, k {left['input, scores']:.2g}, whole {left['input']:.2f}, with residual {left['input, residual']:.2f}",
+        measured=Text(
+            zh=f"块输入处剩下的梯度范数：经 q、k {left['input, scores']:.2g}，整个块 {left['input']:.2f}，含残差 {left['input, residual']:.2f}",
+            en=f"norm left at the block's input: through q, k {left['input, scores']:.2g}, whole {left['input']:.2f}, with residual {left['input, residual']:.2f}",
         ),
-        because=t(
-            "梯度还可以经过 V 和残差连接到达上游。",
-            "The gradient still reaches what lies upstream through V and the residual.",
+        because=Text(
+            zh="梯度还可以经过 V 和残差连接到达上游。",
+            en="The gradient still reaches what lies upstream through V and the residual.",
         ),
-        only_if=t("唯一的回路经过分数", "the only way back leads through the scores"),
+        only_if=Text(zh="唯一的回路经过分数", en="the only way back leads through the scores"),
     )

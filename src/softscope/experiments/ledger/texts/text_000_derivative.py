@@ -5,53 +5,58 @@ from __future__ import annotations
 import numpy as np
 
 import softscope as ss
-from softscope.experiments.ledger import Outcome, claim, equal, near, symbols, t
+from softscope._text import Text, same
+from softscope.experiments.ledger import Outcome, claim, equal, near, symbols
 from softscope.experiments.ledger.texts.blocks import D, N, gradient_norms
 from softscope.experiments.ledger.texts.jacobians import TOLERANCE, autograd_against_formula
 
 
 @claim(
     "S0-11",
-    says=t("softmax 的导数是 ∂S_i/∂x_j = S_i(δ_ij − S_j)", "The derivative of softmax is ∂S_i/∂x_j = S_i(δ_ij − S_j)"),
+    says=Text(
+        zh="softmax 的导数是 ∂S_i/∂x_j = S_i(δ_ij − S_j)", en="The derivative of softmax is ∂S_i/∂x_j = S_i(δ_ij − S_j)"
+    ),
     where="II, L45",
     experiment="saturation",
 )
 def _s0_11() -> Outcome:
     found = autograd_against_formula()
     return Outcome.of(
-        {t("自动微分与公式一致", "autograd agrees with the formula"): found.everywhere < TOLERANCE},
-        measured=t(
-            f"最大误差 {found.everywhere:.1g}（{found.rows} 行，每行 2 到 {found.longest} 项）",
-            f"largest error {found.everywhere:.1g} ({found.rows} rows of 2 to {found.longest} entries)",
+        {Text(zh="自动微分与公式一致", en="autograd agrees with the formula"): found.everywhere < TOLERANCE},
+        measured=Text(
+            zh=f"最大误差 {found.everywhere:.1g}（{found.rows} 行，每行 2 到 {found.longest} 项）",
+            en=f"largest error {found.everywhere:.1g} ({found.rows} rows of 2 to {found.longest} entries)",
         ),
-        because=t(
-            "自动微分在舍入误差内给出同样的矩阵。", "Automatic differentiation gives the same matrix up to rounding."
+        because=Text(
+            zh="自动微分在舍入误差内给出同样的矩阵。",
+            en="Automatic differentiation gives the same matrix up to rounding.",
         ),
     )
 
 
 @claim(
     "S0-12",
-    says=t("对自己求导得到 S_i(1 − S_i)", "The derivative by an entry's own input is S_i(1 − S_i)"),
+    says=Text(zh="对自己求导得到 S_i(1 − S_i)", en="The derivative by an entry's own input is S_i(1 − S_i)"),
     where="II, L47-49",
     experiment="saturation",
 )
 def _s0_12() -> Outcome:
     found = autograd_against_formula()
     return Outcome.of(
-        {t("对角线与公式一致", "the diagonal agrees with the formula"): found.diagonal < TOLERANCE},
-        measured=t(
-            f"对角线最大误差 {found.diagonal:.1g}（{found.rows} 行）",
-            f"largest error on the diagonal {found.diagonal:.1g} ({found.rows} rows)",
+        {Text(zh="对角线与公式一致", en="the diagonal agrees with the formula"): found.diagonal < TOLERANCE},
+        measured=Text(
+            zh=f"对角线最大误差 {found.diagonal:.1g}（{found.rows} 行）",
+            en=f"largest error on the diagonal {found.diagonal:.1g} ({found.rows} rows)",
         ),
-        because=t("这是上一条公式在 i = j 时的情形。", "It is the formula above with i = j."),
+        because=Text(zh="这是上一条公式在 i = j 时的情形。", en="It is the formula above with i = j."),
     )
 
 
 @claim(
     "S0-13",
-    says=t(
-        "S(1−S) 像抛物线，类似 sigmoid 的导数", "S(1−S) is shaped like a parabola, as the derivative of the sigmoid is"
+    says=Text(
+        zh="S(1−S) 像抛物线，类似 sigmoid 的导数",
+        en="S(1−S) is shaped like a parabola, as the derivative of the sigmoid is",
     ),
     where="II, L53",
     experiment="saturation",
@@ -65,25 +70,25 @@ def _s0_13() -> Outcome:
     curvature = sympy.diff(weight * (1 - weight), weight, 2)
     return Outcome.of(
         {
-            t(
-                "以 S 为横轴是抛物线：二阶导数是负常数",
-                "over S a parabola: its second derivative is a negative constant",
+            Text(
+                zh="以 S 为横轴是抛物线：二阶导数是负常数",
+                en="over S a parabola: its second derivative is a negative constant",
             ): bool(curvature.is_constant() and curvature < 0),
-            t("两项的 softmax 的导数就是 sigmoid 的导数", "with two entries it is the sigmoid's derivative"): equal(
-                sympy.diff(s[0], z[0]), sympy.diff(sigmoid, z[0])
-            ),
+            Text(
+                zh="两项的 softmax 的导数就是 sigmoid 的导数", en="with two entries it is the sigmoid's derivative"
+            ): equal(sympy.diff(s[0], z[0]), sympy.diff(sigmoid, z[0])),
         },
-        measured=t(f"符号推导；二阶导数 {curvature}", f"derived symbolically; second derivative {curvature}"),
-        because=t(
-            "以 S 为横轴，它正好是抛物线；以 logit 为横轴，则是 sigmoid 导数的钟形。",
-            "Over S it is exactly a parabola; over the logits it is the bell of the sigmoid's derivative.",
+        measured=Text(zh=f"符号推导；二阶导数 {curvature}", en=f"derived symbolically; second derivative {curvature}"),
+        because=Text(
+            zh="以 S 为横轴，它正好是抛物线；以 logit 为横轴，则是 sigmoid 导数的钟形。",
+            en="Over S it is exactly a parabola; over the logits it is the bell of the sigmoid's derivative.",
         ),
     )
 
 
 @claim(
     "S0-14",
-    says=t("S = 0.5 时梯度是 0.25", "At S = 0.5 the gradient is 0.25"),
+    says=Text(zh="S = 0.5 时梯度是 0.25", en="At S = 0.5 the gradient is 0.25"),
     where="II.1, L55-57",
     experiment="saturation",
 )
@@ -92,17 +97,18 @@ def _s0_14() -> Outcome:
     return Outcome.of(
         {"S = 0.5": near(slope, "0.25")},
         measured=f"{slope:.4f}",
-        because=t(
-            "两个相等的分数各得一半，斜率为四分之一。", "Two equal scores get half each, and a slope of a quarter."
+        because=Text(
+            zh="两个相等的分数各得一半，斜率为四分之一。",
+            en="Two equal scores get half each, and a slope of a quarter.",
         ),
     )
 
 
 @claim(
     "S0-15",
-    says=t(
-        "平滑的 softmax（例如 S = 0.5）梯度很大，学得很快",
-        "A smooth softmax (S may be 0.5) has a large gradient and learns fast",
+    says=Text(
+        zh="平滑的 softmax（例如 S = 0.5）梯度很大，学得很快",
+        en="A smooth softmax (S may be 0.5) has a large gradient and learns fast",
     ),
     where="II.1, L55-59",
     experiment="saturation",
@@ -114,24 +120,24 @@ def _s0_15() -> Outcome:
     trace = float(ss.partition(np.zeros(1000)).jacobian_trace)
     return Outcome.of(
         {f"n = {n}": slopes[n] >= large for n in (2, 10, 1000)},
-        measured=t(
-            f"完全均匀时每项的斜率：n = 2 为 {slopes[2]:.3f}，n = 10 为 {slopes[10]:.3f}，n = 1000 为 {slopes[1000]:.4f}",
-            f"slope of an entry of a uniform row: n = 2 {slopes[2]:.3f}, n = 10 {slopes[10]:.3f}, n = 1000 {slopes[1000]:.4f}",
+        measured=Text(
+            zh=f"完全均匀时每项的斜率：n = 2 为 {slopes[2]:.3f}，n = 10 为 {slopes[10]:.3f}，n = 1000 为 {slopes[1000]:.4f}",
+            en=f"slope of an entry of a uniform row: n = 2 {slopes[2]:.3f}, n = 10 {slopes[10]:.3f}, n = 1000 {slopes[1000]:.4f}",
         ),
-        because=t(
-            f"n 项均匀时每项的斜率只有约 1/n；大的是总和：n = 1000 时各项斜率之和为 {trace:.3f}。",
-            f"Among n equal entries each slope is about 1/n; what is large is their sum, {trace:.3f} at n = 1000.",
+        because=Text(
+            zh=f"n 项均匀时每项的斜率只有约 1/n；大的是总和：n = 1000 时各项斜率之和为 {trace:.3f}。",
+            en=f"Among n equal entries each slope is about 1/n; what is large is their sum, {trace:.3f} at n = 1000.",
         ),
-        only_if=t(
-            f"只有很少几项：到 n = {most} 为止，斜率不低于最大值 0.25 的一半",
-            f"there are few entries: up to n = {most} the slope is at least half of the largest possible 0.25",
+        only_if=Text(
+            zh=f"只有很少几项：到 n = {most} 为止，斜率不低于最大值 0.25 的一半",
+            en=f"there are few entries: up to n = {most} the slope is at least half of the largest possible 0.25",
         ),
     )
 
 
 @claim(
     "S0-16",
-    says=t("S 接近 1 时梯度接近 0", "Where S is near 1 the gradient is near 0"),
+    says=Text(zh="S 接近 1 时梯度接近 0", en="Where S is near 1 the gradient is near 0"),
     where="II.2 A, L63-65",
     experiment="saturation",
 )
@@ -143,22 +149,23 @@ def _s0_16() -> Outcome:
     traces = [float(ss.partition([gap, 0.0]).jacobian_trace) / 2 for gap in (5.0, 20.0, 50.0)]
     return Outcome.of(
         {
-            t("极限为 0", "the limit is 0"): limit == 0,
-            t("差距越大越小", "it falls as the gap grows"): traces[0] > traces[1] > traces[2] and traces[2] < 1e-9,
+            Text(zh="极限为 0", en="the limit is 0"): limit == 0,
+            Text(zh="差距越大越小", en="it falls as the gap grows"): traces[0] > traces[1] > traces[2]
+            and traces[2] < 1e-9,
         },
-        measured=t(
-            f"极限 {limit}；差距 5、20、50 时 S(1−S) 为 {traces[0]:.1e}、{traces[1]:.1e}、{traces[2]:.1e}",
-            f"limit {limit}; S(1−S) at gaps of 5, 20, 50: {traces[0]:.1e}, {traces[1]:.1e}, {traces[2]:.1e}",
+        measured=Text(
+            zh=f"极限 {limit}；差距 5、20、50 时 S(1−S) 为 {traces[0]:.1e}、{traces[1]:.1e}、{traces[2]:.1e}",
+            en=f"limit {limit}; S(1−S) at gaps of 5, 20, 50: {traces[0]:.1e}, {traces[1]:.1e}, {traces[2]:.1e}",
         ),
-        because=t("另一个因子 1 − S 趋近 0。", "The other factor, 1 − S, goes to 0."),
+        because=Text(zh="另一个因子 1 − S 趋近 0。", en="The other factor, 1 − S, goes to 0."),
     )
 
 
 @claim(
     "S0-17",
-    says=t(
-        "S 接近 0（预测错了，或者不是目标）时梯度接近 0",
-        "Where S is near 0, in a wrong prediction or for what is not the target, the gradient is near 0",
+    says=Text(
+        zh="S 接近 0（预测错了，或者不是目标）时梯度接近 0",
+        en="Where S is near 0, in a wrong prediction or for what is not the target, the gradient is near 0",
     ),
     where="II.2 B, L67-69",
     experiment="saturation",
@@ -169,26 +176,27 @@ def _s0_17() -> Outcome:
     other, target = float(p[0]), float(abs(p[0] - 1.0))
     return Outcome.of(
         {
-            t("∂S/∂x", "∂S/∂x"): slope < 1e-9,
-            t("交叉熵，该项不是目标", "cross-entropy, the entry is not the target"): other < 1e-9,
-            t("交叉熵，该项是目标（预测错了）", "cross-entropy, the entry is the target (wrong prediction)"): target
-            < 1e-9,
+            same("∂S/∂x"): slope < 1e-9,
+            Text(zh="交叉熵，该项不是目标", en="cross-entropy, the entry is not the target"): other < 1e-9,
+            Text(
+                zh="交叉熵，该项是目标（预测错了）", en="cross-entropy, the entry is the target (wrong prediction)"
+            ): target < 1e-9,
         },
-        measured=t(
-            f"∂S/∂x = {slope:.1e}；交叉熵对该 logit 的梯度：非目标 {other:.1e}，目标 {target:.3f}",
-            f"∂S/∂x = {slope:.1e}; gradient of cross-entropy by that logit: no target {other:.1e}, target {target:.3f}",
+        measured=Text(
+            zh=f"∂S/∂x = {slope:.1e}；交叉熵对该 logit 的梯度：非目标 {other:.1e}，目标 {target:.3f}",
+            en=f"∂S/∂x = {slope:.1e}; gradient of cross-entropy by that logit: no target {other:.1e}, target {target:.3f}",
         ),
-        because=t(
-            f"预测错了时，交叉熵的梯度 S − 1 的大小是 {target:.0f}，正是最大的时候。",
-            f"In a wrong prediction cross-entropy's gradient S − 1 has size {target:.0f}: that is where it is largest.",
+        because=Text(
+            zh=f"预测错了时，交叉熵的梯度 S − 1 的大小是 {target:.0f}，正是最大的时候。",
+            en=f"In a wrong prediction cross-entropy's gradient S − 1 has size {target:.0f}: that is where it is largest.",
         ),
-        only_if=t("该项不是交叉熵的目标", "the entry is not the target of a cross-entropy"),
+        only_if=Text(zh="该项不是交叉熵的目标", en="the entry is not the target of a cross-entropy"),
     )
 
 
 @claim(
     "S0-18",
-    says=t("极度自信时 S(1−S) 直接归零", "In extreme confidence S(1−S) goes straight to zero"),
+    says=Text(zh="极度自信时 S(1−S) 直接归零", en="In extreme confidence S(1−S) goes straight to zero"),
     where="II, L74",
     experiment="saturation",
 )
@@ -198,26 +206,26 @@ def _s0_18() -> Outcome:
     exact = float(ss.partition([0.0, 50.0]).jacobian_trace) / 2
     return Outcome.of(
         {
-            t("先把 S 舍入成 float64 再算 S(1−S)", "from S rounded to float64"): rounded == 0.0,
-            t("精确值", "exactly"): exact == 0.0,
+            Text(zh="先把 S 舍入成 float64 再算 S(1−S)", en="from S rounded to float64"): rounded == 0.0,
+            Text(zh="精确值", en="exactly"): exact == 0.0,
         },
-        measured=t(
-            f"差距 50：由舍入的 S 得 {rounded:g}，不相消地算得 {exact:.2e}",
-            f"gap of 50: {rounded:g} from the rounded S, {exact:.2e} computed without cancellation",
+        measured=Text(
+            zh=f"差距 50：由舍入的 S 得 {rounded:g}，不相消地算得 {exact:.2e}",
+            en=f"gap of 50: {rounded:g} from the rounded S, {exact:.2e} computed without cancellation",
         ),
-        because=t(
-            "精确的 S(1−S) 从不为零；归零的是 1 − S 的舍入。",
-            "S(1−S) itself is never 0; what becomes 0 is the rounding of 1 − S.",
+        because=Text(
+            zh="精确的 S(1−S) 从不为零；归零的是 1 − S 的舍入。",
+            en="S(1−S) itself is never 0; what becomes 0 is the rounding of 1 − S.",
         ),
-        only_if=t("S 被舍入成了 1", "S has been rounded to 1"),
+        only_if=Text(zh="S 被舍入成了 1", en="S has been rounded to 1"),
     )
 
 
 @claim(
     "S0-19",
-    says=t(
-        "这一层梯度为零时，Q、K、V 的权重都收不到更新",
-        "With this layer's gradient at zero the weights of Q, K and V all receive no update",
+    says=Text(
+        zh="这一层梯度为零时，Q、K、V 的权重都收不到更新",
+        en="With this layer's gradient at zero the weights of Q, K and V all receive no update",
     ),
     where="II, L76",
     experiment="gradients",
@@ -227,13 +235,13 @@ def _s0_19() -> Outcome:
     left = {name: stuck[name] / healthy[name] for name in ("W_Q", "W_K", "W_V")}
     return Outcome.of(
         {name: part < 1e-6 for name, part in left.items()},
-        measured=t(
-            f"n = {N}、d = {D}，分数放大 10⁶ 倍后梯度范数剩下：W_Q {left['W_Q']:.2g}、W_K {left['W_K']:.2g}、W_V {left['W_V']:.2f}",
-            f"n = {N}, d = {D}, scores × 10⁶, norms left: W_Q {left['W_Q']:.2g}, W_K {left['W_K']:.2g}, W_V {left['W_V']:.2f}",
+        measured=Text(
+            zh=f"n = {N}、d = {D}，分数放大 10⁶ 倍后梯度范数剩下：W_Q {left['W_Q']:.2g}、W_K {left['W_K']:.2g}、W_V {left['W_V']:.2f}",
+            en=f"n = {N}, d = {D}, scores × 10⁶, norms left: W_Q {left['W_Q']:.2g}, W_K {left['W_K']:.2g}, W_V {left['W_V']:.2f}",
         ),
-        because=t(
-            "通往 V 的路不经过 softmax 的导数：输出是权重乘 V，权重不为零，V 就继续学习。",
-            "The way to V does not lead through softmax's derivative: the output is weights times V, so V still learns.",
+        because=Text(
+            zh="通往 V 的路不经过 softmax 的导数：输出是权重乘 V，权重不为零，V 就继续学习。",
+            en="The way to V does not lead through softmax's derivative: the output is weights times V, so V still learns.",
         ),
-        only_if=t("说的是 Q 和 K；V 仍然得到更新", "it is said of Q and K; V still gets its update"),
+        only_if=Text(zh="说的是 Q 和 K；V 仍然得到更新", en="it is said of Q and K; V still gets its update"),
     )

@@ -5,20 +5,22 @@ from __future__ import annotations
 import numpy as np
 
 import softscope as ss
-from softscope.experiments.ledger import Outcome, claim, generator, listed, near, off_by, opinion, t
+from softscope._text import Text
+from softscope.experiments.ledger import Outcome, claim, generator, near, off_by, opinion
+from softscope.experiments.ledger.texts.figures import listed
 from softscope.experiments.ledger.texts.recall import PAIRS, SEEDS, STEPS, D, accuracy
+from softscope.experiments.recall import LEARNED
 
 A = np.array([2.0, 2.1, 2.2])
-LEARNED = 0.9  # accuracy above which a way of weighing has learned to look; chance is 1/16
-TASK = t(
-    f"联想回忆，{PAIRS} 对，d = {D}，{STEPS} 步，{SEEDS} 个种子中最差的准确率",
-    f"associative recall, {PAIRS} pairs, d = {D}, {STEPS} steps, worst accuracy of {SEEDS} seeds",
+TASK = Text(
+    zh=f"联想回忆，{PAIRS} 对，d = {D}，{STEPS} 步，{SEEDS} 个种子中最差的准确率",
+    en=f"associative recall, {PAIRS} pairs, d = {D}, {STEPS} steps, worst accuracy of {SEEDS} seeds",
 )
 
 
 @claim(
     "S1-01",
-    says=t("注意力机制必须使用 softmax", "Attention must use softmax"),
+    says=Text(zh="注意力机制必须使用 softmax", en="Attention must use softmax"),
     where="title, L3",
     experiment="normalisers",
     slow=True,
@@ -28,18 +30,18 @@ def _s1_01() -> Outcome:
     shown = ", ".join(f"{name} {a:.2f}" for name, a in found.items())
     learned = [name for name, a in found.items() if a > LEARNED and name != "softmax"]
     return Outcome.of(
-        {t("没有别的加权方式学得会", "no other way of weighing learns the task"): not learned},
-        measured=t(f"{TASK.zh}：{shown}", f"{TASK.en}: {shown}"),
-        because=t(
-            f"{'、'.join(learned)} 不用 softmax 也学会了同一个任务。",
-            f"{' and '.join(learned)} learn the same task without a softmax.",
+        {Text(zh="没有别的加权方式学得会", en="no other way of weighing learns the task"): not learned},
+        measured=Text(zh=f"{TASK.zh}：{shown}", en=f"{TASK.en}: {shown}"),
+        because=Text(
+            zh=f"{'、'.join(learned)} 不用 softmax 也学会了同一个任务。",
+            en=f"{' and '.join(learned)} learn the same task without a softmax.",
         ),
     )
 
 
 @claim(
     "S1-02",
-    says=t("softmax 就是指数放大加归一化", "Softmax is exponential amplification plus normalisation"),
+    says=Text(zh="softmax 就是指数放大加归一化", en="Softmax is exponential amplification plus normalisation"),
     where="L5, L197",
     experiment="normalisers",
 )
@@ -47,15 +49,20 @@ def _s1_02() -> Outcome:
     x = 3.0 * generator("S1-02").standard_normal((1_000, 12))
     error = off_by(ss.softmax(x), np.exp(x) / np.exp(x).sum(-1, keepdims=True))
     return Outcome.of(
-        {t("先取指数再除以总和", "exp, then divided by the sum"): error < 1e-12},
-        measured=t(f"最大误差 {error:.1g}（n = {len(x)} 行）", f"largest error {error:.1g} (n = {len(x)} rows)"),
-        because=t("这就是定义。", "It is the definition."),
+        {Text(zh="先取指数再除以总和", en="exp, then divided by the sum"): error < 1e-12},
+        measured=Text(
+            zh=f"最大误差 {error:.1g}（n = {len(x)} 行）", en=f"largest error {error:.1g} (n = {len(x)} rows)"
+        ),
+        because=Text(zh="这就是定义。", en="It is the definition."),
     )
 
 
 @claim(
     "S1-03",
-    says=t("[2.0, 2.1, 2.2] 除以总和是 [0.326, 0.342, 0.358]", "[2.0, 2.1, 2.2] over its sum is [0.326, 0.342, 0.358]"),
+    says=Text(
+        zh="[2.0, 2.1, 2.2] 除以总和是 [0.326, 0.342, 0.358]",
+        en="[2.0, 2.1, 2.2] over its sum is [0.326, 0.342, 0.358]",
+    ),
     where="Part 1, L21-22",
     experiment="normalisers",
 )
@@ -65,17 +72,18 @@ def _s1_03() -> Outcome:
     return Outcome.of(
         {"[2.0, 2.1, 2.2]": near(p, stated)},
         measured=listed(p, ".4f"),
-        because=t(
-            f"文中三个数之和是 {total:.3f}，而不是 1。", f"The three figures of the text sum to {total:.3f}, not to 1."
+        because=Text(
+            zh=f"文中三个数之和是 {total:.3f}，而不是 1。",
+            en=f"The three figures of the text sum to {total:.3f}, not to 1.",
         ),
     )
 
 
 @claim(
     "S1-04",
-    says=t(
-        "直接除以总和，三个权重差不多一样，不聚焦",
-        "Divided by the sum, the three weights are nearly equal and focus on nothing",
+    says=Text(
+        zh="直接除以总和，三个权重差不多一样，不聚焦",
+        en="Divided by the sum, the three weights are nearly equal and focus on nothing",
     ),
     where="Part 1, L25",
     experiment="normalisers",
@@ -84,21 +92,21 @@ def _s1_04() -> Outcome:
     p = A / A.sum()
     away = off_by(p, np.full(3, 1 / 3))
     return Outcome.of(
-        {t("与 1/3 相差不到 0.02", "within 0.02 of 1/3"): away < 0.02},
-        measured=t(
-            f"最大与最小之比 {p.max() / p.min():.3f}；与 1/3 最多差 {away:.4f}",
-            f"largest over smallest {p.max() / p.min():.3f}; at most {away:.4f} from 1/3",
+        {Text(zh="与 1/3 相差不到 0.02", en="within 0.02 of 1/3"): away < 0.02},
+        measured=Text(
+            zh=f"最大与最小之比 {p.max() / p.min():.3f}；与 1/3 最多差 {away:.4f}",
+            en=f"largest over smallest {p.max() / p.min():.3f}; at most {away:.4f} from 1/3",
         ),
-        because=t(
-            f"比值与分数的比值相同；softmax 在这里也只有 {ss.softmax(A).max() / ss.softmax(A).min():.2f}。",
-            f"The ratios are those of the scores; softmax itself gets to only {ss.softmax(A).max() / ss.softmax(A).min():.2f} here.",
+        because=Text(
+            zh=f"比值与分数的比值相同；softmax 在这里也只有 {ss.softmax(A).max() / ss.softmax(A).min():.2f}。",
+            en=f"The ratios are those of the scores; softmax itself gets to only {ss.softmax(A).max() / ss.softmax(A).min():.2f} here.",
         ),
     )
 
 
 @claim(
     "S1-05",
-    says=t("[2.0, 2.1, 2.2] 的指数是 [7.39, 8.17, 9.03]", "exp of [2.0, 2.1, 2.2] is [7.39, 8.17, 9.03]"),
+    says=Text(zh="[2.0, 2.1, 2.2] 的指数是 [7.39, 8.17, 9.03]", en="exp of [2.0, 2.1, 2.2] is [7.39, 8.17, 9.03]"),
     where="Part 1, L32",
     experiment="normalisers",
 )
@@ -107,13 +115,15 @@ def _s1_05() -> Outcome:
     return Outcome.of(
         {"exp": near(e, ["7.39", "8.17", "9.03"])},
         measured=listed(e, ".4f"),
-        because=t("按印出的两位小数舍入，三个数都一致。", "Rounded to the two printed decimals all three agree."),
+        because=Text(
+            zh="按印出的两位小数舍入，三个数都一致。", en="Rounded to the two printed decimals all three agree."
+        ),
     )
 
 
 @claim(
     "S1-06",
-    says=t("取指数把差距从 0.2 放大到“1.64 倍”", "exp enlarges the gap from 0.2 to “1.64 times”"),
+    says=Text(zh="取指数把差距从 0.2 放大到“1.64 倍”", en="exp enlarges the gap from 0.2 to “1.64 times”"),
     where="Part 1, L35",
     experiment="normalisers",
 )
@@ -122,22 +132,26 @@ def _s1_06() -> Outcome:
     difference, ratio, growth = e[2] - e[0], e[2] / e[0], (e[2] - e[0]) / (A[2] - A[0])
     return Outcome.of(
         {
-            t("差", "the difference"): near(difference, "1.64"),
-            t("两者之比", "the ratio of the two"): near(ratio, "1.64"),
-            t("差距放大的倍数", "the growth of the gap"): near(growth, "1.64"),
+            Text(zh="差", en="the difference"): near(difference, "1.64"),
+            Text(zh="两者之比", en="the ratio of the two"): near(ratio, "1.64"),
+            Text(zh="差距放大的倍数", en="the growth of the gap"): near(growth, "1.64"),
         },
-        measured=t(
-            f"差 {difference:.3f}；比 {ratio:.3f}；差距放大 {growth:.2f} 倍",
-            f"difference {difference:.3f}; ratio {ratio:.3f}; the gap grows {growth:.2f}-fold",
+        measured=Text(
+            zh=f"差 {difference:.3f}；比 {ratio:.3f}；差距放大 {growth:.2f} 倍",
+            en=f"difference {difference:.3f}; ratio {ratio:.3f}; the gap grows {growth:.2f}-fold",
         ),
-        because=t(f"{difference:.2f} 是差，不是倍数。", f"{difference:.2f} is a difference, not a number of times."),
-        only_if=t("1.64 读作差，而不是倍数", "1.64 is read as a difference and not as a multiple"),
+        because=Text(
+            zh=f"{difference:.2f} 是差，不是倍数。", en=f"{difference:.2f} is a difference, not a number of times."
+        ),
+        only_if=Text(zh="1.64 读作差，而不是倍数", en="1.64 is read as a difference and not as a multiple"),
     )
 
 
 @claim(
     "S1-07",
-    says=t("softmax([2.0, 2.1, 2.2]) 是 [0.30, 0.33, 0.37]", "softmax of [2.0, 2.1, 2.2] is [0.30, 0.33, 0.37]"),
+    says=Text(
+        zh="softmax([2.0, 2.1, 2.2]) 是 [0.30, 0.33, 0.37]", en="softmax of [2.0, 2.1, 2.2] is [0.30, 0.33, 0.37]"
+    ),
     where="Part 1, L40",
     experiment="normalisers",
 )
@@ -146,13 +160,15 @@ def _s1_07() -> Outcome:
     return Outcome.of(
         {"[2.0, 2.1, 2.2]": near(p, ["0.30", "0.33", "0.37"])},
         measured=listed(p, ".4f"),
-        because=t("按印出的两位小数舍入，三个数都一致。", "Rounded to the two printed decimals all three agree."),
+        because=Text(
+            zh="按印出的两位小数舍入，三个数都一致。", en="Rounded to the two printed decimals all three agree."
+        ),
     )
 
 
 @claim(
     "S1-08",
-    says=t("用 softmax，差距变大了，更有选择性", "With softmax the gap became larger, more selective"),
+    says=Text(zh="用 softmax，差距变大了，更有选择性", en="With softmax the gap became larger, more selective"),
     where="Part 1, L43",
     experiment="normalisers",
 )
@@ -160,28 +176,29 @@ def _s1_08() -> Outcome:
     soft, plain, tenth = np.ptp(ss.softmax(A)), np.ptp(A / A.sum()), np.ptp(ss.softmax(A / 10))
     return Outcome.of(
         {"[2.0, 2.1, 2.2]": bool(soft > 1.5 * plain)},
-        measured=t(
-            f"最大减最小：softmax {soft:.4f}，除以总和 {plain:.4f}",
-            f"largest minus smallest: softmax {soft:.4f}, over the sum {plain:.4f}",
+        measured=Text(
+            zh=f"最大减最小：softmax {soft:.4f}，除以总和 {plain:.4f}",
+            en=f"largest minus smallest: softmax {soft:.4f}, over the sum {plain:.4f}",
         ),
-        because=t(
-            f"在这三个数上如此；分数缩小到十分之一时，softmax 的差距只有 {tenth:.4f}，比除以总和还小。",
-            f"For these three it is so; at a tenth of the scores softmax's gap is {tenth:.4f}, below that of the sum.",
+        because=Text(
+            zh=f"在这三个数上如此；分数缩小到十分之一时，softmax 的差距只有 {tenth:.4f}，比除以总和还小。",
+            en=f"For these three it is so; at a tenth of the scores softmax's gap is {tenth:.4f}, below that of the sum.",
         ),
     )
 
 
 @claim(
     "S1-09",
-    says=t(
-        "softmax 最自然地做到让权重向更相关的倾斜", "Softmax tilts the weights to the relevant in the most natural way"
+    says=Text(
+        zh="softmax 最自然地做到让权重向更相关的倾斜",
+        en="Softmax tilts the weights to the relevant in the most natural way",
     ),
     where="Part 1, L49",
 )
 def _s1_09() -> Outcome:
     return opinion(
-        t(
-            "“自然”没有尺度；能说的是：在给定平均分数的分布里，softmax 的熵最大。",
-            "There is no measure of natural; what can be said is that softmax has the most entropy for its mean score.",
+        Text(
+            zh="“自然”没有尺度；能说的是：在给定平均分数的分布里，softmax 的熵最大。",
+            en="There is no measure of natural; what can be said is that softmax has the most entropy for its mean score.",
         )
     )

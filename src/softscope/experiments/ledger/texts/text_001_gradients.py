@@ -7,7 +7,8 @@ import functools
 import numpy as np
 
 import softscope as ss
-from softscope.experiments.ledger import Outcome, cited, claim, t
+from softscope._text import Text
+from softscope.experiments.ledger import Outcome, cited, claim
 from softscope.experiments.ledger.texts.jacobians import TOLERANCE, autograd_against_formula
 from softscope.experiments.ledger.texts.scores import jacobian_norms
 from softscope.testing import Report, check_simplex_map
@@ -30,9 +31,9 @@ def _norms() -> tuple[list[str], list[bool]]:
 
 @claim(
     "S1-17",
-    says=t(
-        "训练必须计算损失对注意力权重的梯度",
-        "Training has to compute the gradient of the loss by the attention weights",
+    says=Text(
+        zh="训练必须计算损失对注意力权重的梯度",
+        en="Training has to compute the gradient of the loss by the attention weights",
     ),
     where="Part 4, L116-118",
     experiment="gradients",
@@ -55,19 +56,19 @@ def _s1_17() -> Outcome:
     }
     shown = ", ".join(f"{name} {x:.3g}" for name, x in norms.items())
     return Outcome.of(
-        {t(f"{name} 的训练需要它", f"{name} needs it"): x == 0.0 for name, x in norms.items()},
-        measured=t(f"不计算它时的梯度范数：{shown}", f"norm of the gradients without it: {shown}"),
-        because=t(
-            "没有它，W_Q 和 W_K 得不到梯度；W_V 不需要它。",
-            "Without it W_Q and W_K get no gradient; W_V does without it.",
+        {Text(zh=f"{name} 的训练需要它", en=f"{name} needs it"): x == 0.0 for name, x in norms.items()},
+        measured=Text(zh=f"不计算它时的梯度范数：{shown}", en=f"norm of the gradients without it: {shown}"),
+        because=Text(
+            zh="没有它，W_Q 和 W_K 得不到梯度；W_V 不需要它。",
+            en="Without it W_Q and W_K get no gradient; W_V does without it.",
         ),
-        only_if=t("要训练的是 Q 和 K", "it is Q and K that are to be trained"),
+        only_if=Text(zh="要训练的是 Q 和 K", en="it is Q and K that are to be trained"),
     )
 
 
 @claim(
     "S1-18",
-    says=t("softmax 连续且可微", "Softmax is continuous and differentiable"),
+    says=Text(zh="softmax 连续且可微", en="Softmax is continuous and differentiable"),
     where="Part 4, L122-123",
     experiment="normalisers",
 )
@@ -76,23 +77,23 @@ def _s1_18() -> Outcome:
     steepest = max(float(np.linalg.norm(ss.jacobian(ss.softmax([gap, 0.0])), 2)) for gap in np.linspace(-5.0, 5.0, 101))
     return Outcome.of(
         {
-            t("连续", "no jumps"): report["continuity"].status == "held",
-            t("可微", "no kinks"): report["smooth"].status == "held",
+            Text(zh="连续", en="no jumps"): report["continuity"].status == "held",
+            Text(zh="可微", en="no kinks"): report["smooth"].status == "held",
         },
-        measured=t(
-            f"契约测试的两项都通过；‖J‖₂ 最大 {steepest:.2f}",
-            f"both properties of the contract battery are kept; largest ‖J‖₂ {steepest:.2f}",
+        measured=Text(
+            zh=f"契约测试的两项都通过；‖J‖₂ 最大 {steepest:.2f}",
+            en=f"both properties of the contract battery are kept; largest ‖J‖₂ {steepest:.2f}",
         ),
-        because=t(
-            f"它无限次可微，权重的变动不超过 logit 变动的 {steepest:.1f} 倍。",
-            f"It is smooth, and the weights move by at most {steepest:.1f} times the step of the logits.",
+        because=Text(
+            zh=f"它无限次可微，权重的变动不超过 logit 变动的 {steepest:.1f} 倍。",
+            en=f"It is smooth, and the weights move by at most {steepest:.1f} times the step of the logits.",
         ),
     )
 
 
 @claim(
     "S1-19",
-    says=t("softmax 有稳定的梯度公式", "Softmax has a stable formula for its gradient"),
+    says=Text(zh="softmax 有稳定的梯度公式", en="Softmax has a stable formula for its gradient"),
     where="Part 4, L124",
     experiment="saturation",
 )
@@ -101,42 +102,45 @@ def _s1_19() -> Outcome:
     exact = autograd_against_formula().everywhere
     return Outcome.of(
         {
-            t("公式 diag(s) − s sᵀ 成立，且从不爆炸", "diag(s) − s sᵀ is right and never explodes"): exact < TOLERANCE,
-            t("分数的标准差为 8 时仍有一半以上的梯度", "at a spread of 8 half of the gradient is left"): keeps[1],
+            Text(zh="公式 diag(s) − s sᵀ 成立，且从不爆炸", en="diag(s) − s sᵀ is right and never explodes"): exact
+            < TOLERANCE,
+            Text(zh="分数的标准差为 8 时仍有一半以上的梯度", en="at a spread of 8 half of the gradient is left"): keeps[
+                1
+            ],
         },
-        measured=t(
-            f"10 项，平均 ‖J‖，按分数的标准差：{'；'.join(shown)}；公式误差 {exact:.1g}",
-            f"10 entries, mean ‖J‖ by the scores' standard deviation: {'; '.join(shown)}; error of the formula {exact:.1g}",
+        measured=Text(
+            zh=f"10 项，平均 ‖J‖，按分数的标准差：{'；'.join(shown)}；公式误差 {exact:.1g}",
+            en=f"10 entries, mean ‖J‖ by the scores' standard deviation: {'; '.join(shown)}; error of the formula {exact:.1g}",
         ),
-        because=t(
-            "公式总是对的，但分数的标准差变大时梯度本身会消失。",
-            "The formula is always right; the gradient itself fades as the scores spread.",
+        because=Text(
+            zh="公式总是对的，但分数的标准差变大时梯度本身会消失。",
+            en="The formula is always right; the gradient itself fades as the scores spread.",
         ),
-        only_if=t(
-            "“稳定”指公式，或者分数的标准差保持在 1 左右",
-            "stable is said of the formula, or the scores keep a spread of about 1",
+        only_if=Text(
+            zh="“稳定”指公式，或者分数的标准差保持在 1 左右",
+            en="stable is said of the formula, or the scores keep a spread of about 1",
         ),
     )
 
 
 @claim(
     "S1-20",
-    says=t("softmax 广泛用于神经网络的训练", "Softmax is widely used in training neural networks"),
+    says=Text(zh="softmax 广泛用于神经网络的训练", en="Softmax is widely used in training neural networks"),
     where="Part 4, L125",
 )
 def _s1_20() -> Outcome:
     return cited(
         source="Goodfellow, Bengio, Courville 2016, Deep Learning, §6.2.2.3; Vaswani et al. 2017, arXiv 1706.03762",
-        because=t(
-            "这是关于实践的陈述：分类的输出层和注意力都用它。",
-            "A statement about practice: output layers of classifiers and attention use it.",
+        because=Text(
+            zh="这是关于实践的陈述：分类的输出层和注意力都用它。",
+            en="A statement about practice: output layers of classifiers and attention use it.",
         ),
     )
 
 
 @claim(
     "S1-28",
-    says=t("softmax 对梯度友好", "Softmax is friendly to gradients"),
+    says=Text(zh="softmax 对梯度友好", en="Softmax is friendly to gradients"),
     where="Part 4, L135-136",
     experiment="saturation",
 )
@@ -145,16 +149,16 @@ def _s1_28() -> Outcome:
     left = [jacobian_norms(std).mean / jacobian_norms(1.0).mean for std in SPREADS[1:]]
     return Outcome.of(
         {
-            t(f"分数的标准差 {std:g}", f"scores with a spread of {std:g}"): kept
+            Text(zh=f"分数的标准差 {std:g}", en=f"scores with a spread of {std:g}"): kept
             for std, kept in zip(SPREADS, keeps, strict=True)
         },
-        measured=t(
-            f"10 项，平均 ‖J‖，按分数的标准差：{'；'.join(shown)}（n = {jacobian_norms(1.0).n}）",
-            f"10 entries, mean ‖J‖ by the scores' standard deviation: {'; '.join(shown)} (n = {jacobian_norms(1.0).n})",
+        measured=Text(
+            zh=f"10 项，平均 ‖J‖，按分数的标准差：{'；'.join(shown)}（n = {jacobian_norms(1.0).n}）",
+            en=f"10 entries, mean ‖J‖ by the scores' standard deviation: {'; '.join(shown)} (n = {jacobian_norms(1.0).n})",
         ),
-        because=t(
-            f"标准差 8 和 22.6 是 d = 64 和 512 时不缩放的分数：梯度只剩标准差为 1 时的 {left[0]:.0%} 和 {left[1]:.0%}。",
-            f"Spreads of 8 and 22.6 are those of unscaled scores at d = 64 and 512: {left[0]:.0%} and {left[1]:.0%} of it is left.",
+        because=Text(
+            zh=f"标准差 8 和 22.6 是 d = 64 和 512 时不缩放的分数：梯度只剩标准差为 1 时的 {left[0]:.0%} 和 {left[1]:.0%}。",
+            en=f"Spreads of 8 and 22.6 are those of unscaled scores at d = 64 and 512: {left[0]:.0%} and {left[1]:.0%} of it is left.",
         ),
-        only_if=t("分数的标准差保持在 1 左右", "the scores keep a spread of about 1"),
+        only_if=Text(zh="分数的标准差保持在 1 左右", en="the scores keep a spread of about 1"),
     )

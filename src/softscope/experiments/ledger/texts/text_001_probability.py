@@ -7,14 +7,18 @@ import math
 import numpy as np
 
 import softscope as ss
-from softscope.experiments.ledger import Outcome, claim, estimate, generator, listed, off_by, opinion, share, t
+from softscope._text import Text
+from softscope.experiments.ledger import Outcome, claim, estimate, generator, off_by, opinion, share
+from softscope.experiments.ledger.texts.figures import listed
 from softscope.experiments.ledger.texts.rivals import MAPS, report
 from softscope.experiments.ledger.texts.scores import entropies, jacobian_norms
 
 
 @claim(
     "S1-29",
-    says=t("注意力是查询 Q 在键 K 上的概率分布", "Attention is a probability distribution of the query over the keys"),
+    says=Text(
+        zh="注意力是查询 Q 在键 K 上的概率分布", en="Attention is a probability distribution of the query over the keys"
+    ),
     where="Part 5, L142-144",
     experiment="normalisers",
 )
@@ -29,26 +33,26 @@ def _s1_29() -> Outcome:
     off, off_dropped = (off_by(x.sum(-1), np.ones(200)) for x in (p, dropped))
     return Outcome.of(
         {
-            t("评估时", "in evaluation"): off < 1e-9,
-            t("训练时对权重做 dropout 0.1", "in training with dropout 0.1 on the weights"): off_dropped < 1e-9,
+            Text(zh="评估时", en="in evaluation"): off < 1e-9,
+            Text(zh="训练时对权重做 dropout 0.1", en="in training with dropout 0.1 on the weights"): off_dropped < 1e-9,
         },
-        measured=t(
-            f"行和与 1 最多相差 {off:.1g}；dropout 之后 {off_dropped:.2f}（n = {len(p)} 行）",
-            f"row sums at most {off:.1g} from 1; after dropout {off_dropped:.2f} (n = {len(p)} rows)",
+        measured=Text(
+            zh=f"行和与 1 最多相差 {off:.1g}；dropout 之后 {off_dropped:.2f}（n = {len(p)} 行）",
+            en=f"row sums at most {off:.1g} from 1; after dropout {off_dropped:.2f} (n = {len(p)} rows)",
         ),
-        because=t(
-            "dropout 把一部分权重变成 0，其余放大，和就不再是 1。",
-            "Dropout sets some weights to 0 and enlarges the rest, and the sum is no longer 1.",
+        because=Text(
+            zh="dropout 把一部分权重变成 0，其余放大，和就不再是 1。",
+            en="Dropout sets some weights to 0 and enlarges the rest, and the sum is no longer 1.",
         ),
-        only_if=t("权重上没有 dropout", "no dropout acts on the weights"),
+        only_if=Text(zh="权重上没有 dropout", en="no dropout acts on the weights"),
     )
 
 
 @claim(
     "S1-30",
-    says=t(
-        "softmax 可以得到 [0.1, 0.7, 0.2, 0.0]，即不关注第 4 个 token",
-        "Softmax can give [0.1, 0.7, 0.2, 0.0], that is, no attention to token 4",
+    says=Text(
+        zh="softmax 可以得到 [0.1, 0.7, 0.2, 0.0]，即不关注第 4 个 token",
+        en="Softmax can give [0.1, 0.7, 0.2, 0.0], that is, no attention to token 4",
     ),
     where="Part 5, L146-157",
     experiment="extremes",
@@ -60,41 +64,42 @@ def _s1_30() -> Outcome:
     log_weight = float(ss.log_softmax([*np.log(wanted), -1000.0])[3])
     return Outcome.of(
         {
-            t("印成一位小数", "printed with one decimal"): near_zero.round(1).tolist() == [0.1, 0.7, 0.2, 0.0],
-            t("精确的 0，分数有限", "exactly 0 from finite scores"): log_weight == -math.inf,
-            t("精确的 0，分数为 −∞（掩码）", "exactly 0 from a score of −∞ (a mask)"): float(masked[3]) == 0.0,
+            Text(zh="印成一位小数", en="printed with one decimal"): near_zero.round(1).tolist() == [0.1, 0.7, 0.2, 0.0],
+            Text(zh="精确的 0，分数有限", en="exactly 0 from finite scores"): log_weight == -math.inf,
+            Text(zh="精确的 0，分数为 −∞（掩码）", en="exactly 0 from a score of −∞ (a mask)"): float(masked[3]) == 0.0,
         },
-        measured=t(
-            f"分数 −5 得 {listed(near_zero, '.4f')}；分数 −1000 得权重 e^{log_weight:.0f}，不为零",
-            f"a score of −5 gives {listed(near_zero, '.4f')}; −1000 a weight of e^{log_weight:.0f}, not 0",
+        measured=Text(
+            zh=f"分数 −5 得 {listed(near_zero, '.4f')}；分数 −1000 得权重 e^{log_weight:.0f}，不为零",
+            en=f"a score of −5 gives {listed(near_zero, '.4f')}; −1000 a weight of e^{log_weight:.0f}, not 0",
         ),
-        because=t(
-            "指数从不为 0；要精确的零，需要掩码，或 sparsemax、entmax。",
-            "An exponential is never 0; exact zeros need a mask, or sparsemax, or entmax.",
+        because=Text(
+            zh="指数从不为 0；要精确的零，需要掩码，或 sparsemax、entmax。",
+            en="An exponential is never 0; exact zeros need a mask, or sparsemax, or entmax.",
         ),
-        only_if=t("0.0 是舍入的结果，或该 token 被掩码", "0.0 is rounded, or the token is masked"),
+        only_if=Text(zh="0.0 是舍入的结果，或该 token 被掩码", en="0.0 is rounded, or the token is masked"),
     )
 
 
 @claim(
     "S1-31",
-    says=t(
-        "概率解释让注意力既易懂又严谨", "The reading as probabilities makes attention easy to understand and rigorous"
+    says=Text(
+        zh="概率解释让注意力既易懂又严谨",
+        en="The reading as probabilities makes attention easy to understand and rigorous",
     ),
     where="Part 5, L159",
 )
 def _s1_31() -> Outcome:
     return opinion(
-        t(
-            "易懂与否是读者的判断；权重是不是解释，文献中有争论（Jain 与 Wallace 2019）。",
-            "Easy is for the reader to judge; whether weights explain anything is disputed (Jain and Wallace 2019).",
+        Text(
+            zh="易懂与否是读者的判断；权重是不是解释，文献中有争论（Jain 与 Wallace 2019）。",
+            en="Easy is for the reader to judge; whether weights explain anything is disputed (Jain and Wallace 2019).",
         )
     )
 
 
 @claim(
     "S1-32",
-    says=t("不用 softmax 就没有概率意义", "Without softmax there is no meaning as a probability"),
+    says=Text(zh="不用 softmax 就没有概率意义", en="Without softmax there is no meaning as a probability"),
     where="Part 5, L161",
     experiment="normalisers",
 )
@@ -107,15 +112,20 @@ def _s1_32() -> Outcome:
     row = [1.0, 2.0, 3.0]
     shown = "; ".join(f"{name} {listed(MAPS[name](np.array(row)), '.3f')}" for name in names)
     return Outcome.of(
-        {t(f"{name} 不是概率分布", f"{name} is no distribution"): bool(found) for name, found in broken.items()},
+        {
+            Text(zh=f"{name} 不是概率分布", en=f"{name} is no distribution"): bool(found)
+            for name, found in broken.items()
+        },
         measured=f"{listed(row, 'g')}: {shown}",
-        because=t("这三种映射也总是非负、和为 1。", "These three are never negative and always sum to 1 as well."),
+        because=Text(
+            zh="这三种映射也总是非负、和为 1。", en="These three are never negative and always sum to 1 as well."
+        ),
     )
 
 
 @claim(
     "S1-33",
-    says=t("原始分数 Q·Kᵀ 可以达到几十，甚至上百", "Raw scores Q·Kᵀ can reach tens, even hundreds"),
+    says=Text(zh="原始分数 Q·Kᵀ 可以达到几十，甚至上百", en="Raw scores Q·Kᵀ can reach tens, even hundreds"),
     where="Part 6, L167-176",
     experiment="variance",
 )
@@ -127,25 +137,25 @@ def _s1_33() -> Outcome:
         largest[d] = estimate(np.abs(rng.standard_normal((100, d), dtype=np.float32) @ k.T).max(-1))
     return Outcome.of(
         {
-            t("几十（d = 64）", "tens, at d = 64"): largest[64].above(20.0),
-            t("上百（d = 2048）", "hundreds, at d = 2048"): largest[2048].above(100.0),
+            Text(zh="几十（d = 64）", en="tens, at d = 64"): largest[64].above(20.0),
+            Text(zh="上百（d = 2048）", en="hundreds, at d = 2048"): largest[2048].above(100.0),
         },
-        measured=t(
-            f"1024 个键中最大的 |q·k| 平均：d = 64 为 {largest[64]:.1f}，d = 2048 为 {largest[2048]:.1f}（n = {largest[64].n}，分量为标准正态）",
-            f"mean largest |q·k| over 1024 keys: {largest[64]:.1f} at d = 64, {largest[2048]:.1f} at d = 2048 (n = {largest[64].n}, standard normal components)",
+        measured=Text(
+            zh=f"1024 个键中最大的 |q·k| 平均：d = 64 为 {largest[64]:.1f}，d = 2048 为 {largest[2048]:.1f}（n = {largest[64].n}，分量为标准正态）",
+            en=f"mean largest |q·k| over 1024 keys: {largest[64]:.1f} at d = 64, {largest[2048]:.1f} at d = 2048 (n = {largest[64].n}, standard normal components)",
         ),
-        because=t(
-            "标准差是 √d，1024 个里最大的约有三倍多。",
-            "The standard deviation is √d, and the largest of 1024 is somewhat over three of them.",
+        because=Text(
+            zh="标准差是 √d，1024 个里最大的约有三倍多。",
+            en="The standard deviation is √d, and the largest of 1024 is somewhat over three of them.",
         ),
     )
 
 
 @claim(
     "S1-34",
-    says=t(
-        "直接使用原始分数会不稳定：softmax 饱和、梯度消失",
-        "Used as they are, raw scores are unstable: softmax saturates, the gradient vanishes",
+    says=Text(
+        zh="直接使用原始分数会不稳定：softmax 饱和、梯度消失",
+        en="Used as they are, raw scores are unstable: softmax saturates, the gradient vanishes",
     ),
     where="Part 6, L178",
     experiment="saturation",
@@ -158,20 +168,20 @@ def _s1_34() -> Outcome:
         naive = float(np.exp(np.float32(100.0)))
     return Outcome.of(
         {f"d = {d}": x.below(0.5 * base) for d, x in found.items()},
-        measured=t(
-            f"10 项，平均 ‖J‖：缩放后 {base:.3f}，不缩放 d = 64 为 {found[64]:.3f}，d = 512 为 {found[512]:.3f}（n = {found[64].n}）",
-            f"10 entries, mean ‖J‖: scaled {base:.3f}, unscaled {found[64]:.3f} at d = 64, {found[512]:.3f} at d = 512 (n = {found[64].n})",
+        measured=Text(
+            zh=f"10 项，平均 ‖J‖：缩放后 {base:.3f}，不缩放 d = 64 为 {found[64]:.3f}，d = 512 为 {found[512]:.3f}（n = {found[64].n}）",
+            en=f"10 entries, mean ‖J‖: scaled {base:.3f}, unscaled {found[64]:.3f} at d = 64, {found[512]:.3f} at d = 512 (n = {found[64].n})",
         ),
-        because=t(
-            f"d = 512 时 {sharp.mean:.0%} 的行有一项超过 0.9；此外，float32 的 exp(100) 是 {naive}。",
-            f"At d = 512 {sharp.mean:.0%} of the rows have an entry above 0.9; besides, float32's exp(100) is {naive}.",
+        because=Text(
+            zh=f"d = 512 时 {sharp.mean:.0%} 的行有一项超过 0.9；此外，float32 的 exp(100) 是 {naive}。",
+            en=f"At d = 512 {sharp.mean:.0%} of the rows have an entry above 0.9; besides, float32's exp(100) is {naive}.",
         ),
     )
 
 
 @claim(
     "S1-35",
-    says=t("softmax 配合 1/√d 保持稳定", "Softmax with 1/√d stays stable"),
+    says=Text(zh="softmax 配合 1/√d 保持稳定", en="Softmax with 1/√d stays stable"),
     where="Part 6, L180-185",
     experiment="entropy",
 )
@@ -182,32 +192,32 @@ def _s1_35() -> Outcome:
     shown = ", ".join(f"d = {d}: {x:.2f}" for d, x in unit.items())
     return Outcome.of(
         {
-            t("q、k 的分量方差为 1", "components of q and k with variance 1"): all(
+            Text(zh="q、k 的分量方差为 1", en="components of q and k with variance 1"): all(
                 x.agrees(middle, 0.1) for x in unit.values()
             ),
-            t("q、k 的分量标准差为 2", "components with standard deviation 2"): wide.agrees(middle, 0.1),
+            Text(zh="q、k 的分量标准差为 2", en="components with standard deviation 2"): wide.agrees(middle, 0.1),
         },
-        measured=t(
-            f"10 个键，平均熵（nat）：{shown}；标准差 2、d = 64：{wide:.2f}（n = {wide.n}）",
-            f"10 keys, mean entropy in nats: {shown}; standard deviation 2, d = 64: {wide:.2f} (n = {wide.n})",
+        measured=Text(
+            zh=f"10 个键，平均熵（nat）：{shown}；标准差 2、d = 64：{wide:.2f}（n = {wide.n}）",
+            en=f"10 keys, mean entropy in nats: {shown}; standard deviation 2, d = 64: {wide:.2f} (n = {wide.n})",
         ),
-        because=t(
-            "1/√d 只抵消维度；分量的方差 σ² 变大时，分数的标准差是 σ²。",
-            "1/√d cancels the dimension only: components of variance σ² give scores a standard deviation of σ².",
+        because=Text(
+            zh="1/√d 只抵消维度；分量的方差 σ² 变大时，分数的标准差是 σ²。",
+            en="1/√d cancels the dimension only: components of variance σ² give scores a standard deviation of σ².",
         ),
-        only_if=t("q 和 k 的分量方差保持为 1", "the components of q and k keep a variance of 1"),
+        only_if=Text(zh="q 和 k 的分量方差保持为 1", en="the components of q and k keep a variance of 1"),
     )
 
 
 @claim(
     "S1-36",
-    says=t("这是目前最成熟、验证过的机制", "This is the most mature, proven mechanism"),
+    says=Text(zh="这是目前最成熟、验证过的机制", en="This is the most mature, proven mechanism"),
     where="Part 6, L187",
 )
 def _s1_36() -> Outcome:
     return opinion(
-        t(
-            "“最成熟”是一种评价；它用得最多，这倒可以查证。",
-            "Most mature is a judgement; that it is the most used could be looked up.",
+        Text(
+            zh="“最成熟”是一种评价；它用得最多，这倒可以查证。",
+            en="Most mature is a judgement; that it is the most used could be looked up.",
         )
     )

@@ -5,17 +5,20 @@ from __future__ import annotations
 import numpy as np
 
 import softscope as ss
-from softscope.experiments.ledger import Outcome, claim, estimate, generator, listed, off_by, share, t
+from softscope._text import Text
+from softscope.experiments.ledger import Outcome, claim, estimate, generator, off_by, share
+from softscope.experiments.ledger.texts.figures import listed
 from softscope.experiments.ledger.texts.recall import accuracy
 from softscope.experiments.ledger.texts.rivals import MAPS
-from softscope.experiments.ledger.texts.text_001_amplify import LEARNED, TASK
+from softscope.experiments.ledger.texts.text_001_amplify import TASK
+from softscope.experiments.recall import LEARNED
 
 RELU, SIGMOID, LINEAR = MAPS["ReLU"], MAPS["sigmoid"], MAPS["x/Σx"]
 
 
 @claim(
     "S1-21",
-    says=t("ReLU 在 0 处不可微", "ReLU is not differentiable at 0"),
+    says=Text(zh="ReLU 在 0 处不可微", en="ReLU is not differentiable at 0"),
     where="Part 4 table, L131",
     experiment="normalisers",
 )
@@ -23,18 +26,20 @@ def _s1_21() -> Outcome:
     step = 1e-6
     left, right = float((RELU(0.0) - RELU(-step)) / step), float((RELU(step) - RELU(0.0)) / step)
     return Outcome.of(
-        {t("0 处左右斜率不同", "at 0 the slopes of the two sides differ"): abs(left - right) > 0.5},
-        measured=t(f"左斜率 {left:g}，右斜率 {right:g}", f"slope on the left {left:g}, on the right {right:g}"),
-        because=t(
-            "不可微只在这一个点上；训练时框架在那里取其中一个斜率。",
-            "Only at this one point; frameworks take one of the two slopes there and train on.",
+        {Text(zh="0 处左右斜率不同", en="at 0 the slopes of the two sides differ"): abs(left - right) > 0.5},
+        measured=Text(
+            zh=f"左斜率 {left:g}，右斜率 {right:g}", en=f"slope on the left {left:g}, on the right {right:g}"
+        ),
+        because=Text(
+            zh="不可微只在这一个点上；训练时框架在那里取其中一个斜率。",
+            en="Only at this one point; frameworks take one of the two slopes there and train on.",
         ),
     )
 
 
 @claim(
     "S1-22",
-    says=t("ReLU 产生稀疏，但会丢失信息", "ReLU gives sparse weights but loses information"),
+    says=Text(zh="ReLU 产生稀疏，但会丢失信息", en="ReLU gives sparse weights but loses information"),
     where="Part 4 table, L131",
     experiment="normalisers",
 )
@@ -43,20 +48,20 @@ def _s1_22() -> Outcome:
     same = off_by(RELU(np.array([1.0, -1.0])), RELU(np.array([1.0, -5.0]))) == 0.0
     return Outcome.of(
         {
-            t("有精确的零", "there are exact zeros"): zero.above(0.1),
-            t("不同的分数得到相同的权重", "different scores get the same weights"): same,
+            Text(zh="有精确的零", en="there are exact zeros"): zero.above(0.1),
+            Text(zh="不同的分数得到相同的权重", en="different scores get the same weights"): same,
         },
-        measured=t(
-            f"N(0, 1) 的分数有 {zero:.3f} 变成 0（n = {zero.n}）；[1, −1] 与 [1, −5] 得到一样的结果",
-            f"of scores from N(0, 1) {zero:.3f} become 0 (n = {zero.n}); [1, −1] and [1, −5] give the same",
+        measured=Text(
+            zh=f"N(0, 1) 的分数有 {zero:.3f} 变成 0（n = {zero.n}）；[1, −1] 与 [1, −5] 得到一样的结果",
+            en=f"of scores from N(0, 1) {zero:.3f} become 0 (n = {zero.n}); [1, −1] and [1, −5] give the same",
         ),
-        because=t("负分数之间的差别全部丢失。", "All differences between negative scores are lost."),
+        because=Text(zh="负分数之间的差别全部丢失。", en="All differences between negative scores are lost."),
     )
 
 
 @claim(
     "S1-23",
-    says=t("ReLU 不能得到概率", "ReLU cannot give probabilities"),
+    says=Text(zh="ReLU 不能得到概率", en="ReLU cannot give probabilities"),
     where="Part 4 table, L131",
     experiment="normalisers",
 )
@@ -73,26 +78,26 @@ def _s1_23() -> Outcome:
     return Outcome.of(
         {
             "ReLU(x)": not distribution(plain),
-            t("ReLU(x)/Σ，有正的分数", "ReLU(x)/Σ, some score is positive"): not distribution(
+            Text(zh="ReLU(x)/Σ，有正的分数", en="ReLU(x)/Σ, some score is positive"): not distribution(
                 plain[some] / plain[some].sum(-1, keepdims=True)
             ),
             "ReLU(x − τ)": not distribution(shifted),
         },
-        measured=t(
-            f"平均总和：ReLU(x) {plain.sum(-1).mean():.2f}，ReLU(x − τ) {shifted.sum(-1).mean():.6f}；{int((~some).sum())} 行没有正的分数（n = {len(rows)} 行）",
-            f"mean sum: ReLU(x) {plain.sum(-1).mean():.2f}, ReLU(x − τ) {shifted.sum(-1).mean():.6f}; {int((~some).sum())} rows have no positive score (n = {len(rows)} rows)",
+        measured=Text(
+            zh=f"平均总和：ReLU(x) {plain.sum(-1).mean():.2f}，ReLU(x − τ) {shifted.sum(-1).mean():.6f}；{int((~some).sum())} 行没有正的分数（n = {len(rows)} 行）",
+            en=f"mean sum: ReLU(x) {plain.sum(-1).mean():.2f}, ReLU(x − τ) {shifted.sum(-1).mean():.6f}; {int((~some).sum())} rows have no positive score (n = {len(rows)} rows)",
         ),
-        because=t(
-            "sparsemax 就是减去阈值 τ 之后的 ReLU，总是概率分布。",
-            "Sparsemax is ReLU after a threshold τ is taken off, and always a distribution.",
+        because=Text(
+            zh="sparsemax 就是减去阈值 τ 之后的 ReLU，总是概率分布。",
+            en="Sparsemax is ReLU after a threshold τ is taken off, and always a distribution.",
         ),
-        only_if=t("既不再归一化，也不减去阈值", "nothing divides by the sum and no threshold is taken off"),
+        only_if=Text(zh="既不再归一化，也不减去阈值", en="nothing divides by the sum and no threshold is taken off"),
     )
 
 
 @claim(
     "S1-24",
-    says=t("sigmoid 的权重加起来不等于 1", "Sigmoid weights do not sum to 1"),
+    says=Text(zh="sigmoid 的权重加起来不等于 1", en="Sigmoid weights do not sum to 1"),
     where="Part 4 table, L132",
     experiment="normalisers",
 )
@@ -101,21 +106,21 @@ def _s1_24() -> Outcome:
     near_one = float((np.abs(sums - 1.0) < 0.01).mean())
     mean = estimate(sums)
     return Outcome.of(
-        {t("不到千分之一的行和为 1", "fewer than one row in a thousand sums to 1"): near_one < 0.001},
-        measured=t(
-            f"10 项之和平均 {mean:.2f}，从 {sums.min():.2f} 到 {sums.max():.2f}（n = {mean.n}）",
-            f"sum of 10 weights: mean {mean:.2f}, from {sums.min():.2f} to {sums.max():.2f} (n = {mean.n})",
+        {Text(zh="不到千分之一的行和为 1", en="fewer than one row in a thousand sums to 1"): near_one < 0.001},
+        measured=Text(
+            zh=f"10 项之和平均 {mean:.2f}，从 {sums.min():.2f} 到 {sums.max():.2f}（n = {mean.n}）",
+            en=f"sum of 10 weights: mean {mean:.2f}, from {sums.min():.2f} to {sums.max():.2f} (n = {mean.n})",
         ),
-        because=t(
-            "每一项各算各的，没有什么让它们相加为 1。",
-            "Each entry is computed for itself, and nothing makes them sum to 1.",
+        because=Text(
+            zh="每一项各算各的，没有什么让它们相加为 1。",
+            en="Each entry is computed for itself, and nothing makes them sum to 1.",
         ),
     )
 
 
 @claim(
     "S1-25",
-    says=t("sigmoid 不适合注意力", "Sigmoid is unsuitable for attention"),
+    says=Text(zh="sigmoid 不适合注意力", en="Sigmoid is unsuitable for attention"),
     where="Part 4 table, L132",
     experiment="normalisers",
     slow=True,
@@ -125,20 +130,20 @@ def _s1_25() -> Outcome:
     shown = ", ".join(f"{name} {a:.2f}" for name, a in found.items())
     return Outcome.of(
         {
-            t(f"{name} 学不会", f"{name} does not learn"): found[name] < LEARNED
+            Text(zh=f"{name} 学不会", en=f"{name} does not learn"): found[name] < LEARNED
             for name in ("sigmoid", "sigmoid − ln n")
         },
-        measured=t(f"{TASK.zh}：{shown}", f"{TASK.en}: {shown}"),
-        because=t(
-            "在这个小任务上它和 softmax 一样好；Ramapuram 等（2024）用它训练了大模型。",
-            "On this small task it does as well as softmax; Ramapuram et al. (2024) train large models with it.",
+        measured=Text(zh=f"{TASK.zh}：{shown}", en=f"{TASK.en}: {shown}"),
+        because=Text(
+            zh="在这个小任务上它和 softmax 一样好；Ramapuram 等（2024）用它训练了大模型。",
+            en="On this small task it does as well as softmax; Ramapuram et al. (2024) train large models with it.",
         ),
     )
 
 
 @claim(
     "S1-26",
-    says=t("除以总和没有指数放大的能力", "Sum-normalisation has no exponential amplification"),
+    says=Text(zh="除以总和没有指数放大的能力", en="Sum-normalisation has no exponential amplification"),
     where="Part 4 table, L133",
     experiment="normalisers",
 )
@@ -147,18 +152,21 @@ def _s1_26() -> Outcome:
     linear = off_by(LINEAR(10 * x), LINEAR(x))
     soft = ss.softmax(10 * x)
     return Outcome.of(
-        {t("分数乘 10，权重不变", "ten times the scores, the same weights"): linear < 1e-12 and bool(soft.max() > 0.5)},
-        measured=t(
-            f"分数乘 10：除以总和变动 {linear:.1g}，softmax 变为 {listed(soft, '.3f')}",
-            f"scores × 10: over the sum moves by {linear:.1g}, softmax becomes {listed(soft, '.3f')}",
+        {
+            Text(zh="分数乘 10，权重不变", en="ten times the scores, the same weights"): linear < 1e-12
+            and bool(soft.max() > 0.5)
+        },
+        measured=Text(
+            zh=f"分数乘 10：除以总和变动 {linear:.1g}，softmax 变为 {listed(soft, '.3f')}",
+            en=f"scores × 10: over the sum moves by {linear:.1g}, softmax becomes {listed(soft, '.3f')}",
         ),
-        because=t("公因子在除法里消去了。", "A common factor cancels in the division."),
+        because=Text(zh="公因子在除法里消去了。", en="A common factor cancels in the division."),
     )
 
 
 @claim(
     "S1-27",
-    says=t("除以总和不能突出重要的信息", "Sum-normalisation cannot make the important stand out"),
+    says=Text(zh="除以总和不能突出重要的信息", en="Sum-normalisation cannot make the important stand out"),
     where="Part 4 table, L133",
     experiment="normalisers",
 )
@@ -166,13 +174,13 @@ def _s1_27() -> Outcome:
     close, far = LINEAR(np.array([2.0, 2.1, 2.2])), LINEAR(np.array([0.01, 0.01, 10.0]))
     return Outcome.of(
         {"[2.0, 2.1, 2.2]": bool(close.max() < 0.9), "[0.01, 0.01, 10]": bool(far.max() < 0.9)},
-        measured=t(
-            f"最大权重 {close.max():.3f}；[0.01, 0.01, 10] 得 {far.max():.3f}",
-            f"largest weight {close.max():.3f}; [0.01, 0.01, 10] gets {far.max():.3f}",
+        measured=Text(
+            zh=f"最大权重 {close.max():.3f}；[0.01, 0.01, 10] 得 {far.max():.3f}",
+            en=f"largest weight {close.max():.3f}; [0.01, 0.01, 10] gets {far.max():.3f}",
         ),
-        because=t(
-            "它照搬分数的比例：比例悬殊时同样突出。",
-            "It keeps the proportions of the scores: where these are large, it stands out as well.",
+        because=Text(
+            zh="它照搬分数的比例：比例悬殊时同样突出。",
+            en="It keeps the proportions of the scores: where these are large, it stands out as well.",
         ),
-        only_if=t("分数之间的比例接近 1", "the ratios of the scores are near 1"),
+        only_if=Text(zh="分数之间的比例接近 1", en="the ratios of the scores are near 1"),
     )

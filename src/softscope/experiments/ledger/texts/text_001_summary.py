@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from softscope.experiments.ledger import Outcome, claim, generator, opinion, t, times
+from softscope._text import Text
+from softscope.experiments.ledger import Outcome, claim, generator, opinion, times
 from softscope.experiments.ledger.texts.rivals import MAPS, REASONS, reasons_missed
 
 
 @claim(
     "S1-37",
-    says=t("列出了选择 softmax 的五个核心原因", "Five core reasons to choose softmax are listed"),
+    says=Text(zh="列出了选择 softmax 的五个核心原因", en="Five core reasons to choose softmax are listed"),
     where="Summary, L191-209",
     experiment="normalisers",
 )
@@ -18,21 +19,21 @@ def _s1_37() -> Outcome:
     before = {p for reason, properties in REASONS.items() if reason != "a distribution" for p in properties}
     implied = set(REASONS["a distribution"]) <= before
     return Outcome.of(
-        {t("数一数", "counted"): len(REASONS) == 5},
-        measured=t(
-            f"列出 {len(REASONS)} 个，其中 {len(REASONS) - implied} 个独立",
-            f"{len(REASONS)} listed, {len(REASONS) - implied} of them independent",
+        {Text(zh="数一数", en="counted"): len(REASONS) == 5},
+        measured=Text(
+            zh=f"列出 {len(REASONS)} 个，其中 {len(REASONS) - implied} 个独立",
+            en=f"{len(REASONS)} listed, {len(REASONS) - implied} of them independent",
         ),
-        because=t(
-            "五个都在；只是“概率解释”就是“非负”加“和为 1”，已经列过。",
-            "Five are there, though the reading as probabilities is non-negative and sums to 1, both listed before it.",
+        because=Text(
+            zh="五个都在；只是“概率解释”就是“非负”加“和为 1”，已经列过。",
+            en="Five are there, though the reading as probabilities is non-negative and sums to 1, both listed before it.",
         ),
     )
 
 
 @claim(
     "S1-38",
-    says=t("没有其他函数能同时满足这五个要求", "No other function meets all five requirements"),
+    says=Text(zh="没有其他函数能同时满足这五个要求", en="No other function meets all five requirements"),
     where="Summary, L211",
     experiment="normalisers",
 )
@@ -41,18 +42,18 @@ def _s1_38() -> Outcome:
     rivals = ("entmax 1.5", "(eˣ + e²ˣ)/Σ")
     shown = ", ".join(f"{name} {len(REASONS) - len(found)}/{len(REASONS)}" for name, found in missed.items())
     return Outcome.of(
-        {t(f"{name} 不满足", f"{name} misses one"): bool(missed[name]) for name in rivals},
-        measured=t(f"契约测试中满足的要求：{shown}", f"requirements met in the contract battery: {shown}"),
-        because=t(
-            f"{rivals[0]} 和 {rivals[1]} 全部满足；文中列出的三个对手以及 sparsemax（有折点）则不满足。",
-            f"{rivals[0]} and {rivals[1]} meet all; the three rivals of the text do not, nor does sparsemax, which has kinks.",
+        {Text(zh=f"{name} 不满足", en=f"{name} misses one"): bool(missed[name]) for name in rivals},
+        measured=Text(zh=f"契约测试中满足的要求：{shown}", en=f"requirements met in the contract battery: {shown}"),
+        because=Text(
+            zh=f"{rivals[0]} 和 {rivals[1]} 全部满足；文中列出的三个对手以及 sparsemax（有折点）则不满足。",
+            en=f"{rivals[0]} and {rivals[1]} meet all; the three rivals of the text do not, nor does sparsemax, which has kinks.",
         ),
     )
 
 
 @claim(
     "S1-39",
-    says=t("softmax 是最高效的方案", "Softmax is the most efficient choice"),
+    says=Text(zh="softmax 是最高效的方案", en="Softmax is the most efficient choice"),
     where="Summary, L215",
     experiment="cost",
 )
@@ -65,22 +66,22 @@ def _s1_39() -> Outcome:
 
     ratio = times(softmax, lambda: x / x.sum(-1, keepdims=True))
     return Outcome.of(
-        {t("不比除以总和慢", "no slower than dividing by the sum"): ratio < 1.25},
-        measured=t(
-            f"1024×1024，NumPy：耗时是除以总和的 {ratio:.1f} 倍（7 次中最好的）",
-            f"1024×1024, NumPy: {ratio:.1f} times the time of dividing by the sum (best of 7)",
+        {Text(zh="不比除以总和慢", en="no slower than dividing by the sum"): ratio < 1.25},
+        measured=Text(
+            zh=f"1024×1024，NumPy：耗时是除以总和的 {ratio:.1f} 倍（7 次中最好的）",
+            en=f"1024×1024, NumPy: {ratio:.1f} times the time of dividing by the sum (best of 7)",
         ),
-        because=t(
-            "除以总和是 softmax 的最后一步；在它之前还有最大值、减法和指数。",
-            "Dividing by the sum is softmax's last step; a maximum, a subtraction and an exponential come before it.",
+        because=Text(
+            zh="除以总和是 softmax 的最后一步；在它之前还有最大值、减法和指数。",
+            en="Dividing by the sum is softmax's last step; a maximum, a subtraction and an exponential come before it.",
         ),
     )
 
 
 @claim(
     "S1-40",
-    says=t("softmax 是最佳、最稳定、最有效的选择", "Softmax is the best, most stable, most effective choice"),
+    says=Text(zh="softmax 是最佳、最稳定、最有效的选择", en="Softmax is the best, most stable, most effective choice"),
     where="Summary, L215",
 )
 def _s1_40() -> Outcome:
-    return opinion(t("没有说用什么任务、什么尺度来比较。", "It does not say by which task and which measure."))
+    return opinion(Text(zh="没有说用什么任务、什么尺度来比较。", en="It does not say by which task and which measure."))

@@ -5,16 +5,18 @@ from __future__ import annotations
 import numpy as np
 
 import softscope as ss
-from softscope.experiments.ledger import Outcome, claim, estimate, generator, share, t
+from softscope._text import Text
+from softscope.experiments.ledger import Outcome, claim, estimate, generator, share
 from softscope.experiments.ledger.texts.recall import accuracy
-from softscope.experiments.ledger.texts.text_001_amplify import LEARNED, TASK
+from softscope.experiments.ledger.texts.text_001_amplify import TASK
+from softscope.experiments.recall import LEARNED
 
 
 @claim(
     "S1-10",
-    says=t(
-        "权重必须在 [0, 1] 内、总和为 1、可以看作概率",
-        "Weights must lie in [0, 1], sum to 1 and be readable as probabilities",
+    says=Text(
+        zh="权重必须在 [0, 1] 内、总和为 1、可以看作概率",
+        en="Weights must lie in [0, 1], sum to 1 and be readable as probabilities",
     ),
     where="Part 2, L62-66",
     experiment="normalisers",
@@ -24,18 +26,18 @@ def _s1_10() -> Outcome:
     found = {name: accuracy(name) for name in ("sigmoid", "x/n")}
     shown = ", ".join(f"{name} {a:.2f}" for name, a in found.items())
     return Outcome.of(
-        {t(f"{name} 学不会", f"{name} does not learn"): a < LEARNED for name, a in found.items()},
-        measured=t(f"{TASK.zh}：{shown}", f"{TASK.en}: {shown}"),
-        because=t(
-            "sigmoid 的权重和不为 1，x/n 还有负数，两者都不是概率，却都学会了查找。",
-            "Sigmoid weights do not sum to 1, those of x/n are negative too: no probabilities, and both learn to look.",
+        {Text(zh=f"{name} 学不会", en=f"{name} does not learn"): a < LEARNED for name, a in found.items()},
+        measured=Text(zh=f"{TASK.zh}：{shown}", en=f"{TASK.en}: {shown}"),
+        because=Text(
+            zh="sigmoid 的权重和不为 1，x/n 还有负数，两者都不是概率，却都学会了查找。",
+            en="Sigmoid weights do not sum to 1, those of x/n are negative too: no probabilities, and both learn to look.",
         ),
     )
 
 
 @claim(
     "S1-11",
-    says=t("指数不会是负数：exp(x) ≥ 0", "An exponential is never negative: exp(x) ≥ 0"),
+    says=Text(zh="指数不会是负数：exp(x) ≥ 0", en="An exponential is never negative: exp(x) ≥ 0"),
     where="Part 2, L71; Part 3, L105",
     experiment="overflow",
 )
@@ -46,20 +48,20 @@ def _s1_11() -> Outcome:
         single = float(np.exp(x[x < 80].astype(np.float32)).min())
     return Outcome.of(
         {"float64": lowest >= 0.0, "float32": single >= 0.0},
-        measured=t(
-            f"最小值 {lowest:g}（float64）、{single:g}（float32），x 从 −1000 到 700",
-            f"smallest {lowest:g} (float64), {single:g} (float32), x from −1000 to 700",
+        measured=Text(
+            zh=f"最小值 {lowest:g}（float64）、{single:g}（float32），x 从 −1000 到 700",
+            en=f"smallest {lowest:g} (float64), {single:g} (float32), x from −1000 to 700",
         ),
-        because=t(
-            "精确值总是大于 0；浮点数里会下溢成 0，但不会为负。",
-            "Exactly it is above 0; in floating point it may become 0, never less.",
+        because=Text(
+            zh="精确值总是大于 0；浮点数里会下溢成 0，但不会为负。",
+            en="Exactly it is above 0; in floating point it may become 0, never less.",
         ),
     )
 
 
 @claim(
     "S1-12",
-    says=t("指数之和总大于 0", "The sum of the exponentials is always above 0"),
+    says=Text(zh="指数之和总大于 0", en="The sum of the exponentials is always above 0"),
     where="Part 2, L72",
     experiment="overflow",
 )
@@ -71,25 +73,27 @@ def _s1_12() -> Outcome:
     masked = float(np.exp(np.full(2, -np.inf)).sum())
     return Outcome.of(
         {
-            t("先减去最大值", "with the maximum taken off first"): shifted > 0.0,
-            t("直接计算 [−800, −801]", "[−800, −801] as it stands"): naive > 0.0,
-            t("整行都被掩码", "a row that is all masked"): masked > 0.0,
+            Text(zh="先减去最大值", en="with the maximum taken off first"): shifted > 0.0,
+            Text(zh="直接计算 [−800, −801]", en="[−800, −801] as it stands"): naive > 0.0,
+            Text(zh="整行都被掩码", en="a row that is all masked"): masked > 0.0,
         },
-        measured=t(
-            f"减去最大值 {shifted:.3f}；直接 {naive:g}；全掩码 {masked:g}",
-            f"maximum taken off {shifted:.3f}; as it stands {naive:g}; all masked {masked:g}",
+        measured=Text(
+            zh=f"减去最大值 {shifted:.3f}；直接 {naive:g}；全掩码 {masked:g}",
+            en=f"maximum taken off {shifted:.3f}; as it stands {naive:g}; all masked {masked:g}",
         ),
-        because=t(
-            "在 −745 以下，float64 的指数下溢成 0，总和也是 0，再除就是 0/0。",
-            "Below −745 float64's exponential underflows to 0, so does the sum, and the division is 0/0.",
+        because=Text(
+            zh="在 −745 以下，float64 的指数下溢成 0，总和也是 0，再除就是 0/0。",
+            en="Below −745 float64's exponential underflows to 0, so does the sum, and the division is 0/0.",
         ),
-        only_if=t("先减去最大值，并且至少有一个分数不是 −∞", "the maximum is taken off first and some score is not −∞"),
+        only_if=Text(
+            zh="先减去最大值，并且至少有一个分数不是 −∞", en="the maximum is taken off first and some score is not −∞"
+        ),
     )
 
 
 @claim(
     "S1-13",
-    says=t("softmax 的输出在 [0, 1] 内", "The outputs of softmax lie in [0, 1]"),
+    says=Text(zh="softmax 的输出在 [0, 1] 内", en="The outputs of softmax lie in [0, 1]"),
     where="Part 2, L73",
     experiment="normalisers",
 )
@@ -102,17 +106,17 @@ def _s1_13() -> Outcome:
         ranges[np.dtype(dtype).name] = (float(p.min()), float(p.max()))
     return Outcome.of(
         {name: low >= 0.0 and high <= 1.0 for name, (low, high) in ranges.items()},
-        measured=t(
-            f"{'；'.join(f'{name}：{low:g} 到 {high:g}' for name, (low, high) in ranges.items())}（{len(rows)} 行，分数大到 10³⁰）",
-            f"{'; '.join(f'{name}: {low:g} to {high:g}' for name, (low, high) in ranges.items())} ({len(rows)} rows, scores up to 10³⁰)",
+        measured=Text(
+            zh=f"{'；'.join(f'{name}：{low:g} 到 {high:g}' for name, (low, high) in ranges.items())}（{len(rows)} 行，分数大到 10³⁰）",
+            en=f"{'; '.join(f'{name}: {low:g} to {high:g}' for name, (low, high) in ranges.items())} ({len(rows)} rows, scores up to 10³⁰)",
         ),
-        because=t("每一项不小于 0，也不大于总和。", "No entry is below 0 or above the sum."),
+        because=Text(zh="每一项不小于 0，也不大于总和。", en="No entry is below 0 or above the sum."),
     )
 
 
 @claim(
     "S1-14",
-    says=t("softmax 的输出之和为 1", "The outputs of softmax sum to 1"),
+    says=Text(zh="softmax 的输出之和为 1", en="The outputs of softmax sum to 1"),
     where="Part 2, L74",
     experiment="normalisers",
 )
@@ -124,19 +128,19 @@ def _s1_14() -> Outcome:
         errors[np.dtype(dtype).name] = float(np.abs(sums - 1.0).max()), 8.0 * float(np.finfo(dtype).eps)
     return Outcome.of(
         {name: error < room for name, (error, room) in errors.items()},
-        measured=t(
-            f"与 1 最多相差 {'、'.join(f'{error:.1g}（{name}）' for name, (error, _) in errors.items())}；{len(rows)} 行，每行 {rows.shape[1]} 项",
-            f"at most {', '.join(f'{error:.1g} ({name})' for name, (error, _) in errors.items())} from 1; {len(rows)} rows of {rows.shape[1]}",
+        measured=Text(
+            zh=f"与 1 最多相差 {'、'.join(f'{error:.1g}（{name}）' for name, (error, _) in errors.items())}；{len(rows)} 行，每行 {rows.shape[1]} 项",
+            en=f"at most {', '.join(f'{error:.1g} ({name})' for name, (error, _) in errors.items())} from 1; {len(rows)} rows of {rows.shape[1]}",
         ),
-        because=t("精确地为 1，计算中只差舍入。", "Exactly 1; computed, up to rounding."),
+        because=Text(zh="精确地为 1，计算中只差舍入。", en="Exactly 1; computed, up to rounding."),
     )
 
 
 @claim(
     "S1-15",
-    says=t(
-        "注意力权重不能是负数，语言中没有负注意力",
-        "Attention weights cannot be negative; language knows no negative attention",
+    says=Text(
+        zh="注意力权重不能是负数，语言中没有负注意力",
+        en="Attention weights cannot be negative; language knows no negative attention",
     ),
     where="Part 3, L81-100",
     experiment="normalisers",
@@ -146,21 +150,23 @@ def _s1_15() -> Outcome:
     found = accuracy("x/n")
     negative = share(generator("S1-15").standard_normal(20_000) < 0.0)
     return Outcome.of(
-        {t("带负权重学不会查找", "with negative weights looking is not learned"): found < LEARNED},
-        measured=t(
-            f"{TASK.zh}：x/n {found:.2f}，起初 {negative:.2f} 的权重为负",
-            f"{TASK.en}: x/n {found:.2f}, of whose weights {negative:.2f} start negative",
+        {Text(zh="带负权重学不会查找", en="with negative weights looking is not learned"): found < LEARNED},
+        measured=Text(
+            zh=f"{TASK.zh}：x/n {found:.2f}，起初 {negative:.2f} 的权重为负",
+            en=f"{TASK.en}: x/n {found:.2f}, of whose weights {negative:.2f} start negative",
         ),
-        because=t(
-            "以分数本身作权重也学会了；Differential Transformer（Ye 等 2024）等工作有意使用负权重。",
-            "With the scores themselves as weights it is learned; the Differential Transformer (Ye et al. 2024) uses them on purpose.",
+        because=Text(
+            zh="以分数本身作权重也学会了；Differential Transformer（Ye 等 2024）等工作有意使用负权重。",
+            en="With the scores themselves as weights it is learned; the Differential Transformer (Ye et al. 2024) uses them on purpose.",
         ),
     )
 
 
 @claim(
     "S1-16",
-    says=t("非负的权重保证信息不会被反向扣减", "Non-negative weights guarantee that no information is subtracted"),
+    says=Text(
+        zh="非负的权重保证信息不会被反向扣减", en="Non-negative weights guarantee that no information is subtracted"
+    ),
     where="Part 3, L102-108",
     experiment="normalisers",
 )
@@ -172,16 +178,16 @@ def _s1_16() -> Outcome:
     cancelled = float(ss.softmax([1.0, 1.0]) @ np.array([1.0, -1.0]))
     return Outcome.of(
         {
-            t("每个 α·v 与 v 同号", "each α·v has the sign of v"): kept,
-            t("相加时不会互相抵消", "nothing cancels in the sum"): smaller.above(0.99),
+            Text(zh="每个 α·v 与 v 同号", en="each α·v has the sign of v"): kept,
+            Text(zh="相加时不会互相抵消", en="nothing cancels in the sum"): smaller.above(0.99),
         },
-        measured=t(
-            f"输出的大小平均只有各项大小之和的 {smaller:.2f}（n = {smaller.n}）；v 与 −v 各半得 {cancelled:g}",
-            f"the output has on average {smaller:.2f} of the size of its terms (n = {smaller.n}); v and −v, half each, give {cancelled:g}",
+        measured=Text(
+            zh=f"输出的大小平均只有各项大小之和的 {smaller:.2f}（n = {smaller.n}）；v 与 −v 各半得 {cancelled:g}",
+            en=f"the output has on average {smaller:.2f} of the size of its terms (n = {smaller.n}); v and −v, half each, give {cancelled:g}",
         ),
-        because=t(
-            "值本身有正有负，正的权重下它们照样相消。",
-            "The values have signs of their own, and cancel under positive weights too.",
+        because=Text(
+            zh="值本身有正有负，正的权重下它们照样相消。",
+            en="The values have signs of their own, and cancel under positive weights too.",
         ),
-        only_if=t("说的是单独一项的符号，而不是总和", "it is said of the sign of one term, not of the sum"),
+        only_if=Text(zh="说的是单独一项的符号，而不是总和", en="it is said of the sign of one term, not of the sum"),
     )

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 import softscope as ss
-from softscope.experiments.ledger import Outcome, claim, equal, generator, listed, near, off_by, symbols, t
+from softscope._text import Text
+from softscope.experiments.ledger import Outcome, claim, equal, generator, near, off_by, symbols
+from softscope.experiments.ledger.texts.figures import listed
 
 _PLAIN = np.array([-24.0, -10.0, 0.0, 10.0, 24.0])
 _SCALED = np.array([-3.0, -1.0, 0.0, 1.0, 3.0])
@@ -19,35 +21,37 @@ def _power(exponent: float, stated: str) -> Outcome:
     return Outcome.of(
         {f"e^{exponent:g}": near(value, stated)},
         measured=f"{value:.4g}",
-        because=t(f"四舍五入到所印的位数正是 {stated}。", f"Rounded to the digits printed it is {stated}."),
+        because=Text(zh=f"四舍五入到所印的位数正是 {stated}。", en=f"Rounded to the digits printed it is {stated}."),
     )
 
 
-@claim("S2-09", says=t("e^24 约为 2.6×10¹⁰", "e^24 is about 2.6·10¹⁰"), where="II, L56", experiment="extremes")
+@claim("S2-09", says=Text(zh="e^24 约为 2.6×10¹⁰", en="e^24 is about 2.6·10¹⁰"), where="II, L56", experiment="extremes")
 def _s2_09() -> Outcome:
     return _power(24.0, "2.6e10")
 
 
-@claim("S2-10", says=t("e^−24 约为 3.8×10⁻¹¹", "e^−24 is about 3.8·10⁻¹¹"), where="II, L57", experiment="extremes")
+@claim(
+    "S2-10", says=Text(zh="e^−24 约为 3.8×10⁻¹¹", en="e^−24 is about 3.8·10⁻¹¹"), where="II, L57", experiment="extremes"
+)
 def _s2_10() -> Outcome:
     return _power(-24.0, "3.8e-11")
 
 
-@claim("S2-18", says=t("e^3 约为 20.1", "e^3 is about 20.1"), where="III, L96", experiment="extremes")
+@claim("S2-18", says=Text(zh="e^3 约为 20.1", en="e^3 is about 20.1"), where="III, L96", experiment="extremes")
 def _s2_18() -> Outcome:
     return _power(3.0, "20.1")
 
 
-@claim("S2-19", says=t("e^−3 约为 0.05", "e^−3 is about 0.05"), where="III, L97", experiment="extremes")
+@claim("S2-19", says=Text(zh="e^−3 约为 0.05", en="e^−3 is about 0.05"), where="III, L97", experiment="extremes")
 def _s2_19() -> Outcome:
     return _power(-3.0, "0.05")
 
 
 @claim(
     "S2-11",
-    says=t(
-        "softmax([−24, −10, 0, 10, 24]) 几乎是 [0, 0, 0, 0, 1]",
-        "softmax([−24, −10, 0, 10, 24]) is almost [0, 0, 0, 0, 1]",
+    says=Text(
+        zh="softmax([−24, −10, 0, 10, 24]) 几乎是 [0, 0, 0, 0, 1]",
+        en="softmax([−24, −10, 0, 10, 24]) is almost [0, 0, 0, 0, 1]",
     ),
     where="II, L59-63",
     experiment="extremes",
@@ -57,16 +61,18 @@ def _s2_11() -> Outcome:
     return Outcome.of(
         {"[0, 0, 0, 0, 1]": near(p, ["0", "0", "0", "0", "1"])},
         measured=listed(p, ".2g"),
-        because=t(
-            f"第一名领先 14，其余的权重合起来只有 {1.0 - p[4]:.1e}。",
-            f"The first leads by 14, and all others together get {1.0 - p[4]:.1e}.",
+        because=Text(
+            zh=f"第一名领先 14，其余的权重合起来只有 {1.0 - p[4]:.1e}。",
+            en=f"The first leads by 14, and all others together get {1.0 - p[4]:.1e}.",
         ),
     )
 
 
 @claim(
     "S2-12",
-    says=t("softmax 的对角导数是 s_i(1 − s_i)", "The derivative of a softmax entry by its own input is s_i(1 − s_i)"),
+    says=Text(
+        zh="softmax 的对角导数是 s_i(1 − s_i)", en="The derivative of a softmax entry by its own input is s_i(1 − s_i)"
+    ),
     where="II, L66-68",
     experiment="saturation",
 )
@@ -81,17 +87,20 @@ def _s2_12() -> Outcome:
     weights = ss.softmax(np.asarray(x))
     off = off_by(np.diag(jacobian), weights * (1.0 - weights))
     return Outcome.of(
-        {t("推导，n = 4", "derivation, n = 4"): derived, t("自动求导，n = 10", "autograd, n = 10"): off < 1e-14},
-        measured=t(f"与自动求导最多相差 {off:.1g}", f"off autograd by at most {off:.1g}"),
-        because=t("这是雅可比矩阵的对角线。", "It is the diagonal of the Jacobian."),
+        {
+            Text(zh="推导，n = 4", en="derivation, n = 4"): derived,
+            Text(zh="自动求导，n = 10", en="autograd, n = 10"): off < 1e-14,
+        },
+        measured=Text(zh=f"与自动求导最多相差 {off:.1g}", en=f"off autograd by at most {off:.1g}"),
+        because=Text(zh="这是雅可比矩阵的对角线。", en="It is the diagonal of the Jacobian."),
     )
 
 
 @claim(
     "S2-13",
-    says=t(
-        "s 接近 0 或 1 时 s(1 − s) 接近 0，梯度消失",
-        "Where s is near 0 or 1, s(1 − s) is near 0: the gradient vanishes",
+    says=Text(
+        zh="s 接近 0 或 1 时 s(1 − s) 接近 0，梯度消失",
+        en="Where s is near 0 or 1, s(1 − s) is near 0: the gradient vanishes",
     ),
     where="II, L70-72",
     experiment="saturation",
@@ -104,23 +113,25 @@ def _s2_13() -> Outcome:
     return Outcome.of(
         {
             "s → 0, s → 1": limit < 1e-8,
-            t("例子里的五项", "the five entries of the example"): bool((slopes < 1e-6).all()),
-            t("整个雅可比矩阵", "the whole Jacobian"): whole < 1e-5,
+            Text(zh="例子里的五项", en="the five entries of the example"): bool((slopes < 1e-6).all()),
+            Text(zh="整个雅可比矩阵", en="the whole Jacobian"): whole < 1e-5,
         },
-        measured=t(
-            f"s(1−s)：{listed(slopes, '.1e')}；‖J‖ = {whole:.1e}", f"s(1−s): {listed(slopes, '.1e')}; ‖J‖ = {whole:.1e}"
+        measured=Text(
+            zh=f"s(1−s)：{listed(slopes, '.1e')}；‖J‖ = {whole:.1e}",
+            en=f"s(1−s): {listed(slopes, '.1e')}; ‖J‖ = {whole:.1e}",
         ),
-        because=t(
-            "非对角项 −s_i·s_j 也同样小，所以几乎没有梯度能穿过这个 softmax。",
-            "The other entries −s_i·s_j are just as small, so hardly any gradient gets through this softmax.",
+        because=Text(
+            zh="非对角项 −s_i·s_j 也同样小，所以几乎没有梯度能穿过这个 softmax。",
+            en="The other entries −s_i·s_j are just as small, so hardly any gradient gets through this softmax.",
         ),
     )
 
 
 @claim(
     "S2-17",
-    says=t(
-        "[−3, −1, 0, 1, 3] 是 [−24, −10, 0, 10, 24] 缩放后的样子", "[−3, −1, 0, 1, 3] is [−24, −10, 0, 10, 24] scaled"
+    says=Text(
+        zh="[−3, −1, 0, 1, 3] 是 [−24, −10, 0, 10, 24] 缩放后的样子",
+        en="[−3, −1, 0, 1, 3] is [−24, −10, 0, 10, 24] scaled",
     ),
     where="III, L92",
     experiment="extremes",
@@ -131,18 +142,18 @@ def _s2_17() -> Outcome:
     return Outcome.of(
         {"[−24, −10, 0, 10, 24] / √64": bool((scaled == _SCALED).all())},
         measured=listed(scaled, "g"),
-        because=t(
-            f"5 项中 {same} 项相符，但 ±10/8 是 ±{scaled[3]:g}，不是 ±{_SCALED[3]:g}。",
-            f"{same} of 5 entries agree, but ±10/8 is ±{scaled[3]:g}, not ±{_SCALED[3]:g}.",
+        because=Text(
+            zh=f"5 项中 {same} 项相符，但 ±10/8 是 ±{scaled[3]:g}，不是 ±{_SCALED[3]:g}。",
+            en=f"{same} of 5 entries agree, but ±10/8 is ±{scaled[3]:g}, not ±{_SCALED[3]:g}.",
         ),
     )
 
 
 @claim(
     "S2-20",
-    says=t(
-        "[−3, −1, 0, 1, 3] 的 softmax 是 [0.012, 0.089, 0.243, 0.661, 0.995]",
-        "softmax of [−3, −1, 0, 1, 3] is [0.012, 0.089, 0.243, 0.661, 0.995]",
+    says=Text(
+        zh="[−3, −1, 0, 1, 3] 的 softmax 是 [0.012, 0.089, 0.243, 0.661, 0.995]",
+        en="softmax of [−3, −1, 0, 1, 3] is [0.012, 0.089, 0.243, 0.661, 0.995]",
     ),
     where="III, L99-101",
     experiment="extremes",
@@ -154,16 +165,16 @@ def _s2_20() -> Outcome:
     return Outcome.of(
         {"[−3, −1, 0, 1, 3]": near(p, stated)},
         measured=listed(p, ".3f"),
-        because=t(
-            f"文中 5 个数之和是 {total:.3f}，任何 softmax 的和都是 1。",
-            f"The 5 numbers in the text add up to {total:.3f}, and those of every softmax to 1.",
+        because=Text(
+            zh=f"文中 5 个数之和是 {total:.3f}，任何 softmax 的和都是 1。",
+            en=f"The 5 numbers in the text add up to {total:.3f}, and those of every softmax to 1.",
         ),
     )
 
 
 @claim(
     "S2-21",
-    says=t("缩放后的分布更平滑", "The scaled distribution is smoother"),
+    says=Text(zh="缩放后的分布更平滑", en="The scaled distribution is smoother"),
     where="III, L101",
     experiment="entropy",
 )
@@ -171,23 +182,23 @@ def _s2_21() -> Outcome:
     before, after, exact = (ss.partition(x) for x in (_PLAIN, _SCALED, _PLAIN / 8.0))
     return Outcome.of(
         {
-            t("文中的五个数", "the text's five numbers"): bool(after.entropy > before.entropy),
-            t("除以 8", "divided by 8"): bool(exact.entropy > before.entropy),
+            Text(zh="文中的五个数", en="the text's five numbers"): bool(after.entropy > before.entropy),
+            Text(zh="除以 8", en="divided by 8"): bool(exact.entropy > before.entropy),
         },
-        measured=t(
-            f"熵 {before.entropy:.1e} → {after.entropy:.2f} nat（均匀分布 {math.log(5):.2f}）",
-            f"entropy {before.entropy:.1e} → {after.entropy:.2f} nats (uniform: {math.log(5):.2f})",
+        measured=Text(
+            zh=f"熵 {before.entropy:.1e} → {after.entropy:.2f} nat（均匀分布 {math.log(5):.2f}）",
+            en=f"entropy {before.entropy:.1e} → {after.entropy:.2f} nats (uniform: {math.log(5):.2f})",
         ),
-        because=t(
-            f"最大权重从 1 − {1.0 - ss.softmax(_PLAIN)[4]:.1g} 降到 {after.peak:.2f}：更平滑，但离均匀还远。",
-            f"The largest weight falls from 1 − {1.0 - ss.softmax(_PLAIN)[4]:.1g} to {after.peak:.2f}: smoother, though far from even.",
+        because=Text(
+            zh=f"最大权重从 1 − {1.0 - ss.softmax(_PLAIN)[4]:.1g} 降到 {after.peak:.2f}：更平滑，但离均匀还远。",
+            en=f"The largest weight falls from 1 − {1.0 - ss.softmax(_PLAIN)[4]:.1g} to {after.peak:.2f}: smoother, though far from even.",
         ),
     )
 
 
 @claim(
     "S2-22",
-    says=t("缩放后每个 s(1 − s) 都大于 0.01", "After scaling every s(1 − s) is above 0.01"),
+    says=Text(zh="缩放后每个 s(1 − s) 都大于 0.01", en="After scaling every s(1 − s) is above 0.01"),
     where="III, L104-105",
     experiment="saturation",
 )
@@ -196,11 +207,11 @@ def _s2_22() -> Outcome:
     slopes = p * (1.0 - p)
     printed = 0.995 * (1.0 - 0.995)
     return Outcome.of(
-        {t("最小的一项", "the smallest of them"): bool(slopes.min() > 0.01)},
+        {Text(zh="最小的一项", en="the smallest of them"): bool(slopes.min() > 0.01)},
         measured=listed(slopes, ".4f"),
-        because=t(
-            f"5 项中 {int((slopes > 0.01).sum())} 项大于 0.01，最小的是 {slopes.min():.4f}；用文中印的 0.995 算也只有 {printed:.4f}。",
-            f"{int((slopes > 0.01).sum())} of 5 are above 0.01, the smallest is {slopes.min():.4f}; "
+        because=Text(
+            zh=f"5 项中 {int((slopes > 0.01).sum())} 项大于 0.01，最小的是 {slopes.min():.4f}；用文中印的 0.995 算也只有 {printed:.4f}。",
+            en=f"{int((slopes > 0.01).sum())} of 5 are above 0.01, the smallest is {slopes.min():.4f}; "
             f"the text's own 0.995 would give only {printed:.4f}.",
         ),
     )

@@ -6,10 +6,11 @@ import math
 
 import numpy as np
 
-from softscope.experiments.ledger import Estimate, Outcome, claim, estimate, listed, t
+from softscope._text import Text
+from softscope.experiments.ledger import Estimate, Outcome, claim, estimate
 from softscope.experiments.ledger.texts import query_gradients as grads
 from softscope.experiments.ledger.texts import random_attention as drawn
-from softscope.experiments.ledger.texts.figures import by
+from softscope.experiments.ledger.texts.figures import by, listed
 
 _WIDTH = 64  # components of v, the same at every d, so that the gradient reaching the weights does not change
 
@@ -29,7 +30,7 @@ def _powers(means: dict[int, Estimate]) -> list[float]:
 
 @claim(
     "S2-49",
-    says=t("未缩放时 ‖∂L/∂Q‖ ∝ 1/d_k", "Unscaled, ‖∂L/∂Q‖ is proportional to 1/d_k"),
+    says=Text(zh="未缩放时 ‖∂L/∂Q‖ ∝ 1/d_k", en="Unscaled, ‖∂L/∂Q‖ is proportional to 1/d_k"),
     where="VIII, L203",
     experiment="gradients",
 )
@@ -38,9 +39,9 @@ def _s2_49() -> Outcome:
     wider = {d: _mean(d, d, False) for d in grads.DIMENSIONS}
     medians = {d: _median(d, False) for d in grads.DIMENSIONS}
     powers = {
-        t(f"平均值，v 有 {_WIDTH} 维", f"mean, v with {_WIDTH} components"): _powers(means),
-        t("平均值，v 有 d 维", "mean, v with d components"): _powers(wider),
-        t("中位数", "median"): grads.local_slopes(medians),
+        Text(zh=f"平均值，v 有 {_WIDTH} 维", en=f"mean, v with {_WIDTH} components"): _powers(means),
+        Text(zh="平均值，v 有 d 维", en="mean, v with d components"): _powers(wider),
+        Text(zh="中位数", en="median"): grads.local_slopes(medians),
     }
     falling = grads.local_slopes(medians)
     largest = max(means)
@@ -48,16 +49,16 @@ def _s2_49() -> Outcome:
     top = float(norms[-len(norms) // 10 :].sum() / norms.sum())
     return Outcome.of(
         {name: all(abs(power + 1.0) < 0.3 for power in found) for name, found in powers.items()},
-        measured=t(
-            f"每行 ‖∂L/∂q‖，v 有 {_WIDTH} 维：平均 {by(means, '.2f')}；中位数 {by(medians, '.2g')}；"
+        measured=Text(
+            zh=f"每行 ‖∂L/∂q‖，v 有 {_WIDTH} 维：平均 {by(means, '.2f')}；中位数 {by(medians, '.2g')}；"
             f"v 有 d 维：平均 {by(wider, '.1f')}（{grads.MATRICES} 个矩阵，各 10 行）",
-            f"‖∂L/∂q‖ of a row, v with {_WIDTH} components: mean {by(means, '.2f')}; median {by(medians, '.2g')}; "
+            en=f"‖∂L/∂q‖ of a row, v with {_WIDTH} components: mean {by(means, '.2f')}; median {by(medians, '.2g')}; "
             f"v with d components: mean {by(wider, '.1f')} ({grads.MATRICES} matrices of 10 rows)",
         ),
-        because=t(
-            f"平均值不降反升，中位数先慢后快地降（相邻两个 d 之间的幂次 {listed(falling, '.1f')}）："
+        because=Text(
+            zh=f"平均值不降反升，中位数先慢后快地降（相邻两个 d 之间的幂次 {listed(falling, '.1f')}）："
             f"d = {largest} 时最大的 10% 行占去全部的 {100 * top:.0f}%。",
-            f"The mean grows, if anything, and the median falls ever faster (powers of d between neighbours "
+            en=f"The mean grows, if anything, and the median falls ever faster (powers of d between neighbours "
             f"{listed(falling, '.1f')}): at d = {largest} the largest 10% of the rows hold {100 * top:.0f}% of it all.",
         ),
     )
@@ -65,7 +66,7 @@ def _s2_49() -> Outcome:
 
 @claim(
     "S2-50",
-    says=t("缩放后 ‖∂L/∂Q‖ 大致是常数", "Scaled, ‖∂L/∂Q‖ is about constant"),
+    says=Text(zh="缩放后 ‖∂L/∂Q‖ 大致是常数", en="Scaled, ‖∂L/∂Q‖ is about constant"),
     where="VIII, L204",
     experiment="gradients",
 )
@@ -75,27 +76,29 @@ def _s2_50() -> Outcome:
     power = math.log(wider[1024].mean / wider[16].mean) / math.log(1024 / 16)
     return Outcome.of(
         {
-            t(f"v 有 {_WIDTH} 维", f"v has {_WIDTH} components"): all(
+            Text(zh=f"v 有 {_WIDTH} 维", en=f"v has {_WIDTH} components"): all(
                 x.agrees(same[64].mean, 0.3) for x in same.values()
             ),
-            t("v 有 d 维", "v has d components"): all(x.agrees(wider[64].mean, 0.3) for x in wider.values()),
+            Text(zh="v 有 d 维", en="v has d components"): all(x.agrees(wider[64].mean, 0.3) for x in wider.values()),
         },
-        measured=t(
-            f"v 有 {_WIDTH} 维时 {by(same, '.2f')}；v 有 d 维时 {by(wider, '.2f')}",
-            f"v with {_WIDTH} components {by(same, '.2f')}; v with d components {by(wider, '.2f')}",
+        measured=Text(
+            zh=f"v 有 {_WIDTH} 维时 {by(same, '.2f')}；v 有 d 维时 {by(wider, '.2f')}",
+            en=f"v with {_WIDTH} components {by(same, '.2f')}; v with d components {by(wider, '.2f')}",
         ),
-        because=t(
-            f"缩放使 softmax 的导数不随 d 变；若 v 也随 d 变宽，到达权重的梯度变大，‖∂L/∂q‖ 像 d^{power:.2f} 那样增长。",
-            f"Scaling makes the softmax's derivative independent of d; if v widens with d too, more gradient reaches the "
+        because=Text(
+            zh=f"缩放使 softmax 的导数不随 d 变；若 v 也随 d 变宽，到达权重的梯度变大，‖∂L/∂q‖ 像 d^{power:.2f} 那样增长。",
+            en=f"Scaling makes the softmax's derivative independent of d; if v widens with d too, more gradient reaches the "
             f"weights, and ‖∂L/∂q‖ grows like d^{power:.2f}.",
         ),
-        only_if=t("到达权重的梯度本身不随 d 变", "the gradient that reaches the weights does not itself change with d"),
+        only_if=Text(
+            zh="到达权重的梯度本身不随 d 变", en="the gradient that reaches the weights does not itself change with d"
+        ),
     )
 
 
 @claim(
     "S2-58",
-    says=t("缩放使梯度保持在合理范围，避免消失", "Scaling keeps gradients in range and from vanishing"),
+    says=Text(zh="缩放使梯度保持在合理范围，避免消失", en="Scaling keeps gradients in range and from vanishing"),
     where="Summary 2, L255",
     experiment="gradients",
 )
@@ -106,18 +109,18 @@ def _s2_58() -> Outcome:
     # q and k with four times the standard deviation: every score is 16 times as large, and √d the same.
     grown = drawn.sharpness(64, 16.0 / math.sqrt(64)).trace
     return Outcome.of(
-        {t(f"中位数，d = {d}", f"median, d = {d}"): 0.5 < x / medians[16] < 2.0 for d, x in medians.items()}
+        {Text(zh=f"中位数，d = {d}", en=f"median, d = {d}"): 0.5 < x / medians[16] < 2.0 for d, x in medians.items()}
         | {f"Σs(1−s), d = {d}": x.above(0.7) for d, x in traces.items()}
-        | {t("Σs(1−s)，q、k 的标准差为 4", "Σs(1−s), q and k with standard deviation 4"): grown.above(0.7)},
-        measured=t(
-            f"‖∂L/∂q‖ 的中位数：缩放 {by(medians, '.2f')}；不缩放 {by(plain, '.2g')}；Σs(1−s)，q、k 的标准差为 4 时 {grown:.3f}",
-            f"median ‖∂L/∂q‖: scaled {by(medians, '.2f')}; unscaled {by(plain, '.2g')}; Σs(1−s) with standard deviation 4 "
+        | {Text(zh="Σs(1−s)，q、k 的标准差为 4", en="Σs(1−s), q and k with standard deviation 4"): grown.above(0.7)},
+        measured=Text(
+            zh=f"‖∂L/∂q‖ 的中位数：缩放 {by(medians, '.2f')}；不缩放 {by(plain, '.2g')}；Σs(1−s)，q、k 的标准差为 4 时 {grown:.3f}",
+            en=f"median ‖∂L/∂q‖: scaled {by(medians, '.2f')}; unscaled {by(plain, '.2g')}; Σs(1−s) with standard deviation 4 "
             f"of q and k {grown:.3f}",
         ),
-        because=t(
-            f"q、k 的分量方差为 1 时，Σs(1−s) 在每个 d 都是 {traces[64].mean:.2f} 左右，典型的行总有梯度；q、k 增长了，它又变小。",
-            f"With components of variance 1, Σs(1−s) is about {traces[64].mean:.2f} at every d, and a typical row "
+        because=Text(
+            zh=f"q、k 的分量方差为 1 时，Σs(1−s) 在每个 d 都是 {traces[64].mean:.2f} 左右，典型的行总有梯度；q、k 增长了，它又变小。",
+            en=f"With components of variance 1, Σs(1−s) is about {traces[64].mean:.2f} at every d, and a typical row "
             f"always gets a gradient; where q and k have grown, it shrinks again.",
         ),
-        only_if=t("q 和 k 的分量保持方差 1 左右", "the components of q and k keep a variance of about 1"),
+        only_if=Text(zh="q 和 k 的分量保持方差 1 左右", en="the components of q and k keep a variance of about 1"),
     )

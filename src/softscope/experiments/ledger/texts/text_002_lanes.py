@@ -8,28 +8,29 @@ import math
 import numpy as np
 
 import softscope as ss
-from softscope.experiments.ledger import Estimate, Outcome, Text, claim, estimate, generator, listed, t
+from softscope._text import Text
+from softscope.experiments.ledger import Estimate, Outcome, claim, estimate, generator
 from softscope.experiments.ledger.texts import dot_products as dots
 from softscope.experiments.ledger.texts import random_attention as drawn
 from softscope.experiments.ledger.texts import recall_runs as recall
-from softscope.experiments.ledger.texts.figures import by
+from softscope.experiments.ledger.texts.figures import by, listed
 from softscope.experiments.ledger.texts.scores import frobenius
 
 
 def _peaks(found: drawn.Sharpness) -> Text:
     """How sharp the rows are, in words."""
-    return t(
-        f"一行的最大权重 {found.peak:.3f}；超过 0.5 的行占 {found.over_half:.3f}（10 个键，{found.peak.n} 个矩阵）",
-        f"largest weight of a row {found.peak:.3f}; above 0.5 in a share of {found.over_half:.3f} of the rows "
+    return Text(
+        zh=f"一行的最大权重 {found.peak:.3f}；超过 0.5 的行占 {found.over_half:.3f}（10 个键，{found.peak.n} 个矩阵）",
+        en=f"largest weight of a row {found.peak:.3f}; above 0.5 in a share of {found.over_half:.3f} of the rows "
         f"(10 keys, {found.peak.n} matrices)",
     )
 
 
 @claim(
     "S2-23",
-    says=t(
-        "未缩放、d_k = 64：分数在 [−24, 24]，softmax 很极端",
-        "Unscaled at d_k = 64: scores in [−24, 24], and an extreme softmax",
+    says=Text(
+        zh="未缩放、d_k = 64：分数在 [−24, 24]，softmax 很极端",
+        en="Unscaled at d_k = 64: scores in [−24, 24], and an extreme softmax",
     ),
     where="IV mermaid, L113-114",
     experiment="entropy",
@@ -38,15 +39,15 @@ def _s2_23() -> Outcome:
     found = drawn.plain(64)
     return Outcome.of(
         {
-            t("平均最大权重超过 0.8", "largest weight above 0.8 on average"): found.peak.above(0.8),
-            t(
-                "10 行里至少 9 行，一个键超过其余之和", "in at least 9 of 10 rows one key outweighs all others"
+            Text(zh="平均最大权重超过 0.8", en="largest weight above 0.8 on average"): found.peak.above(0.8),
+            Text(
+                zh="10 行里至少 9 行，一个键超过其余之和", en="in at least 9 of 10 rows one key outweighs all others"
             ): found.over_half.above(0.9),
         },
         measured=_peaks(found),
-        because=t(
-            f"分数的标准差为 8，第一名比第二名大 {found.median_lead:.1f}（中位数），权重是它的 {math.exp(found.median_lead):.0f} 倍。",
-            f"With a standard deviation of 8 the first score leads the second by {found.median_lead:.1f} in the median, and "
+        because=Text(
+            zh=f"分数的标准差为 8，第一名比第二名大 {found.median_lead:.1f}（中位数），权重是它的 {math.exp(found.median_lead):.0f} 倍。",
+            en=f"With a standard deviation of 8 the first score leads the second by {found.median_lead:.1f} in the median, and "
             f"gets {math.exp(found.median_lead):.0f} times its weight.",
         ),
     )
@@ -54,8 +55,9 @@ def _s2_23() -> Outcome:
 
 @claim(
     "S2-24",
-    says=t(
-        "未缩放、d_k = 64：梯度接近 0，训练困难", "Unscaled at d_k = 64: the gradient is near 0 and training is hard"
+    says=Text(
+        zh="未缩放、d_k = 64：梯度接近 0，训练困难",
+        en="Unscaled at d_k = 64: the gradient is near 0 and training is hard",
     ),
     where="IV mermaid, L115",
     experiment="learning",
@@ -68,34 +70,36 @@ def _s2_24() -> Outcome:
     best = {name: recall.accuracies(64, True, name) for name in recall.RATES}
     return Outcome.of(
         {
-            t("梯度，文中的五个分数", "gradient, the text's five scores"): bool(slopes < 1e-3),
-            t("梯度，随机的行", "gradient, random rows"): plain.median_trace < 0.01 * scaled.median_trace,
+            Text(zh="梯度，文中的五个分数", en="gradient, the text's five scores"): bool(slopes < 1e-3),
+            Text(zh="梯度，随机的行", en="gradient, random rows"): plain.median_trace < 0.01 * scaled.median_trace,
         }
         | {
-            t(f"训练，{name}", f"training, {name}"): max(runs[name]) < 0.7 and min(best[name]) > 0.9
+            Text(zh=f"训练，{name}", en=f"training, {name}"): max(runs[name]) < 0.7 and min(best[name]) > 0.9
             for name in recall.RATES
         },
-        measured=t(
-            f"Σs(1−s)：文中的例子 {slopes:.1g}；随机的行，中位数 {plain.median_trace:.2f}，缩放后 {scaled.median_trace:.2f}；"
+        measured=Text(
+            zh=f"Σs(1−s)：文中的例子 {slopes:.1g}；随机的行，中位数 {plain.median_trace:.2f}，缩放后 {scaled.median_trace:.2f}；"
             f"{recall.STEPS} 步后的正确率，不缩放 adam {listed(runs['adam'], '.2f')}、sgd {listed(runs['sgd'], '.2f')}，"
             f"缩放 {listed(best['adam'], '.2f')}、{listed(best['sgd'], '.2f')}",
-            f"Σs(1−s): the text's example {slopes:.1g}; random rows, median {plain.median_trace:.2f}, scaled "
+            en=f"Σs(1−s): the text's example {slopes:.1g}; random rows, median {plain.median_trace:.2f}, scaled "
             f"{scaled.median_trace:.2f}; accuracy after {recall.STEPS} steps, unscaled adam "
             f"{listed(runs['adam'], '.2f')}, sgd {listed(runs['sgd'], '.2f')}, scaled {listed(best['adam'], '.2f')}, "
             f"{listed(best['sgd'], '.2f')}",
         ),
-        because=t(
-            "训练确实卡住，两种优化器都是；但随机的行的梯度只是变小，饱和的行才接近 0。",
-            "Training does get stuck, with either optimizer; but the gradient of a random row is only smaller, and near "
+        because=Text(
+            zh="训练确实卡住，两种优化器都是；但随机的行的梯度只是变小，饱和的行才接近 0。",
+            en="Training does get stuck, with either optimizer; but the gradient of a random row is only smaller, and near "
             "0 where the row is saturated.",
         ),
-        only_if=t("说的是训练，或是已饱和的行的梯度", "it is about training, or about the gradient of saturated rows"),
+        only_if=Text(
+            zh="说的是训练，或是已饱和的行的梯度", en="it is about training, or about the gradient of saturated rows"
+        ),
     )
 
 
 @claim(
     "S2-25",
-    says=t("缩放后：分数在 [−3, 3]，softmax 平滑", "Scaled: scores in [−3, 3], and a smooth softmax"),
+    says=Text(zh="缩放后：分数在 [−3, 3]，softmax 平滑", en="Scaled: scores in [−3, 3], and a smooth softmax"),
     where="IV mermaid, L118-119",
     experiment="entropy",
 )
@@ -103,22 +107,22 @@ def _s2_25() -> Outcome:
     found = drawn.scaled(64)
     return Outcome.of(
         {
-            t("平均最大权重低于 0.4", "largest weight below 0.4 on average"): found.peak.below(0.4),
-            t(
-                "10 行里至少 9 行，没有键超过其余之和", "in at least 9 of 10 rows no key outweighs all others"
+            Text(zh="平均最大权重低于 0.4", en="largest weight below 0.4 on average"): found.peak.below(0.4),
+            Text(
+                zh="10 行里至少 9 行，没有键超过其余之和", en="in at least 9 of 10 rows no key outweighs all others"
             ): found.over_half.below(0.1),
         },
         measured=_peaks(found),
-        because=t(
-            f"熵是 {found.entropy.mean:.2f} nat，最大可能是 {math.log(10):.2f}。",
-            f"Entropy is {found.entropy.mean:.2f} nats of {math.log(10):.2f} at most.",
+        because=Text(
+            zh=f"熵是 {found.entropy.mean:.2f} nat，最大可能是 {math.log(10):.2f}。",
+            en=f"Entropy is {found.entropy.mean:.2f} nats of {math.log(10):.2f} at most.",
         ),
     )
 
 
 @claim(
     "S2-26",
-    says=t("缩放后：梯度健康，训练稳定", "Scaled: a healthy gradient and stable training"),
+    says=Text(zh="缩放后：梯度健康，训练稳定", en="Scaled: a healthy gradient and stable training"),
     where="IV mermaid, L120",
     experiment="learning",
     slow=True,
@@ -129,22 +133,24 @@ def _s2_26() -> Outcome:
     runs[256] = recall.accuracies(256, True, "sgd", seeds=(0, 1))
     shown = ", ".join(f"d = {d}: {listed(x, '.2f')}" for d, x in runs.items())
     return Outcome.of(
-        {t(f"Σs(1−s)，d = {d}", f"Σs(1−s), d = {d}"): x.above(0.7) for d, x in traces.items()}
-        | {t(f"训练，d = {d}", f"training, d = {d}"): min(x) > 0.9 for d, x in runs.items()},
-        measured=t(
-            f"Σs(1−s)：{by(traces, '.3f')}；{recall.STEPS} 步后的正确率 {shown}",
-            f"Σs(1−s): {by(traces, '.3f')}; accuracy after {recall.STEPS} steps {shown}",
+        {Text(zh=f"Σs(1−s)，d = {d}", en=f"Σs(1−s), d = {d}"): x.above(0.7) for d, x in traces.items()}
+        | {Text(zh=f"训练，d = {d}", en=f"training, d = {d}"): min(x) > 0.9 for d, x in runs.items()},
+        measured=Text(
+            zh=f"Σs(1−s)：{by(traces, '.3f')}；{recall.STEPS} 步后的正确率 {shown}",
+            en=f"Σs(1−s): {by(traces, '.3f')}; accuracy after {recall.STEPS} steps {shown}",
         ),
-        because=t(
-            "缩放后的分数在每个 d 都一样分散，梯度和训练也就一样。",
-            "Scaled scores are equally wide at every d, and so gradient and training are alike.",
+        because=Text(
+            zh="缩放后的分数在每个 d 都一样分散，梯度和训练也就一样。",
+            en="Scaled scores are equally wide at every d, and so gradient and training are alike.",
         ),
     )
 
 
 @claim(
     "S2-57",
-    says=t("缩放防止分数过大，避免 softmax 饱和", "Scaling keeps scores from growing and softmax from saturating"),
+    says=Text(
+        zh="缩放防止分数过大，避免 softmax 饱和", en="Scaling keeps scores from growing and softmax from saturating"
+    ),
     where="Summary 1, L254",
     experiment="entropy",
 )
@@ -154,16 +160,16 @@ def _s2_57() -> Outcome:
     grown = drawn.sharpness(64, 4.0 / math.sqrt(64)).peak
     return Outcome.of(
         {f"d = {d}": x.below(0.5) for d, x in found.items()}
-        | {t("d = 64，q、k 的标准差为 2", "d = 64, q and k with standard deviation 2"): grown.below(0.5)},
-        measured=t(
-            f"一行的最大权重，{by(found, '.3f')}；q、k 的标准差为 2 时 {grown:.3f}",
-            f"largest weight of a row, {by(found, '.3f')}; with standard deviation 2 of q and k {grown:.3f}",
+        | {Text(zh="d = 64，q、k 的标准差为 2", en="d = 64, q and k with standard deviation 2"): grown.below(0.5)},
+        measured=Text(
+            zh=f"一行的最大权重，{by(found, '.3f')}；q、k 的标准差为 2 时 {grown:.3f}",
+            en=f"largest weight of a row, {by(found, '.3f')}; with standard deviation 2 of q and k {grown:.3f}",
         ),
-        because=t(
-            "√d 抵消维度，不抵消 q 和 k 自身在训练中的增长。",
-            "√d makes up for the dimension, not for growth of q and k themselves, as training may bring.",
+        because=Text(
+            zh="√d 抵消维度，不抵消 q 和 k 自身在训练中的增长。",
+            en="√d makes up for the dimension, not for growth of q and k themselves, as training may bring.",
         ),
-        only_if=t("q 和 k 的分量保持方差 1 左右", "the components of q and k keep a variance of about 1"),
+        only_if=Text(zh="q 和 k 的分量保持方差 1 左右", en="the components of q and k keep a variance of about 1"),
     )
 
 
@@ -179,8 +185,9 @@ def _norms(n: int) -> dict[float, Estimate]:
 
 @claim(
     "S2-62",
-    says=t(
-        "标准正态的分数使 softmax 处于最优工作区间", "Standard normal scores put softmax at its optimal working range"
+    says=Text(
+        zh="标准正态的分数使 softmax 处于最优工作区间",
+        en="Standard normal scores put softmax at its optimal working range",
     ),
     where="Essence, L262",
     experiment="saturation",
@@ -190,25 +197,25 @@ def _s2_62() -> Outcome:
     ratio = {n: Estimate(x[1.0].mean / x[best[n]].mean, x[1.0].error / x[best[n]].mean, x[1.0].n)
              for n, x in ((n, _norms(n)) for n in best)}  # fmt: skip
     return Outcome.of(
-        {t(f"{n} 个键", f"{n} keys"): x.above(0.9) for n, x in ratio.items()},
-        measured=t(
-            f"标准差为 1 时的平均 ‖J‖ 与最大值之比：{by(ratio, '.2f', 'n')}；最大值所在的标准差：{by(best, 'g', 'n')}",
-            f"mean ‖J‖ at standard deviation 1, as a share of the largest: {by(ratio, '.2f', 'n')}; "
+        {Text(zh=f"{n} 个键", en=f"{n} keys"): x.above(0.9) for n, x in ratio.items()},
+        measured=Text(
+            zh=f"标准差为 1 时的平均 ‖J‖ 与最大值之比：{by(ratio, '.2f', 'n')}；最大值所在的标准差：{by(best, 'g', 'n')}",
+            en=f"mean ‖J‖ at standard deviation 1, as a share of the largest: {by(ratio, '.2f', 'n')}; "
             f"the largest is at standard deviation {by(best, 'g', 'n')}",
         ),
-        because=t(
-            "“最优”没有定义；若取最大的平均 ‖J‖，最优的分散程度随键的个数增大。",
-            "“optimal” is not defined; taken as the largest mean ‖J‖, the best spread grows with the number of keys.",
+        because=Text(
+            zh="“最优”没有定义；若取最大的平均 ‖J‖，最优的分散程度随键的个数增大。",
+            en="“optimal” is not defined; taken as the largest mean ‖J‖, the best spread grows with the number of keys.",
         ),
-        only_if=t(
-            "键只有 10 个左右，并以平均 ‖J‖ 为准", "there are only about 10 keys and the mean ‖J‖ is what counts"
+        only_if=Text(
+            zh="键只有 10 个左右，并以平均 ‖J‖ 为准", en="there are only about 10 keys and the mean ‖J‖ is what counts"
         ),
     )
 
 
 @claim(
     "S2-64",
-    says=t("层归一化有类似的作用", "Layer normalisation plays a similar role"),
+    says=Text(zh="层归一化有类似的作用", en="Layer normalisation plays a similar role"),
     where="Related, L273",
     experiment="initialisation",
 )
@@ -227,20 +234,22 @@ def _s2_64() -> Outcome:
     scaled = float(np.sqrt(dots.scaled_variance(256).mean / dots.scaled_variance(64).mean))
     return Outcome.of(
         {
-            t("输入大 10 倍", "inputs 10 times as large"): abs(inputs - 1.0) < 0.1,
-            t("d 从 64 到 256", "d from 64 to 256"): abs(dimension - 1.0) < 0.2,
+            Text(zh="输入大 10 倍", en="inputs 10 times as large"): abs(inputs - 1.0) < 0.1,
+            Text(zh="d 从 64 到 256", en="d from 64 to 256"): abs(dimension - 1.0) < 0.2,
         },
-        measured=t(
-            f"层归一化后 q·k 的标准差：输入大 10 倍时变为 {inputs:.3f} 倍，d 从 64 到 256 时 {dimension:.2f} 倍"
+        measured=Text(
+            zh=f"层归一化后 q·k 的标准差：输入大 10 倍时变为 {inputs:.3f} 倍，d 从 64 到 256 时 {dimension:.2f} 倍"
             f"（除以 √d 则 {scaled:.2f} 倍；{n} 个样本）",
-            f"standard deviation of q·k after layer norm: {inputs:.3f} times for inputs 10 times as large, "
+            en=f"standard deviation of q·k after layer norm: {inputs:.3f} times for inputs 10 times as large, "
             f"{dimension:.2f} times for d from 64 to 256 (divided by √d {scaled:.2f} times; {n} samples)",
         ),
-        because=t(
-            "层归一化挡住输入大小的变化，√d 挡住维度的变化：同一个目的，不同的来源。",
-            "Layer norm takes care of the size of the inputs, √d of the dimension: one purpose, two causes.",
+        because=Text(
+            zh="层归一化挡住输入大小的变化，√d 挡住维度的变化：同一个目的，不同的来源。",
+            en="Layer norm takes care of the size of the inputs, √d of the dimension: one purpose, two causes.",
         ),
-        only_if=t("说的是输入的大小，而不是维度", "it is about the size of the inputs and not about the dimension"),
+        only_if=Text(
+            zh="说的是输入的大小，而不是维度", en="it is about the size of the inputs and not about the dimension"
+        ),
     )
 
 

@@ -9,7 +9,8 @@ import re
 import numpy as np
 
 import softscope as ss
-from softscope.experiments.ledger import Outcome, claim, generator, opinion, paper, t
+from softscope._text import Text
+from softscope.experiments.ledger import Outcome, claim, generator, opinion, paper
 from softscope.experiments.ledger.texts import random_attention as drawn
 
 # The quotation as it stands in the text, in LaTeX.
@@ -32,9 +33,9 @@ def _rows(lang: str) -> str:
 
 @claim(
     "S2-02",
-    says=t(
-        "论文的缩放是为了数值稳定和梯度优化",
-        "The paper scales for the sake of numerical stability and of the gradient",
+    says=Text(
+        zh="论文的缩放是为了数值稳定和梯度优化",
+        en="The paper scales for the sake of numerical stability and of the gradient",
     ),
     where="L10",
     experiment="saturation",
@@ -49,38 +50,39 @@ def _s2_02() -> Outcome:
     scaled = float(np.median(ss.partition(scores / math.sqrt(d)).jacobian_trace))
     return Outcome.of(
         {
-            t("梯度：缩放前的 Σs(1−s) 小得多", "gradient: Σs(1−s) is far smaller before scaling"): trace < 0.1 * scaled,
-            t("数值：缩放前的权重算不准", "numerics: the weights come out wrong before scaling"): off > 1e-12,
+            Text(zh="梯度：缩放前的 Σs(1−s) 小得多", en="gradient: Σs(1−s) is far smaller before scaling"): trace
+            < 0.1 * scaled,
+            Text(zh="数值：缩放前的权重算不准", en="numerics: the weights come out wrong before scaling"): off > 1e-12,
         },
-        measured=t(
-            f"d = {d}：Σs(1−s) 的中位数 {trace:.1e}，缩放后 {scaled:.2f}；缩放前权重的误差 {off:.1g}",
-            f"d = {d}: median Σs(1−s) {trace:.1e}, scaled {scaled:.2f}; error of the unscaled weights {off:.1g}",
+        measured=Text(
+            zh=f"d = {d}：Σs(1−s) 的中位数 {trace:.1e}，缩放后 {scaled:.2f}；缩放前权重的误差 {off:.1g}",
+            en=f"d = {d}: median Σs(1−s) {trace:.1e}, scaled {scaled:.2f}; error of the unscaled weights {off:.1g}",
         ),
-        because=t(
-            "论文第 3.2.1 节只提到 softmax 的梯度会变得极小；减去最大值之后，不缩放也算得准。",
-            "Section 3.2.1 of the paper names only the softmax's extremely small gradients; with the maximum subtracted, "
+        because=Text(
+            zh="论文第 3.2.1 节只提到 softmax 的梯度会变得极小；减去最大值之后，不缩放也算得准。",
+            en="Section 3.2.1 of the paper names only the softmax's extremely small gradients; with the maximum subtracted, "
             "unscaled weights are computed accurately too.",
         ),
-        only_if=t(
-            "“数值稳定”指的是不饱和，而不是不溢出",
-            "“numerical stability” means not saturating, rather than not overflowing",
+        only_if=Text(
+            zh="“数值稳定”指的是不饱和，而不是不溢出",
+            en="“numerical stability” means not saturating, rather than not overflowing",
         ),
     )
 
 
 @claim(
     "S2-27",
-    says=t("论文在第 4 页的脚注里解释了缩放", "The paper explains the scaling in a footnote on page 4"),
+    says=Text(zh="论文在第 4 页的脚注里解释了缩放", en="The paper explains the scaling in a footnote on page 4"),
     where="V, L133",
 )
 def _s2_27() -> Outcome:
     return Outcome.of(
-        {t("页码", "page"): paper.FOOTNOTE_PAGE == 4},
-        measured=t(
-            f"{paper.NAME}：脚注 {paper.FOOTNOTE_NUMBER}，第 {paper.FOOTNOTE_PAGE} 页",
-            f"{paper.NAME}: footnote {paper.FOOTNOTE_NUMBER}, page {paper.FOOTNOTE_PAGE}",
+        {Text(zh="页码", en="page"): paper.FOOTNOTE_PAGE == 4},
+        measured=Text(
+            zh=f"{paper.NAME}：脚注 {paper.FOOTNOTE_NUMBER}，第 {paper.FOOTNOTE_PAGE} 页",
+            en=f"{paper.NAME}: footnote {paper.FOOTNOTE_NUMBER}, page {paper.FOOTNOTE_PAGE}",
         ),
-        because=t("脚注说明点积为什么会变大。", "The footnote says why dot products grow large."),
+        because=Text(zh="脚注说明点积为什么会变大。", en="The footnote says why dot products grow large."),
     )
 
 
@@ -92,26 +94,26 @@ def _bare(quotation: str) -> str:
 
 @claim(
     "S2-28",
-    says=t("引用的脚注文字与论文一致", "The footnote is quoted as the paper has it"),
+    says=Text(zh="引用的脚注文字与论文一致", en="The footnote is quoted as the paper has it"),
     where="V, L135",
 )
 def _s2_28() -> Outcome:
     same = _bare(_QUOTED) == _bare(paper.FOOTNOTE)
     return Outcome.of(
-        {t("逐字比较", "word by word"): same and paper.FOOTNOTE_QUOTED_VERBATIM},
-        measured=t(f"比较了 {len(_bare(_QUOTED))} 个字符", f"{len(_bare(_QUOTED))} characters compared"),
-        because=t(
-            "去掉空格、$ 和求和号的上下限后，与论文的文字完全相同。",
-            "Without spaces, $ and the limits of the sum it is the paper's wording.",
+        {Text(zh="逐字比较", en="word by word"): same and paper.FOOTNOTE_QUOTED_VERBATIM},
+        measured=Text(zh=f"比较了 {len(_bare(_QUOTED))} 个字符", en=f"{len(_bare(_QUOTED))} characters compared"),
+        because=Text(
+            zh="去掉空格、$ 和求和号的上下限后，与论文的文字完全相同。",
+            en="Without spaces, $ and the limits of the sum it is the paper's wording.",
         ),
     )
 
 
 @claim(
     "S2-29",
-    says=t(
-        "论文表 3 的 (B) 行：不缩放时 d_k 从 64 降到 32，BLEU 上升",
-        "Table 3 (B) of the paper: without scaling, BLEU rises when d_k goes from 64 to 32",
+    says=Text(
+        zh="论文表 3 的 (B) 行：不缩放时 d_k 从 64 降到 32，BLEU 上升",
+        en="Table 3 (B) of the paper: without scaling, BLEU rises when d_k goes from 64 to 32",
     ),
     where="V, L137-138",
     experiment="learning",
@@ -120,13 +122,13 @@ def _s2_29() -> Outcome:
     bleu = _bleu()
     return Outcome.of(
         {
-            t("有不缩放的实验", "there is an unscaled run"): paper.TABLE_3_UNSCALED_ROWS > 0,
+            Text(zh="有不缩放的实验", en="there is an unscaled run"): paper.TABLE_3_UNSCALED_ROWS > 0,
             "64 → 32": bleu[32] > bleu[64],
         },
-        measured=t(_rows("zh"), _rows("en")),
-        because=t(
-            f"表 3 有 {paper.TABLE_3_UNSCALED_ROWS} 行不缩放；(B) 行都缩放，且 BLEU 从 {bleu[64]} 降到 {bleu[32]}。",
-            f"Table 3 has {paper.TABLE_3_UNSCALED_ROWS} unscaled rows; rows (B) are all scaled, and BLEU falls from "
+        measured=Text(zh=_rows("zh"), en=_rows("en")),
+        because=Text(
+            zh=f"表 3 有 {paper.TABLE_3_UNSCALED_ROWS} 行不缩放；(B) 行都缩放，且 BLEU 从 {bleu[64]} 降到 {bleu[32]}。",
+            en=f"Table 3 has {paper.TABLE_3_UNSCALED_ROWS} unscaled rows; rows (B) are all scaled, and BLEU falls from "
             f"{bleu[64]} to {bleu[32]}.",
         ),
     )
@@ -140,8 +142,9 @@ def _falls() -> bool:
 
 @claim(
     "S2-30",
-    says=t(
-        "论文表 3 的 (B) 行：缩放时性能不随 d_k 变化", "Table 3 (B): with scaling, performance is stable as d_k changes"
+    says=Text(
+        zh="论文表 3 的 (B) 行：缩放时性能不随 d_k 变化",
+        en="Table 3 (B): with scaling, performance is stable as d_k changes",
     ),
     where="V, L139",
     experiment="learning",
@@ -150,10 +153,10 @@ def _s2_30() -> Outcome:
     bleu = _bleu()
     return Outcome.of(
         {"64 → 32 → 16": not _falls()},
-        measured=t(_rows("zh"), _rows("en")),
-        because=t(
-            f"每次减小 d_k 都变差，BLEU 共降 {bleu[64] - bleu[16]:.1f}；论文自己的结论是：减小 d_k 损害质量。",
-            f"Every reduction of d_k hurts, BLEU by {bleu[64] - bleu[16]:.1f} in all; the paper itself concludes that "
+        measured=Text(zh=_rows("zh"), en=_rows("en")),
+        because=Text(
+            zh=f"每次减小 d_k 都变差，BLEU 共降 {bleu[64] - bleu[16]:.1f}；论文自己的结论是：减小 d_k 损害质量。",
+            en=f"Every reduction of d_k hurts, BLEU by {bleu[64] - bleu[16]:.1f} in all; the paper itself concludes that "
             f"reducing d_k hurts quality.",
         ),
     )
@@ -161,29 +164,29 @@ def _s2_30() -> Outcome:
 
 @claim(
     "S2-31",
-    says=t("这组实验证明了缩放对大维度的重要性", "These rows prove that scaling matters at large dimension"),
+    says=Text(zh="这组实验证明了缩放对大维度的重要性", en="These rows prove that scaling matters at large dimension"),
     where="V, L141",
     experiment="learning",
 )
 def _s2_31() -> Outcome:
     return Outcome.of(
-        {t("表中有可比的不缩放实验", "an unscaled run to compare with"): paper.TABLE_3_UNSCALED_ROWS > 0},
-        measured=t(
-            f"表 3 中不缩放的行数：{paper.TABLE_3_UNSCALED_ROWS}",
-            f"unscaled rows in Table 3: {paper.TABLE_3_UNSCALED_ROWS}",
+        {Text(zh="表中有可比的不缩放实验", en="an unscaled run to compare with"): paper.TABLE_3_UNSCALED_ROWS > 0},
+        measured=Text(
+            zh=f"表 3 中不缩放的行数：{paper.TABLE_3_UNSCALED_ROWS}",
+            en=f"unscaled rows in Table 3: {paper.TABLE_3_UNSCALED_ROWS}",
         ),
-        because=t(
-            "没有不缩放的实验，就无从比较；结论本身要靠别的实验（见 S2-24）。",
-            "Without an unscaled run there is nothing to compare with; the conclusion needs another experiment (see S2-24).",
+        because=Text(
+            zh="没有不缩放的实验，就无从比较；结论本身要靠别的实验（见 S2-24）。",
+            en="Without an unscaled run there is nothing to compare with; the conclusion needs another experiment (see S2-24).",
         ),
     )
 
 
 @claim(
     "S2-37",
-    says=t(
-        "论文的实验显示：d_k 小时点积与加性相当，d_k 大时点积变差",
-        "The paper's experiments show dot product on a par with additive at small d_k, and worse at large d_k",
+    says=Text(
+        zh="论文的实验显示：d_k 小时点积与加性相当，d_k 大时点积变差",
+        en="The paper's experiments show dot product on a par with additive at small d_k, and worse at large d_k",
     ),
     where="VI, L158",
     experiment="scores",
@@ -191,34 +194,36 @@ def _s2_31() -> Outcome:
 def _s2_37() -> Outcome:
     return Outcome.of(
         {
-            t("论文这样说（第 3.2.1 节）", "the paper says so (section 3.2.1)"): paper.SAYS_ADDITIVE_WINS_AT_LARGE_D,
-            t("是论文自己的实验", "by experiments of its own"): paper.TABLE_3_UNSCALED_ROWS > 0,
+            Text(
+                zh="论文这样说（第 3.2.1 节）", en="the paper says so (section 3.2.1)"
+            ): paper.SAYS_ADDITIVE_WINS_AT_LARGE_D,
+            Text(zh="是论文自己的实验", en="by experiments of its own"): paper.TABLE_3_UNSCALED_ROWS > 0,
         },
-        measured=t(
-            f"第 3.2.1 节；引用 {paper.ADDITIVE_SOURCE}；论文自己不缩放的实验：{paper.TABLE_3_UNSCALED_ROWS} 个",
-            f"section 3.2.1; cites {paper.ADDITIVE_SOURCE}; unscaled runs of its own: {paper.TABLE_3_UNSCALED_ROWS}",
+        measured=Text(
+            zh=f"第 3.2.1 节；引用 {paper.ADDITIVE_SOURCE}；论文自己不缩放的实验：{paper.TABLE_3_UNSCALED_ROWS} 个",
+            en=f"section 3.2.1; cites {paper.ADDITIVE_SOURCE}; unscaled runs of its own: {paper.TABLE_3_UNSCALED_ROWS}",
         ),
-        because=t(
-            "论文是引用别人的结果，没有自己做这个比较。",
-            "The paper reports somebody else's result and did not make that comparison itself.",
+        because=Text(
+            zh="论文是引用别人的结果，没有自己做这个比较。",
+            en="The paper reports somebody else's result and did not make that comparison itself.",
         ),
-        only_if=t("“论文的实验”指论文所引用的实验", "“the paper's experiments” are those that it cites"),
+        only_if=Text(zh="“论文的实验”指论文所引用的实验", en="“the paper's experiments” are those that it cites"),
     )
 
 
 @claim(
     "S2-59",
-    says=t("缩放使模型性能不受 d_k 影响", "Scaling makes a model's performance independent of d_k"),
+    says=Text(zh="缩放使模型性能不受 d_k 影响", en="Scaling makes a model's performance independent of d_k"),
     where="Summary 3, L256",
     experiment="learning",
 )
 def _s2_59() -> Outcome:
     return Outcome.of(
-        {t("论文表 3 的 (B) 行", "Table 3 (B) of the paper"): not _falls()},
-        measured=t(_rows("zh"), _rows("en")),
-        because=t(
-            "缩放使分数的分布不随 d_k 变，而不是使质量不变：(B) 行都缩放，仍然变差。",
-            "Scaling makes the distribution of the scores independent of d_k, not the quality: rows (B) are all scaled "
+        {Text(zh="论文表 3 的 (B) 行", en="Table 3 (B) of the paper"): not _falls()},
+        measured=Text(zh=_rows("zh"), en=_rows("en")),
+        because=Text(
+            zh="缩放使分数的分布不随 d_k 变，而不是使质量不变：(B) 行都缩放，仍然变差。",
+            en="Scaling makes the distribution of the scores independent of d_k, not the quality: rows (B) are all scaled "
             "and still get worse.",
         ),
     )
@@ -226,8 +231,10 @@ def _s2_59() -> Outcome:
 
 @claim(
     "S2-63",
-    says=t("缩放因子是 Transformer 成功的关键之一", "The scaling factor is one key to the Transformer's success"),
+    says=Text(
+        zh="缩放因子是 Transformer 成功的关键之一", en="The scaling factor is one key to the Transformer's success"
+    ),
     where="Philosophy, L266",
 )
 def _s2_63() -> Outcome:
-    return opinion(t("对历史的评价，无法测量。", "A judgement of history that nothing here can measure."))
+    return opinion(Text(zh="对历史的评价，无法测量。", en="A judgement of history that nothing here can measure."))

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 import softscope as ss
-from softscope.experiments.ledger import Estimate, Outcome, claim, estimate, generator, listed, off_by, paper, t, times
+from softscope._text import Text
+from softscope.experiments.ledger import Estimate, Outcome, claim, estimate, generator, off_by, paper, times
 from softscope.experiments.ledger.texts import random_attention as drawn
 from softscope.experiments.ledger.texts import recall_runs as recall
-from softscope.experiments.ledger.texts.figures import by
+from softscope.experiments.ledger.texts.figures import by, listed
 
 
 def _additive(seed: str, n: int, d: int, hidden: int, v_sd: float) -> dict[str, Any]:
@@ -35,7 +36,7 @@ def _scores(a: dict[str, Any]) -> Any:
 
 @claim(
     "S2-32",
-    says=t("加性注意力的分数是 vᵀtanh(W₁q + W₂k)", "The additive score is vᵀtanh(W₁q + W₂k)"),
+    says=Text(zh="加性注意力的分数是 vᵀtanh(W₁q + W₂k)", en="The additive score is vᵀtanh(W₁q + W₂k)"),
     where="VI, L148",
     experiment="scores",
 )
@@ -45,14 +46,14 @@ def _s2_32() -> Outcome:
     off = off_by(ss.additive_attention(v=v, **a), ss.softmax(_scores(a)) @ v)
     return Outcome.of(
         {"softscope.additive_attention": off < 1e-12},
-        measured=t(f"与公式最多相差 {off:.1g}", f"off the formula by at most {off:.1g}"),
-        because=t("这就是 Bahdanau 等人（2015）的形式。", "It is the form of Bahdanau et al. (2015)."),
+        measured=Text(zh=f"与公式最多相差 {off:.1g}", en=f"off the formula by at most {off:.1g}"),
+        because=Text(zh="这就是 Bahdanau 等人（2015）的形式。", en="It is the form of Bahdanau et al. (2015)."),
     )
 
 
 @claim(
     "S2-33",
-    says=t("加性注意力用前馈网络计算相似度", "Additive attention scores with a feed-forward network"),
+    says=Text(zh="加性注意力用前馈网络计算相似度", en="Additive attention scores with a feed-forward network"),
     where="VI, L150",
     experiment="scores",
 )
@@ -70,15 +71,17 @@ def _s2_33() -> Outcome:
     with torch.no_grad():
         off = off_by(network(torch.from_numpy(pairs)).reshape(10, 10), _scores(a)[0])
     return Outcome.of(
-        {t("一个隐藏层的网络，输入 [q; k]", "a network with one hidden layer, fed [q; k]"): off < 1e-12},
-        measured=t(f"与 Linear–Tanh–Linear 最多相差 {off:.1g}", f"off Linear–Tanh–Linear by at most {off:.1g}"),
-        because=t("W₁q + W₂k 就是作用在 [q; k] 上的一个线性层。", "W₁q + W₂k is one linear layer on [q; k]."),
+        {Text(zh="一个隐藏层的网络，输入 [q; k]", en="a network with one hidden layer, fed [q; k]"): off < 1e-12},
+        measured=Text(
+            zh=f"与 Linear–Tanh–Linear 最多相差 {off:.1g}", en=f"off Linear–Tanh–Linear by at most {off:.1g}"
+        ),
+        because=Text(zh="W₁q + W₂k 就是作用在 [q; k] 上的一个线性层。", en="W₁q + W₂k is one linear layer on [q; k]."),
     )
 
 
 @claim(
     "S2-34",
-    says=t("tanh 自带饱和，输出在 [−1, 1]", "Tanh saturates by itself, with outputs in [−1, 1]"),
+    says=Text(zh="tanh 自带饱和，输出在 [−1, 1]", en="Tanh saturates by itself, with outputs in [−1, 1]"),
     where="VI, L151",
     experiment="scores",
 )
@@ -88,14 +91,14 @@ def _s2_34() -> Outcome:
     slope = float(1.0 - np.tanh(10.0) ** 2)
     scores = np.abs(_scores(_additive("S2-34", 200, 64, 256, 1.0))).max()
     return Outcome.of(
-        {t("范围", "range"): bool((np.abs(y) <= 1.0).all()), t("饱和", "saturation"): slope < 1e-7},
-        measured=t(
-            f"|tanh| ≤ {np.abs(y).max():g}，在 10 处的斜率 {slope:.1g}；隐藏层宽 256、v ~ N(0, 1) 时分数达 {scores:.0f}",
-            f"|tanh| ≤ {np.abs(y).max():g}, slope at 10 {slope:.1g}; with 256 hidden units and v ~ N(0, 1) scores reach {scores:.0f}",
+        {Text(zh="范围", en="range"): bool((np.abs(y) <= 1.0).all()), Text(zh="饱和", en="saturation"): slope < 1e-7},
+        measured=Text(
+            zh=f"|tanh| ≤ {np.abs(y).max():g}，在 10 处的斜率 {slope:.1g}；隐藏层宽 256、v ~ N(0, 1) 时分数达 {scores:.0f}",
+            en=f"|tanh| ≤ {np.abs(y).max():g}, slope at 10 {slope:.1g}; with 256 hidden units and v ~ N(0, 1) scores reach {scores:.0f}",
         ),
-        because=t(
-            "这说的是 tanh；分数 vᵀtanh(…) 只以 Σ|v_i| 为界。",
-            "This is about tanh; the score vᵀtanh(…) is bounded by Σ|v_i| only.",
+        because=Text(
+            zh="这说的是 tanh；分数 vᵀtanh(…) 只以 Σ|v_i| 为界。",
+            en="This is about tanh; the score vᵀtanh(…) is bounded by Σ|v_i| only.",
         ),
     )
 
@@ -112,7 +115,7 @@ def _additive_entropy(hidden: int, v_sd: float) -> Estimate:
 
 @claim(
     "S2-35",
-    says=t("加性注意力不需要缩放", "Additive attention needs no scaling"),
+    says=Text(zh="加性注意力不需要缩放", en="Additive attention needs no scaling"),
     where="VI, L152",
     experiment="scores",
 )
@@ -125,22 +128,24 @@ def _s2_35() -> Outcome:
             "v ~ N(0, 1/h)": all(x.agrees(small[64].mean, 0.1) for x in small.values()),
             "v ~ N(0, 1)": all(x.agrees(large[64].mean, 0.1) for x in large.values()),
         },
-        measured=t(
-            f"10 个键的熵（nat），v ~ N(0, 1/h)：{by(small, '.2f', 'h')}；v ~ N(0, 1)：{by(large, '.2f', 'h')}（h 为隐藏层宽度）",
-            f"entropy over 10 keys in nats, v ~ N(0, 1/h): {by(small, '.2f', 'h')}; v ~ N(0, 1): {by(large, '.2f', 'h')} "
+        measured=Text(
+            zh=f"10 个键的熵（nat），v ~ N(0, 1/h)：{by(small, '.2f', 'h')}；v ~ N(0, 1)：{by(large, '.2f', 'h')}（h 为隐藏层宽度）",
+            en=f"entropy over 10 keys in nats, v ~ N(0, 1/h): {by(small, '.2f', 'h')}; v ~ N(0, 1): {by(large, '.2f', 'h')} "
             f"(h hidden units)",
         ),
-        because=t(
-            "tanh 限制每一项，不限制项数：v 的每个分量方差为 1 时，分数的标准差像 √h 那样增长。",
-            "Tanh bounds each term and not their number: with components of variance 1 in v, the scores grow like √h.",
+        because=Text(
+            zh="tanh 限制每一项，不限制项数：v 的每个分量方差为 1 时，分数的标准差像 √h 那样增长。",
+            en="Tanh bounds each term and not their number: with components of variance 1 in v, the scores grow like √h.",
         ),
-        only_if=t("v 的长度有界，例如方差为 1/h 的初始化", "v is bounded in length, as by an initial variance of 1/h"),
+        only_if=Text(
+            zh="v 的长度有界，例如方差为 1/h 的初始化", en="v is bounded in length, as by an initial variance of 1/h"
+        ),
     )
 
 
 @claim(
     "S2-36",
-    says=t("无缩放的点积简单，但数值不稳定", "The plain dot product is simple but numerically unstable"),
+    says=Text(zh="无缩放的点积简单，但数值不稳定", en="The plain dot product is simple but numerically unstable"),
     where="VI, L157",
     experiment="scores",
 )
@@ -150,18 +155,20 @@ def _s2_36() -> Outcome:
     off = drawn.error_of_weights(scores)
     return Outcome.of(
         {
-            t("权重随 d 塌缩", "the weights collapse as d grows"): entropies[256].below(0.5 * entropies[16].mean),
-            t("算出的权重有误差", "the weights are computed inaccurately"): off > 1e-12,
+            Text(zh="权重随 d 塌缩", en="the weights collapse as d grows"): entropies[256].below(
+                0.5 * entropies[16].mean
+            ),
+            Text(zh="算出的权重有误差", en="the weights are computed inaccurately"): off > 1e-12,
         },
-        measured=t(
-            f"熵（nat）{by(entropies)}；d = 256 时权重的误差 {off:.1g}",
-            f"entropy in nats {by(entropies)}; error of the weights at d = 256 {off:.1g}",
+        measured=Text(
+            zh=f"熵（nat）{by(entropies)}；d = 256 时权重的误差 {off:.1g}",
+            en=f"entropy in nats {by(entropies)}; error of the weights at d = 256 {off:.1g}",
         ),
-        because=t(
-            "算得出、算得准，只是饱和：不稳定的是学习，不是数值。",
-            "They are computed, and accurately, only saturated: it is learning that suffers and not the arithmetic.",
+        because=Text(
+            zh="算得出、算得准，只是饱和：不稳定的是学习，不是数值。",
+            en="They are computed, and accurately, only saturated: it is learning that suffers and not the arithmetic.",
         ),
-        only_if=t("“不稳定”指的是权重饱和", "“unstable” means that the weights saturate"),
+        only_if=Text(zh="“不稳定”指的是权重饱和", en="“unstable” means that the weights saturate"),
     )
 
 
@@ -189,7 +196,7 @@ def _speed(d: int, n: int = 256) -> float:
 
 @claim(
     "S2-60",
-    says=t("缩放点积比加性注意力快", "Scaled dot-product attention is faster than additive attention"),
+    says=Text(zh="缩放点积比加性注意力快", en="Scaled dot-product attention is faster than additive attention"),
     where="Summary 4, L257; L272",
     experiment="cost",
 )
@@ -197,20 +204,20 @@ def _s2_60() -> Outcome:
     found = {d: _speed(d) for d in (16, 64, 128)}
     return Outcome.of(
         {f"d = {d}": x > 2.0 for d, x in found.items()},
-        measured=t(
-            f"加性分数所需的时间是点积的倍数：{by(found, '.0f')}（256×256 个分数，单线程，7 次取最好）",
-            f"time of additive scores in times that of dot products: {by(found, '.0f')} (256×256 scores, one thread, best of 7)",
+        measured=Text(
+            zh=f"加性分数所需的时间是点积的倍数：{by(found, '.0f')}（256×256 个分数，单线程，7 次取最好）",
+            en=f"time of additive scores in times that of dot products: {by(found, '.0f')} (256×256 scores, one thread, best of 7)",
         ),
-        because=t(
-            "每一对都要算隐藏层的 tanh，而点积是一次矩阵乘法。",
-            "Every pair needs a hidden layer of tanh, and dot products are one matrix product.",
+        because=Text(
+            zh="每一对都要算隐藏层的 tanh，而点积是一次矩阵乘法。",
+            en="Every pair needs a hidden layer of tanh, and dot products are one matrix product.",
         ),
     )
 
 
 @claim(
     "S2-38",
-    says=t("缩放点积兼有效率和稳定", "Scaled dot product joins efficiency and stability"),
+    says=Text(zh="缩放点积兼有效率和稳定", en="Scaled dot product joins efficiency and stability"),
     where="VI, L163",
     experiment="scores",
 )
@@ -218,24 +225,25 @@ def _s2_38() -> Outcome:
     faster = _speed(64)
     entropies = {d: drawn.scaled(d).entropy for d in drawn.DIMENSIONS}
     return Outcome.of(
-        {t("效率", "efficiency"): faster > 2.0}
+        {Text(zh="效率", en="efficiency"): faster > 2.0}
         | {
-            t(f"稳定，d = {d}", f"stability, d = {d}"): x.agrees(entropies[64].mean, 0.03) for d, x in entropies.items()
+            Text(zh=f"稳定，d = {d}", en=f"stability, d = {d}"): x.agrees(entropies[64].mean, 0.03)
+            for d, x in entropies.items()
         },
-        measured=t(
-            f"d = 64 时比加性快 {faster:.0f} 倍；熵（nat）{by(entropies, '.3f')}",
-            f"{faster:.0f} times as fast as additive at d = 64; entropy in nats {by(entropies, '.3f')}",
+        measured=Text(
+            zh=f"d = 64 时比加性快 {faster:.0f} 倍；熵（nat）{by(entropies, '.3f')}",
+            en=f"{faster:.0f} times as fast as additive at d = 64; entropy in nats {by(entropies, '.3f')}",
         ),
-        because=t(
-            "一次除法不花时间，却使权重不随 d 变。",
-            "One division costs nothing and keeps the weights the same at every d.",
+        because=Text(
+            zh="一次除法不花时间，却使权重不随 d 变。",
+            en="One division costs nothing and keeps the weights the same at every d.",
         ),
     )
 
 
 @claim(
     "S2-39",
-    says=t("缩放点积在所有 d_k 下都表现良好", "Scaled dot product works well at every d_k"),
+    says=Text(zh="缩放点积在所有 d_k 下都表现良好", en="Scaled dot product works well at every d_k"),
     where="VI, L164",
     experiment="learning",
     slow=True,
@@ -248,15 +256,18 @@ def _s2_39() -> Outcome:
     bleu = {d: b for d, (_, b) in paper.TABLE_3_ROWS_B.items()}
     return Outcome.of(
         {f"d = {d}": min(x) > 0.95 for d, x in found.items()}
-        | {t("论文表 3：d_k = 16 与 64 一样好", "the paper's Table 3: d_k = 16 as good as 64"): bleu[16] >= bleu[64]},
-        measured=t(
-            f"16 个键的检索，{recall.STEPS} 步后的正确率：{shown}；论文的 BLEU {by(bleu, '.1f', 'd_k')}",
-            f"recall of 16 keys, accuracy after {recall.STEPS} steps: {shown}; BLEU in the paper {by(bleu, '.1f', 'd_k')}",
+        | {
+            Text(zh="论文表 3：d_k = 16 与 64 一样好", en="the paper's Table 3: d_k = 16 as good as 64"): bleu[16]
+            >= bleu[64]
+        },
+        measured=Text(
+            zh=f"16 个键的检索，{recall.STEPS} 步后的正确率：{shown}；论文的 BLEU {by(bleu, '.1f', 'd_k')}",
+            en=f"recall of 16 keys, accuracy after {recall.STEPS} steps: {shown}; BLEU in the paper {by(bleu, '.1f', 'd_k')}",
         ),
-        because=t(
-            f"缩放防止饱和，不能代替维度：d = 4 时不缩放也差不多（{listed(plain, '.2f')}）。",
-            f"Scaling prevents saturation and does not replace dimensions: at d = 4 it is much the same unscaled "
+        because=Text(
+            zh=f"缩放防止饱和，不能代替维度：d = 4 时不缩放也差不多（{listed(plain, '.2f')}）。",
+            en=f"Scaling prevents saturation and does not replace dimensions: at d = 4 it is much the same unscaled "
             f"({listed(plain, '.2f')}).",
         ),
-        only_if=t("d_k 对任务来说够大", "d_k is large enough for the task"),
+        only_if=Text(zh="d_k 对任务来说够大", en="d_k is large enough for the task"),
     )

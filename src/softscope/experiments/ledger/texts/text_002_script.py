@@ -6,7 +6,8 @@ import math
 
 import numpy as np
 
-from softscope.experiments.ledger import Estimate, Outcome, claim, estimate, generator, half_unit, share, t
+from softscope._text import Text
+from softscope.experiments.ledger import Estimate, Outcome, claim, estimate, generator, half_unit, share
 from softscope.experiments.ledger.texts import random_attention as drawn
 from softscope.experiments.ledger.texts.figures import by
 
@@ -23,16 +24,16 @@ def _sample(d: int, plain: str, scaled: str) -> Outcome:
     means = {name: estimate(x) for name, (x, _) in runs.items()}
     return Outcome.of(
         {
-            t(f"未缩放 {plain}", f"unscaled {plain}"): low["plain"].above(0.01),
-            t(f"缩放后 {scaled}", f"scaled {scaled}"): low["scaled"].above(0.01),
+            Text(zh=f"未缩放 {plain}", en=f"unscaled {plain}"): low["plain"].above(0.01),
+            Text(zh=f"缩放后 {scaled}", en=f"scaled {scaled}"): low["scaled"].above(0.01),
         },
-        measured=t(
-            f"平均打印 {means['plain']:.4f} 与 {means['scaled']:.3f}（{drawn.matrices(d)} 次）",
-            f"prints {means['plain']:.4f} and {means['scaled']:.3f} on average ({drawn.matrices(d)} runs)",
+        measured=Text(
+            zh=f"平均打印 {means['plain']:.4f} 与 {means['scaled']:.3f}（{drawn.matrices(d)} 次）",
+            en=f"prints {means['plain']:.4f} and {means['scaled']:.3f} on average ({drawn.matrices(d)} runs)",
         ),
-        because=t(
-            f"{100 * low['plain'].mean:.2f}% 的运行打印 ≤ {plain}，{100 * low['scaled'].mean:.2f}% 打印 ≤ {scaled}：这段脚本几乎从不打印这样的数。",
-            f"{100 * low['plain'].mean:.2f}% of the runs print {plain} or less and {100 * low['scaled'].mean:.2f}% {scaled} or "
+        because=Text(
+            zh=f"{100 * low['plain'].mean:.2f}% 的运行打印 ≤ {plain}，{100 * low['scaled'].mean:.2f}% 打印 ≤ {scaled}：这段脚本几乎从不打印这样的数。",
+            en=f"{100 * low['plain'].mean:.2f}% of the runs print {plain} or less and {100 * low['scaled'].mean:.2f}% {scaled} or "
             f"less: the script hardly ever prints such numbers.",
         ),
     )
@@ -40,7 +41,7 @@ def _sample(d: int, plain: str, scaled: str) -> Outcome:
 
 @claim(
     "S2-51",
-    says=t("脚本在 d_k = 16 打印 0.342 与 0.289", "At d_k = 16 the script prints 0.342 and 0.289"),
+    says=Text(zh="脚本在 d_k = 16 打印 0.342 与 0.289", en="At d_k = 16 the script prints 0.342 and 0.289"),
     where="IX, L238-239",
     experiment="entropy",
 )
@@ -50,7 +51,7 @@ def _s2_51() -> Outcome:
 
 @claim(
     "S2-52",
-    says=t("脚本在 d_k = 64 打印 0.891 与 0.276", "At d_k = 64 the script prints 0.891 and 0.276"),
+    says=Text(zh="脚本在 d_k = 64 打印 0.891 与 0.276", en="At d_k = 64 the script prints 0.891 and 0.276"),
     where="IX, L240",
     experiment="entropy",
 )
@@ -60,7 +61,7 @@ def _s2_52() -> Outcome:
 
 @claim(
     "S2-53",
-    says=t("脚本在 d_k = 256 打印 0.998 与 0.301", "At d_k = 256 the script prints 0.998 and 0.301"),
+    says=Text(zh="脚本在 d_k = 256 打印 0.998 与 0.301", en="At d_k = 256 the script prints 0.998 and 0.301"),
     where="IX, L241",
     experiment="entropy",
 )
@@ -70,7 +71,9 @@ def _s2_53() -> Outcome:
 
 @claim(
     "S2-54",
-    says=t("Q 的形状是 (1, 10, d_k)，分数的形状是 (1, 10, 10)", "Q has shape (1, 10, d_k) and the scores (1, 10, 10)"),
+    says=Text(
+        zh="Q 的形状是 (1, 10, d_k)，分数的形状是 (1, 10, 10)", en="Q has shape (1, 10, d_k) and the scores (1, 10, 10)"
+    ),
     where="IX, L220-224",
 )
 def _s2_54() -> Outcome:
@@ -83,13 +86,17 @@ def _s2_54() -> Outcome:
     return Outcome.of(
         {f"d = {d}": pair == ((1, 10, d), (1, 10, 10)) for d, pair in shapes.items()},
         measured=", ".join(f"{q} → {s}" for q, s in shapes.values()),
-        because=t("10 个查询各与 10 个键作点积，d 消失。", "Each of 10 queries meets 10 keys, and d is summed away."),
+        because=Text(
+            zh="10 个查询各与 10 个键作点积，d 消失。", en="Each of 10 queries meets 10 keys, and d is summed away."
+        ),
     )
 
 
 @claim(
     "S2-55",
-    says=t("未缩放时 d_k 越大，最大权重越接近 1", "Unscaled, the largest weight gets closer to 1 as d_k grows"),
+    says=Text(
+        zh="未缩放时 d_k 越大，最大权重越接近 1", en="Unscaled, the largest weight gets closer to 1 as d_k grows"
+    ),
     where="IX, L245",
     experiment="entropy",
 )
@@ -97,17 +104,17 @@ def _s2_55() -> Outcome:
     gap = {d: estimate(1.0 - drawn.plain(d).largest) for d in drawn.DIMENSIONS}
     return Outcome.of(
         {f"{a} → {b}": gap[b].below(gap[a].mean) for a, b in ((16, 64), (64, 256))},
-        measured=t(f"1 − 最大权重：{by(gap, '.2g')}", f"1 − largest weight: {by(gap, '.2g')}"),
-        because=t(
-            "分数越分散，第一名领先得越多；但 d_k = 16 时就已接近 1。",
-            "The wider the scores, the further the first one leads; but at d_k = 16 it is close to 1 already.",
+        measured=Text(zh=f"1 − 最大权重：{by(gap, '.2g')}", en=f"1 − largest weight: {by(gap, '.2g')}"),
+        because=Text(
+            zh="分数越分散，第一名领先得越多；但 d_k = 16 时就已接近 1。",
+            en="The wider the scores, the further the first one leads; but at d_k = 16 it is close to 1 already.",
         ),
     )
 
 
 @claim(
     "S2-56",
-    says=t("缩放后最大权重保持稳定", "Scaled, the largest weight stays the same"),
+    says=Text(zh="缩放后最大权重保持稳定", en="Scaled, the largest weight stays the same"),
     where="IX, L246",
     experiment="entropy",
 )
@@ -117,8 +124,8 @@ def _s2_56() -> Outcome:
     return Outcome.of(
         {f"d = {d}": x.agrees(middle, 0.03) for d, x in found.items()},
         measured=by(found, ".3f"),
-        because=t(
-            f"它停在 {middle:.2f} 左右，不是文中的 0.28–0.30。",
-            f"It stays at about {middle:.2f}, not at the text's 0.28–0.30.",
+        because=Text(
+            zh=f"它停在 {middle:.2f} 左右，不是文中的 0.28–0.30。",
+            en=f"It stays at about {middle:.2f}, not at the text's 0.28–0.30.",
         ),
     )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 
-from softscope.experiments.ledger import Outcome, claim, near, t
+from softscope._text import Text
+from softscope.experiments.ledger import Outcome, claim, near
 from softscope.experiments.ledger.texts import dot_products as dots
 from softscope.experiments.ledger.texts.figures import by
 
@@ -17,27 +18,27 @@ def _shape(d: int, variance: float, spread: str) -> Outcome:
     found = dots.scaled_variance(d)
     return Outcome.of(
         {
-            t("方差", "variance"): found.agrees(1.0, 0.06),
-            t("近似正态", "close to normal"): distance < _CLOSE,
-            t("恰为正态", "exactly normal"): excess == 0.0,
+            Text(zh="方差", en="variance"): found.agrees(1.0, 0.06),
+            Text(zh="近似正态", en="close to normal"): distance < _CLOSE,
+            Text(zh="恰为正态", en="exactly normal"): excess == 0.0,
         },
-        measured=t(
-            f"方差 {found.mean * variance:.2f}；与 {spread} 的分布函数最多相差 {distance:.4f}；超额峰度 {excess:.3f}",
-            f"variance {found.mean * variance:.2f}; distribution functions differ by at most {distance:.4f} "
+        measured=Text(
+            zh=f"方差 {found.mean * variance:.2f}；与 {spread} 的分布函数最多相差 {distance:.4f}；超额峰度 {excess:.3f}",
+            en=f"variance {found.mean * variance:.2f}; distribution functions differ by at most {distance:.4f} "
             f"from {spread}; excess kurtosis {excess:.3f}",
         ),
-        because=t(
-            f"d 项之和只是趋近正态：尾部略重（正态的超额峰度为 0，这里是 6/d = {excess:.3f}）。",
-            f"A sum of d terms only tends to a normal: its tails are a little heavier "
+        because=Text(
+            zh=f"d 项之和只是趋近正态：尾部略重（正态的超额峰度为 0，这里是 6/d = {excess:.3f}）。",
+            en=f"A sum of d terms only tends to a normal: its tails are a little heavier "
             f"(excess kurtosis 6/d = {excess:.3f} instead of 0).",
         ),
-        only_if=t("“服从”是“近似服从”", "“follows” means “is close to”"),
+        only_if=Text(zh="“服从”是“近似服从”", en="“follows” means “is close to”"),
     )
 
 
 @claim(
     "S2-07",
-    says=t("d_k = 64 时点积服从 N(0, 64)", "At d_k = 64 a dot product follows N(0, 64)"),
+    says=Text(zh="d_k = 64 时点积服从 N(0, 64)", en="At d_k = 64 a dot product follows N(0, 64)"),
     where="II, L45",
     experiment="variance",
 )
@@ -47,7 +48,7 @@ def _s2_07() -> Outcome:
 
 @claim(
     "S2-15",
-    says=t("d_k = 64 时缩放后的分数服从 N(0, 1)", "At d_k = 64 a scaled score follows N(0, 1)"),
+    says=Text(zh="d_k = 64 时缩放后的分数服从 N(0, 1)", en="At d_k = 64 a scaled score follows N(0, 1)"),
     where="III, L88",
     experiment="variance",
 )
@@ -58,21 +59,23 @@ def _s2_15() -> Outcome:
 def _three_sds(stated: str, sd: float) -> Outcome:
     beyond, normal = dots.outside(64, 3.0), math.erfc(3.0 / math.sqrt(2.0))
     return Outcome.of(
-        {"3σ": near(3.0 * sd, stated), t("几乎全部在内", "nearly all inside"): beyond < 0.005},
-        measured=t(
-            f"3σ = {3.0 * sd:g}；区间外 {100 * beyond:.2f}%（正态 {100 * normal:.2f}%）",
-            f"3σ = {3.0 * sd:g}; outside lies {100 * beyond:.2f}% (a normal: {100 * normal:.2f}%)",
+        {"3σ": near(3.0 * sd, stated), Text(zh="几乎全部在内", en="nearly all inside"): beyond < 0.005},
+        measured=Text(
+            zh=f"3σ = {3.0 * sd:g}；区间外 {100 * beyond:.2f}%（正态 {100 * normal:.2f}%）",
+            en=f"3σ = {3.0 * sd:g}; outside lies {100 * beyond:.2f}% (a normal: {100 * normal:.2f}%)",
         ),
-        because=t(
-            f"区间外约每 {1 / beyond:.0f} 个分数才有 1 个。",
-            f"About 1 score in {1 / beyond:.0f} lies outside.",
+        because=Text(
+            zh=f"区间外约每 {1 / beyond:.0f} 个分数才有 1 个。",
+            en=f"About 1 score in {1 / beyond:.0f} lies outside.",
         ),
     )
 
 
 @claim(
     "S2-08",
-    says=t("d_k = 64 时点积大致落在 [−24, 24]，即 3σ", "At d_k = 64 dot products lie in about [−24, 24], which is 3σ"),
+    says=Text(
+        zh="d_k = 64 时点积大致落在 [−24, 24]，即 3σ", en="At d_k = 64 dot products lie in about [−24, 24], which is 3σ"
+    ),
     where="II, L49",
     experiment="variance",
 )
@@ -82,7 +85,7 @@ def _s2_08() -> Outcome:
 
 @claim(
     "S2-16",
-    says=t("缩放后大致落在 [−3, 3]，即 3σ", "Scaled, they lie in about [−3, 3], which is 3σ"),
+    says=Text(zh="缩放后大致落在 [−3, 3]，即 3σ", en="Scaled, they lie in about [−3, 3], which is 3σ"),
     where="III, L91",
     experiment="variance",
 )
@@ -92,7 +95,7 @@ def _s2_16() -> Outcome:
 
 @claim(
     "S2-61",
-    says=t("(q·k)/√d_k 服从 N(0, 1)", "(q·k)/√d_k follows N(0, 1)"),
+    says=Text(zh="(q·k)/√d_k 服从 N(0, 1)", en="(q·k)/√d_k follows N(0, 1)"),
     where="Essence, L260",
     experiment="variance",
 )
@@ -100,16 +103,16 @@ def _s2_61() -> Outcome:
     distances = {d: dots.distance_from_normal(d) for d in (1, 4, 16, 64, 256, 1024)}
     return Outcome.of(
         {f"d = {d}": x < _CLOSE for d, x in distances.items()},
-        measured=t(
-            f"与 N(0, 1) 的分布函数最大差：{by(distances, '.4f')}",
-            f"largest difference from N(0, 1)'s distribution function: {by(distances, '.4f')}",
+        measured=Text(
+            zh=f"与 N(0, 1) 的分布函数最大差：{by(distances, '.4f')}",
+            en=f"largest difference from N(0, 1)'s distribution function: {by(distances, '.4f')}",
         ),
-        because=t(
-            f"差距像 1/d 那样缩小；d = 1 时它是两个正态数之积，相差 {distances[1]:.2f}。",
-            f"The difference shrinks like 1/d; at d = 1 it is a product of two normals and differs by {distances[1]:.2f}.",
+        because=Text(
+            zh=f"差距像 1/d 那样缩小；d = 1 时它是两个正态数之积，相差 {distances[1]:.2f}。",
+            en=f"The difference shrinks like 1/d; at d = 1 it is a product of two normals and differs by {distances[1]:.2f}.",
         ),
-        only_if=t(
-            f"d 至少是 16 左右，并且容许 {_CLOSE} 以内的差；恰好正态则从不成立",
-            f"d is at least about 16 and differences below {_CLOSE} are allowed; exactly, it never is",
+        only_if=Text(
+            zh=f"d 至少是 16 左右，并且容许 {_CLOSE} 以内的差；恰好正态则从不成立",
+            en=f"d is at least about 16 and differences below {_CLOSE} are allowed; exactly, it never is",
         ),
     )

@@ -9,11 +9,16 @@ from typing import Any
 import numpy as np
 
 import softscope as ss
-from softscope.experiments.ledger import Outcome, claim, equal, estimate, generator, off_by, t, variance_of
+from softscope._text import Text, same
+from softscope.experiments.ledger import Outcome, claim, equal, estimate, generator, off_by, variance_of
 from softscope.experiments.ledger.texts import dot_products as dots
 from softscope.experiments.ledger.texts.figures import by
 
-_NAMES = {"normal": t("正态", "normal"), "uniform": t("均匀", "uniform"), "±1": t("±1", "±1")}
+_NAMES = {
+    "normal": Text(zh="正态", en="normal"),
+    "uniform": Text(zh="均匀", en="uniform"),
+    "±1": same("±1"),
+}
 
 
 @functools.cache
@@ -40,7 +45,7 @@ def _moments(d: int) -> tuple[Any, list[Any], Any]:
 
 @claim(
     "S2-01",
-    says=t("注意力的公式是 softmax(QKᵀ/√d_k)V", "Attention is softmax(QKᵀ/√d_k)V"),
+    says=Text(zh="注意力的公式是 softmax(QKᵀ/√d_k)V", en="Attention is softmax(QKᵀ/√d_k)V"),
     where="L6",
 )
 def _s2_01() -> Outcome:
@@ -56,18 +61,21 @@ def _s2_01() -> Outcome:
     theirs = off_by(sdpa[0], weights @ v)
     return Outcome.of(
         {"softscope.attention": ours < 1e-12, "torch scaled_dot_product_attention": theirs < 1e-12},
-        measured=t(f"与公式最多相差 {max(ours, theirs):.1g}", f"off the formula by at most {max(ours, theirs):.1g}"),
-        because=t(
-            "这正是论文的式 1；两个实现算出的都是它。",
-            "It is the paper's equation 1, and both implementations compute it.",
+        measured=Text(
+            zh=f"与公式最多相差 {max(ours, theirs):.1g}", en=f"off the formula by at most {max(ours, theirs):.1g}"
+        ),
+        because=Text(
+            zh="这正是论文的式 1；两个实现算出的都是它。",
+            en="It is the paper's equation 1, and both implementations compute it.",
         ),
     )
 
 
 @claim(
     "S2-03",
-    says=t(
-        "分量独立、均值 0、方差 1 时，q·k 的均值是 0", "For independent components of mean 0 and variance 1, E[q·k] = 0"
+    says=Text(
+        zh="分量独立、均值 0、方差 1 时，q·k 的均值是 0",
+        en="For independent components of mean 0 and variance 1, E[q·k] = 0",
     ),
     where="I, L26-27",
     experiment="variance",
@@ -76,18 +84,23 @@ def _s2_03() -> Outcome:
     means = {d: dots.mean_in_sds(d) for d in dots.DIMENSIONS}
     derived, _, _ = _moments(3)
     return Outcome.of(
-        {t("推导", "derivation"): equal(derived, 0)} | {f"d = {d}": x.agrees(0.0, 0.05) for d, x in means.items()},
-        measured=t(
-            f"均值/√d：{by(means, '.3f')}（各 {means[1].n} 个样本）",
-            f"mean/√d: {by(means, '.3f')} ({means[1].n} samples each)",
+        {Text(zh="推导", en="derivation"): equal(derived, 0)}
+        | {f"d = {d}": x.agrees(0.0, 0.05) for d, x in means.items()},
+        measured=Text(
+            zh=f"均值/√d：{by(means, '.3f')}（各 {means[1].n} 个样本）",
+            en=f"mean/√d: {by(means, '.3f')} ({means[1].n} samples each)",
         ),
-        because=t("每一项都是 E[q_i]·E[k_i] = 0，和也一样。", "Every term is E[q_i]·E[k_i] = 0, and so is the sum."),
+        because=Text(
+            zh="每一项都是 E[q_i]·E[k_i] = 0，和也一样。", en="Every term is E[q_i]·E[k_i] = 0, and so is the sum."
+        ),
     )
 
 
 @claim(
     "S2-04",
-    says=t("和的方差等于各项 q_i·k_i 方差之和", "The variance of the sum is the sum of the variances of the q_i·k_i"),
+    says=Text(
+        zh="和的方差等于各项 q_i·k_i 方差之和", en="The variance of the sum is the sum of the variances of the q_i·k_i"
+    ),
     where="I, L29-30",
     experiment="variance",
 )
@@ -96,21 +109,21 @@ def _s2_04() -> Outcome:
     rng = generator("S2-04")
     shared = variance_of(3 * rng.standard_normal(100_000) * rng.standard_normal(100_000))
     return Outcome.of(
-        {t("推导，d = 3", "derivation, d = 3"): equal(whole, sum(parts))},
-        measured=t(
-            f"推导：{whole} = {sum(parts)}；分量全都相同时 {shared:.2f}",
-            f"derived: {whole} = {sum(parts)}; with all components alike {shared:.2f}",
+        {Text(zh="推导，d = 3", en="derivation, d = 3"): equal(whole, sum(parts))},
+        measured=Text(
+            zh=f"推导：{whole} = {sum(parts)}；分量全都相同时 {shared:.2f}",
+            en=f"derived: {whole} = {sum(parts)}; with all components alike {shared:.2f}",
         ),
-        because=t(
-            "独立的分量使交叉项为 0；这里独立性必不可少。",
-            "Independent components make the cross terms 0; without independence it would be false.",
+        because=Text(
+            zh="独立的分量使交叉项为 0；这里独立性必不可少。",
+            en="Independent components make the cross terms 0; without independence it would be false.",
         ),
     )
 
 
 @claim(
     "S2-05",
-    says=t("一项 q_i·k_i 的方差是 1", "One product q_i·k_i has variance 1"),
+    says=Text(zh="一项 q_i·k_i 的方差是 1", en="One product q_i·k_i has variance 1"),
     where="I, L32-33",
     experiment="variance",
 )
@@ -119,26 +132,26 @@ def _s2_05() -> Outcome:
     found = {kind: dots.scaled_variance(1, kind) for kind in dots.COMPONENTS}
     normal, uniform, signs = found.values()
     return Outcome.of(
-        {t("推导", "derivation"): equal(parts[0], 1)}
+        {Text(zh="推导", en="derivation"): equal(parts[0], 1)}
         # ±1 times ±1 is ±1: no spread in the square, so the estimate is exact up to the mean's own error.
         | {
             _NAMES[kind]: abs(x.mean - 1.0) < 1e-4 if x.error < 1e-4 else x.agrees(1.0, 0.06)
             for kind, x in found.items()
         },
-        measured=t(
-            f"正态 {normal:.3f}，均匀 {uniform:.3f}，±1 {signs:.3f}（各 {normal.n} 个样本）",
-            f"normal {normal:.3f}, uniform {uniform:.3f}, ±1 {signs:.3f} ({normal.n} samples each)",
+        measured=Text(
+            zh=f"正态 {normal:.3f}，均匀 {uniform:.3f}，±1 {signs:.3f}（各 {normal.n} 个样本）",
+            en=f"normal {normal:.3f}, uniform {uniform:.3f}, ±1 {signs:.3f} ({normal.n} samples each)",
         ),
-        because=t(
-            "E[q_i²]·E[k_i²] = 1，与分布的形状无关。",
-            "It is E[q_i²]·E[k_i²] = 1, whatever the shape of the distribution.",
+        because=Text(
+            zh="E[q_i²]·E[k_i²] = 1，与分布的形状无关。",
+            en="It is E[q_i²]·E[k_i²] = 1, whatever the shape of the distribution.",
         ),
     )
 
 
 @claim(
     "S2-06",
-    says=t("Var(q·k) = d_k，随维度线性增长", "Var(q·k) = d_k: it grows linearly with the dimension"),
+    says=Text(zh="Var(q·k) = d_k，随维度线性增长", en="Var(q·k) = d_k: it grows linearly with the dimension"),
     where="I, L35-38",
     experiment="variance",
 )
@@ -148,14 +161,14 @@ def _s2_06() -> Outcome:
     return Outcome.of(
         {f"d = {d}": x.agrees(1.0, 0.06) for d, x in found.items()}
         | {
-            t(f"d = 64，{_NAMES[kind].zh}", f"d = 64, {_NAMES[kind].en}"): x.agrees(1.0, 0.06)
+            Text(zh=f"d = 64，{_NAMES[kind].zh}", en=f"d = 64, {_NAMES[kind].en}"): x.agrees(1.0, 0.06)
             for kind, x in other.items()
         },
-        measured=t(f"方差/d：{by(found, '.3f')}", f"variance/d: {by(found, '.3f')}"),
-        because=t(
-            f"d 个方差为 1 的独立项相加；均匀分布与 ±1 分量在 d = 64 也一样："
+        measured=Text(zh=f"方差/d：{by(found, '.3f')}", en=f"variance/d: {by(found, '.3f')}"),
+        because=Text(
+            zh=f"d 个方差为 1 的独立项相加；均匀分布与 ±1 分量在 d = 64 也一样："
             f"{other['uniform']:.3f} 与 {other['±1']:.3f}。",
-            f"d independent terms of variance 1 add up; so they do for uniform and ±1 components at d = 64: "
+            en=f"d independent terms of variance 1 add up; so they do for uniform and ±1 components at d = 64: "
             f"{other['uniform']:.3f} and {other['±1']:.3f}.",
         ),
     )
@@ -163,7 +176,7 @@ def _s2_06() -> Outcome:
 
 @claim(
     "S2-14",
-    says=t("除以 √d_k 后方差恒为 1，与 d_k 无关", "Divided by √d_k the variance is 1, whatever d_k is"),
+    says=Text(zh="除以 √d_k 后方差恒为 1，与 d_k 无关", en="Divided by √d_k the variance is 1, whatever d_k is"),
     where="III, L82-85",
     experiment="variance",
 )
@@ -172,18 +185,18 @@ def _s2_14() -> Outcome:
     return Outcome.of(
         {f"d = {d}": x.agrees(1.0, 0.06) for d, x in found.items()},
         measured=by(found, ".3f"),
-        because=t(
-            "Var(q·k)/d = 1，只要分量独立、均值 0、方差 1。",
-            "Var(q·k)/d = 1 as long as the components are independent with mean 0 and variance 1.",
+        because=Text(
+            zh="Var(q·k)/d = 1，只要分量独立、均值 0、方差 1。",
+            en="Var(q·k)/d = 1 as long as the components are independent with mean 0 and variance 1.",
         ),
     )
 
 
 @claim(
     "S2-40",
-    says=t(
-        "方差 d，标准差 √d，除以 √d 之后方差为 1",
-        "Variance d, so standard deviation √d, so variance 1 after dividing by √d",
+    says=Text(
+        zh="方差 d，标准差 √d，除以 √d 之后方差为 1",
+        en="Variance d, so standard deviation √d, so variance 1 after dividing by √d",
     ),
     where="VII, L174-177",
     experiment="variance",
@@ -194,16 +207,18 @@ def _s2_40() -> Outcome:
     shown = ", ".join(f"d = {d}: {x}" for d, x in whole.items())
     return Outcome.of(
         {f"d = {d}": equal(x, d) and equal(x / d, 1) for d, x in whole.items()},
-        measured=t(f"推导的方差 {shown}", f"derived variance {shown}"),
-        because=t("除以 c 使方差除以 c²，而 c = √d。", "Dividing by c divides the variance by c², and c = √d."),
+        measured=Text(zh=f"推导的方差 {shown}", en=f"derived variance {shown}"),
+        because=Text(
+            zh="除以 c 使方差除以 c²，而 c = √d。", en="Dividing by c divides the variance by c², and c = √d."
+        ),
     )
 
 
 @claim(
     "S2-41",
-    says=t(
-        "缩放如同批归一化：均值已是 0，只需除以标准差",
-        "Scaling is like batch normalisation: the mean is 0 already, so only the division by the spread remains",
+    says=Text(
+        zh="缩放如同批归一化：均值已是 0，只需除以标准差",
+        en="Scaling is like batch normalisation: the mean is 0 already, so only the division by the spread remains",
     ),
     where="VII, L180-182",
     experiment="initialisation",
@@ -220,14 +235,14 @@ def _s2_41() -> Outcome:
     shown = ", ".join(f"{name}: {m:.2f} / {v:.2f}" for name, (m, v) in found.items())
     return Outcome.of(
         {name: m.agrees(0.0, 0.3) and v.agrees(1.0, 0.1) for name, (m, v) in found.items()},
-        measured=t(
-            f"缩放后的均值 / 方差，{shown}（d = {d}，{n} 个样本）",
-            f"scaled mean / variance, {shown} (d = {d}, {n} samples)",
+        measured=Text(
+            zh=f"缩放后的均值 / 方差，{shown}（d = {d}，{n} 个样本）",
+            en=f"scaled mean / variance, {shown} (d = {d}, {n} samples)",
         ),
-        because=t(
-            "批归一化量出均值和方差再去掉它们；√d 是常数，看不见分量本身变大或偏移。",
-            "Batch normalisation measures mean and variance and removes them; √d is a constant and does not see "
+        because=Text(
+            zh="批归一化量出均值和方差再去掉它们；√d 是常数，看不见分量本身变大或偏移。",
+            en="Batch normalisation measures mean and variance and removes them; √d is a constant and does not see "
             "components that have grown or shifted.",
         ),
-        only_if=t("q 和 k 的分量均值为 0、方差为 1", "the components of q and k have mean 0 and variance 1"),
+        only_if=Text(zh="q 和 k 的分量均值为 0、方差为 1", en="the components of q and k have mean 0 and variance 1"),
     )

@@ -8,7 +8,8 @@ import math
 import numpy as np
 
 import softscope as ss
-from softscope.experiments.ledger import Outcome, claim, generator, off_by, t
+from softscope._text import Text
+from softscope.experiments.ledger import Outcome, claim, generator, off_by
 from softscope.experiments.ledger.texts import chapter_code as code
 
 
@@ -21,7 +22,7 @@ def _example(*shape: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 @claim(
     "S3-37",
-    says=t("注意力是 softmax(QKᵀ/√d)·V", "Attention is softmax(QKᵀ/√d)·V"),
+    says=Text(zh="注意力是 softmax(QKᵀ/√d)·V", en="Attention is softmax(QKᵀ/√d)·V"),
     where="4.5, L255/L267",
 )
 def _s3_37() -> Outcome:
@@ -30,14 +31,14 @@ def _s3_37() -> Outcome:
     off = off_by(ss.attention(q, k, v), output)
     return Outcome.of(
         {"softscope.attention": off < 1e-13},
-        measured=t(f"最多相差 {off:.1g}", f"off by at most {off:.1g}"),
-        because=t("这是论文的式 1。", "It is the paper's equation 1."),
+        measured=Text(zh=f"最多相差 {off:.1g}", en=f"off by at most {off:.1g}"),
+        because=Text(zh="这是论文的式 1。", en="It is the paper's equation 1."),
     )
 
 
 @claim(
     "S3-38",
-    says=t("softmax 把分数变成概率分布", "Softmax turns the scores into a probability distribution"),
+    says=Text(zh="softmax 把分数变成概率分布", en="Softmax turns the scores into a probability distribution"),
     where="4.5, L259/L271",
     experiment="normalisers",
 )
@@ -46,21 +47,25 @@ def _s3_38() -> Outcome:
     scores, weights, _ = code.attention(q, k, v)
     off = off_by(weights.sum(-1), 1.0)
     return Outcome.of(
-        {t("非负", "non-negative"): bool((weights >= 0.0).all()), t("每行和为 1", "every row sums to 1"): off < 1e-14},
-        measured=t(
-            f"分数 {scores.min():.1f} 到 {scores.max():.1f}；权重 {weights.min():.4f} 到 {weights.max():.4f}，行和与 1 相差 {off:.1g}",
-            f"scores {scores.min():.1f} to {scores.max():.1f}; weights {weights.min():.4f} to {weights.max():.4f}, "
+        {
+            Text(zh="非负", en="non-negative"): bool((weights >= 0.0).all()),
+            Text(zh="每行和为 1", en="every row sums to 1"): off < 1e-14,
+        },
+        measured=Text(
+            zh=f"分数 {scores.min():.1f} 到 {scores.max():.1f}；权重 {weights.min():.4f} 到 {weights.max():.4f}，行和与 1 相差 {off:.1g}",
+            en=f"scores {scores.min():.1f} to {scores.max():.1f}; weights {weights.min():.4f} to {weights.max():.4f}, "
             f"row sums off 1 by {off:.1g}",
         ),
-        because=t(
-            "指数使它为正，除以和使它归一。", "The exponential makes it positive and the division gives a sum of one."
+        because=Text(
+            zh="指数使它为正，除以和使它归一。",
+            en="The exponential makes it positive and the division gives a sum of one.",
         ),
     )
 
 
 @claim(
     "S3-39",
-    says=t("所有 token 的注意力权重之和为 1", "The attention weights of all tokens sum to 1"),
+    says=Text(zh="所有 token 的注意力权重之和为 1", en="The attention weights of all tokens sum to 1"),
     where="4.5, L260/L272",
     experiment="normalisers",
 )
@@ -70,22 +75,28 @@ def _s3_39() -> Outcome:
     columns = weights.sum(0)
     return Outcome.of(
         {
-            t("一个查询对所有键", "one query, over all keys"): off_by(weights.sum(-1), 1.0) < 1e-14,
-            t("一个键从所有查询", "one key, from all queries"): off_by(columns, 1.0) < 1e-3,
-            t("整个矩阵", "the whole matrix"): abs(float(weights.sum()) - 1.0) < 1e-3,
+            Text(zh="一个查询对所有键", en="one query, over all keys"): off_by(weights.sum(-1), 1.0) < 1e-14,
+            Text(zh="一个键从所有查询", en="one key, from all queries"): off_by(columns, 1.0) < 1e-3,
+            Text(zh="整个矩阵", en="the whole matrix"): abs(float(weights.sum()) - 1.0) < 1e-3,
         },
-        measured=t(
-            f"10×10：行和 1，列和 {columns.min():.2f} 到 {columns.max():.2f}，总和 {weights.sum():.0f}",
-            f"10×10: row sums 1, column sums {columns.min():.2f} to {columns.max():.2f}, all together {weights.sum():.0f}",
+        measured=Text(
+            zh=f"10×10：行和 1，列和 {columns.min():.2f} 到 {columns.max():.2f}，总和 {weights.sum():.0f}",
+            en=f"10×10: row sums 1, column sums {columns.min():.2f} to {columns.max():.2f}, all together {weights.sum():.0f}",
         ),
-        because=t("归一化按行进行，即对每个查询。", "The normalisation goes row by row, that is query by query."),
-        only_if=t("说的是一个查询分给所有键的权重", "it is about the weights that one query gives to all keys"),
+        because=Text(
+            zh="归一化按行进行，即对每个查询。", en="The normalisation goes row by row, that is query by query."
+        ),
+        only_if=Text(
+            zh="说的是一个查询分给所有键的权重", en="it is about the weights that one query gives to all keys"
+        ),
     )
 
 
 @claim(
     "S3-40",
-    says=t("softmax 的作用之一是除以 √d，防止极端", "One of softmax's roles is the division by √d, against extremes"),
+    says=Text(
+        zh="softmax 的作用之一是除以 √d，防止极端", en="One of softmax's roles is the division by √d, against extremes"
+    ),
     where="4.5, L261/L273",
     experiment="scores",
 )
@@ -94,33 +105,35 @@ def _s3_40() -> Outcome:
     scores, weights, _ = code.attention(q, k, v)
     plain = code.stable(scores)
     return Outcome.of(
-        {t("softmax 自己就做了除法", "softmax does the division itself"): off_by(plain, weights) < 1e-6},
-        measured=t(
-            f"不先除以 √d 时，权重相差达 {off_by(plain, weights):.2f}；行和仍与 1 只差 {off_by(plain.sum(-1), 1.0):.1g}",
-            f"without dividing by √d first, weights differ by up to {off_by(plain, weights):.2f}; rows still sum to 1 within "
+        {Text(zh="softmax 自己就做了除法", en="softmax does the division itself"): off_by(plain, weights) < 1e-6},
+        measured=Text(
+            zh=f"不先除以 √d 时，权重相差达 {off_by(plain, weights):.2f}；行和仍与 1 只差 {off_by(plain.sum(-1), 1.0):.1g}",
+            en=f"without dividing by √d first, weights differ by up to {off_by(plain, weights):.2f}; rows still sum to 1 within "
             f"{off_by(plain.sum(-1), 1.0):.1g}",
         ),
-        because=t(
-            "除法在 softmax 之前单独进行，文中自己的代码也是这样。",
-            "The division is a step of its own before softmax, in the text's own code too.",
+        because=Text(
+            zh="除法在 softmax 之前单独进行，文中自己的代码也是这样。",
+            en="The division is a step of its own before softmax, in the text's own code too.",
         ),
     )
 
 
-@claim("S3-46", says=t("每行的和都打印为 1", "All row sums print as 1"), where="4.5 code, L315")
+@claim("S3-46", says=Text(zh="每行的和都打印为 1", en="All row sums print as 1"), where="4.5 code, L315")
 def _s3_46() -> Outcome:
     _, weights, _ = code.attention(*_example())
     line = code.printed(weights.sum(-1), 6)
     return Outcome.of(
         {"3×4": line == "[1. 1. 1.]"},
         measured=line,
-        because=t("每行都归一化。", "Every row is normalised."),
+        because=Text(zh="每行都归一化。", en="Every row is normalised."),
     )
 
 
 @claim(
     "S3-47",
-    says=t("分数的形状是 (seq, seq)，输出是 (seq, dim)", "The scores have shape (seq, seq) and the output (seq, dim)"),
+    says=Text(
+        zh="分数的形状是 (seq, seq)，输出是 (seq, dim)", en="The scores have shape (seq, seq) and the output (seq, dim)"
+    ),
     where="4.5 code, L305/L318",
 )
 def _s3_47() -> Outcome:
@@ -131,13 +144,13 @@ def _s3_47() -> Outcome:
             "weights @ V": output.shape == (3, 4),
         },
         measured=f"(3, 4) → {scores.shape} → {output.shape}",
-        because=t("3 个查询与 3 个键，V 有 4 维。", "3 queries meet 3 keys, and V has 4 components."),
+        because=Text(zh="3 个查询与 3 个键，V 有 4 维。", en="3 queries meet 3 keys, and V has 4 components."),
     )
 
 
 @claim(
     "S3-48",
-    says=t("这是“完整的”单头注意力", "This is a “complete” single-head attention"),
+    says=Text(zh="这是“完整的”单头注意力", en="This is a “complete” single-head attention"),
     where="4.5 code, L301",
     experiment="scores",
 )
@@ -154,14 +167,16 @@ def _s3_48() -> Outcome:
         seen.append("ValueError" if math.isinf(off) else f"{off:.1g}")
     return Outcome.of(
         cases,
-        measured=t(
-            f"与真值相差：{', '.join(f'{s} {x}' for s, x in zip(cases, seen, strict=True))}",
-            f"off by: {', '.join(f'{s} {x}' for s, x in zip(cases, seen, strict=True))}",
+        measured=Text(
+            zh=f"与真值相差：{', '.join(f'{s} {x}' for s, x in zip(cases, seen, strict=True))}",
+            en=f"off by: {', '.join(f'{s} {x}' for s, x in zip(cases, seen, strict=True))}",
         ),
-        because=t(
-            "K.T 颠倒所有的轴：成批的输入会出错，三个轴等长时甚至不声不响地算错；也没有掩码。",
-            "K.T reverses all axes: a batch raises, or where all three axes are equally long is silently wrong; and there "
+        because=Text(
+            zh="K.T 颠倒所有的轴：成批的输入会出错，三个轴等长时甚至不声不响地算错；也没有掩码。",
+            en="K.T reverses all axes: a batch raises, or where all three axes are equally long is silently wrong; and there "
             "is no mask.",
         ),
-        only_if=t("输入是矩阵，没有批次，也不需要掩码", "the inputs are matrices, without a batch and without a mask"),
+        only_if=Text(
+            zh="输入是矩阵，没有批次，也不需要掩码", en="the inputs are matrices, without a batch and without a mask"
+        ),
     )

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 import softscope as ss
-from softscope.experiments.ledger import Outcome, claim, equal, generator, listed, near, off_by, symbols, t
+from softscope._text import Text, same
+from softscope.experiments.ledger import Outcome, claim, equal, generator, near, off_by, symbols
+from softscope.experiments.ledger.texts.figures import listed
 
 _X = np.array([1.0, 2.0, 3.0])
 
@@ -17,7 +19,7 @@ def _hard(x: np.ndarray) -> np.ndarray:
 
 @claim(
     "S3-01",
-    says=t("softmax 是“软化”的最大值函数", "Softmax is a softened maximum"),
+    says=Text(zh="softmax 是“软化”的最大值函数", en="Softmax is a softened maximum"),
     where="4.1, L34/L44",
     experiment="extremes",
 )
@@ -25,60 +27,62 @@ def _s3_01() -> Outcome:
     p, cold = ss.softmax(_X), ss.softmax(_X, temperature=0.01)
     return Outcome.of(
         {
-            t("最大的分数得到最大的权重", "the largest score gets the largest weight"): int(p.argmax())
+            Text(zh="最大的分数得到最大的权重", en="the largest score gets the largest weight"): int(p.argmax())
             == int(_X.argmax()),
-            t("其余的仍有权重", "the others keep some weight"): bool((p > 0.0).all()),
-            t("T → 0 时成为硬最大值", "as T → 0 it becomes the hard maximum"): off_by(cold, _hard(_X)) < 1e-12,
+            Text(zh="其余的仍有权重", en="the others keep some weight"): bool((p > 0.0).all()),
+            Text(zh="T → 0 时成为硬最大值", en="as T → 0 it becomes the hard maximum"): off_by(cold, _hard(_X)) < 1e-12,
         },
         measured=f"[1, 2, 3] → {listed(p, '.3f')}, T = 0.01 → {listed(cold, '.2g')}",
-        because=t(
-            "它软化的是“哪个最大”（one-hot 的 argmax）；软化的最大值本身是 logsumexp。",
-            "What it softens is which entry is largest (a one-hot argmax); the softened maximum itself is logsumexp.",
+        because=Text(
+            zh="它软化的是“哪个最大”（one-hot 的 argmax）；软化的最大值本身是 logsumexp。",
+            en="What it softens is which entry is largest (a one-hot argmax); the softened maximum itself is logsumexp.",
         ),
     )
 
 
 @claim(
     "S3-02",
-    says=t("任意实数输入都给出 0 到 1 之间、和为 1 的值", "Any real input gives values in 0…1 that sum to 1"),
+    says=Text(zh="任意实数输入都给出 0 到 1 之间、和为 1 的值", en="Any real input gives values in 0…1 that sum to 1"),
     where="4.1, L36/L46",
     experiment="overflow",
 )
 def _s3_02() -> Outcome:
     rng = generator("S3-02")
     cases = {
-        t("2000 行随机数", "2000 random rows"): rng.standard_normal((2000, 50)) * 10.0,
-        t("±1e308", "±1e308"): np.array([[1e308, -1e308, 0.0]]),
-        t("[1000, 1001, 1002]", "[1000, 1001, 1002]"): np.array([[1000.0, 1001.0, 1002.0]]),
-        t("全为 0", "all 0"): np.zeros((1, 7)),
+        Text(zh="2000 行随机数", en="2000 random rows"): rng.standard_normal((2000, 50)) * 10.0,
+        same("±1e308"): np.array([[1e308, -1e308, 0.0]]),
+        same("[1000, 1001, 1002]"): np.array([[1000.0, 1001.0, 1002.0]]),
+        Text(zh="全为 0", en="all 0"): np.zeros((1, 7)),
     }
     found = {name: ss.softmax(x) for name, x in cases.items()}
     off = max(off_by(p.sum(-1), 1.0) for p in found.values())
     return Outcome.of(
         {n: bool((p >= 0.0).all() and (p <= 1.0).all() and off_by(p.sum(-1), 1.0) < 1e-14) for n, p in found.items()},
-        measured=t(f"和与 1 最多相差 {off:.1g}", f"sums are off 1 by at most {off:.1g}"),
-        because=t("每一项都是正数除以所有正数之和。", "Each is a positive number divided by the sum of them all."),
+        measured=Text(zh=f"和与 1 最多相差 {off:.1g}", en=f"sums are off 1 by at most {off:.1g}"),
+        because=Text(
+            zh="每一项都是正数除以所有正数之和。", en="Each is a positive number divided by the sum of them all."
+        ),
     )
 
 
 @claim(
     "S3-03",
-    says=t("softmax 的公式是 exp(x_i)/Σexp(x_j)", "The formula of softmax is exp(x_i)/Σexp(x_j)"),
+    says=Text(zh="softmax 的公式是 exp(x_i)/Σexp(x_j)", en="The formula of softmax is exp(x_i)/Σexp(x_j)"),
     where="4.1, L40/L50",
 )
 def _s3_03() -> Outcome:
     x = generator("S3-03").standard_normal((500, 20))
     off = off_by(ss.softmax(x), np.exp(x) / np.exp(x).sum(-1, keepdims=True))
     return Outcome.of(
-        {t("500 行随机数", "500 random rows"): off < 1e-15},
-        measured=t(f"与公式最多相差 {off:.1g}", f"off the formula by at most {off:.1g}"),
-        because=t("这是定义。", "It is the definition."),
+        {Text(zh="500 行随机数", en="500 random rows"): off < 1e-15},
+        measured=Text(zh=f"与公式最多相差 {off:.1g}", en=f"off the formula by at most {off:.1g}"),
+        because=Text(zh="这是定义。", en="It is the definition."),
     )
 
 
 @claim(
     "S3-04",
-    says=t("[1, 2, 3] 的硬最大值是 [0, 0, 1]", "The hard maximum of [1, 2, 3] is [0, 0, 1]"),
+    says=Text(zh="[1, 2, 3] 的硬最大值是 [0, 0, 1]", en="The hard maximum of [1, 2, 3] is [0, 0, 1]"),
     where="4.1, L54",
     experiment="extremes",
 )
@@ -87,13 +91,13 @@ def _s3_04() -> Outcome:
     return Outcome.of(
         {"[1, 2, 3]": hard.tolist() == [0.0, 0.0, 1.0]},
         measured=listed(hard, "g"),
-        because=t("只有最大的一项留下。", "Only the largest entry stays."),
+        because=Text(zh="只有最大的一项留下。", en="Only the largest entry stays."),
     )
 
 
 @claim(
     "S3-05",
-    says=t("[1, 2, 3] 的 softmax 是 [0.09, 0.24, 0.67]", "softmax of [1, 2, 3] is [0.09, 0.24, 0.67]"),
+    says=Text(zh="[1, 2, 3] 的 softmax 是 [0.09, 0.24, 0.67]", en="softmax of [1, 2, 3] is [0.09, 0.24, 0.67]"),
     where="4.1, L55",
     experiment="extremes",
 )
@@ -102,13 +106,13 @@ def _s3_05() -> Outcome:
     return Outcome.of(
         {"[1, 2, 3]": near(p, ["0.09", "0.24", "0.67"])},
         measured=listed(p, ".4f"),
-        because=t("四舍五入到 2 位小数正是这 3 个数。", "Rounded to 2 decimals these are the 3 numbers."),
+        because=Text(zh="四舍五入到 2 位小数正是这 3 个数。", en="Rounded to 2 decimals these are the 3 numbers."),
     )
 
 
 @claim(
     "S3-06",
-    says=t("softmax 保留“哪个最大”和“大多少”", "Softmax keeps which entry is largest and by how much"),
+    says=Text(zh="softmax 保留“哪个最大”和“大多少”", en="Softmax keeps which entry is largest and by how much"),
     where="4.1, L57",
     experiment="extremes",
 )
@@ -119,16 +123,16 @@ def _s3_06() -> Outcome:
     z, s = symbols(3)
     return Outcome.of(
         {
-            t("推导：p_i/p_j = e^(x_i − x_j)", "derivation: p_i/p_j = e^(x_i − x_j)"): _ratio(z, s),
-            t("顺序", "order"): bool((p.argsort(-1) == x.argsort(-1)).all()),
-            t("差值", "differences"): off < 1e-12,
+            Text(zh="推导：p_i/p_j = e^(x_i − x_j)", en="derivation: p_i/p_j = e^(x_i − x_j)"): _ratio(z, s),
+            Text(zh="顺序", en="order"): bool((p.argsort(-1) == x.argsort(-1)).all()),
+            Text(zh="差值", en="differences"): off < 1e-12,
         },
-        measured=t(
-            f"log(p_i/p_j) 与 x_i − x_j 最多相差 {off:.1g}", f"log(p_i/p_j) is off x_i − x_j by at most {off:.1g}"
+        measured=Text(
+            zh=f"log(p_i/p_j) 与 x_i − x_j 最多相差 {off:.1g}", en=f"log(p_i/p_j) is off x_i − x_j by at most {off:.1g}"
         ),
-        because=t(
-            "差值由权重之比原样得回；失去的只是共同的平移。",
-            "Differences come back from the ratios of the weights; only a common shift is lost.",
+        because=Text(
+            zh="差值由权重之比原样得回；失去的只是共同的平移。",
+            en="Differences come back from the ratios of the weights; only a common shift is lost.",
         ),
     )
 
@@ -141,7 +145,7 @@ def _ratio(z: object, s: object) -> bool:
 
 @claim(
     "S3-07",
-    says=t("硬最大值丢失梯度，softmax 保留梯度", "A hard maximum loses the gradient, softmax keeps it"),
+    says=Text(zh="硬最大值丢失梯度，softmax 保留梯度", en="A hard maximum loses the gradient, softmax keeps it"),
     where="4.1, L58",
     experiment="saturation",
 )
@@ -151,15 +155,15 @@ def _s3_07() -> Outcome:
     soft = float(np.linalg.norm(ss.jacobian(ss.softmax(_X))))
     return Outcome.of(
         {
-            t("硬最大值没有梯度", "none for the hard maximum"): hard == 0.0,
-            t("softmax 有", "some for softmax"): soft > 0.1,
+            Text(zh="硬最大值没有梯度", en="none for the hard maximum"): hard == 0.0,
+            Text(zh="softmax 有", en="some for softmax"): soft > 0.1,
         },
-        measured=t(
-            f"[1, 2, 3] 处：硬最大值的变化率 {hard:g}，softmax 的 ‖J‖ = {soft:.3f}",
-            f"at [1, 2, 3]: rate of change {hard:g} for the hard maximum, ‖J‖ = {soft:.3f} for softmax",
+        measured=Text(
+            zh=f"[1, 2, 3] 处：硬最大值的变化率 {hard:g}，softmax 的 ‖J‖ = {soft:.3f}",
+            en=f"at [1, 2, 3]: rate of change {hard:g} for the hard maximum, ‖J‖ = {soft:.3f} for softmax",
         ),
-        because=t(
-            "one-hot 在名次不变时是常数，处处斜率为 0。",
-            "A one-hot vector is constant while the ranking is, so its slope is 0.",
+        because=Text(
+            zh="one-hot 在名次不变时是常数，处处斜率为 0。",
+            en="A one-hot vector is constant while the ranking is, so its slope is 0.",
         ),
     )

@@ -7,8 +7,10 @@ import math
 import numpy as np
 
 import softscope as ss
-from softscope.experiments.ledger import Outcome, claim, listed, near, t
+from softscope._text import Text
+from softscope.experiments.ledger import Outcome, claim, near
 from softscope.experiments.ledger.texts import chapter_code as code
+from softscope.experiments.ledger.texts.figures import listed
 
 # The five cases, by the chapter's names.
 _CASES = {
@@ -28,7 +30,7 @@ _LISTING = {
 
 @claim(
     "S3-17",
-    says=t("输入差异很大时，softmax 趋近 one-hot", "Where inputs differ greatly, softmax is nearly one-hot"),
+    says=Text(zh="输入差异很大时，softmax 趋近 one-hot", en="Where inputs differ greatly, softmax is nearly one-hot"),
     where="4.3, L127/L138",
     experiment="extremes",
 )
@@ -44,17 +46,17 @@ def _s3_17() -> Outcome:
     return Outcome.of(
         {name: x > 0.999 for name, x in peaks.items()},
         measured=", ".join(f"{name}: {x:g}" for name, x in peaks.items()),
-        because=t(
-            f"只有第一名领先第二名的差起作用：3 个数时领先 {gap:.1f} 就给出 0.999；并列第一则平分。",
-            f"Only the lead over the runner-up counts: among 3 numbers a lead of {gap:.1f} gives 0.999; equals share.",
+        because=Text(
+            zh=f"只有第一名领先第二名的差起作用：3 个数时领先 {gap:.1f} 就给出 0.999；并列第一则平分。",
+            en=f"Only the lead over the runner-up counts: among 3 numbers a lead of {gap:.1f} gives 0.999; equals share.",
         ),
-        only_if=t("最大的一项领先第二名很多", "the largest is far ahead of the second largest"),
+        only_if=Text(zh="最大的一项领先第二名很多", en="the largest is far ahead of the second largest"),
     )
 
 
 @claim(
     "S3-18",
-    says=t("[1000, 1, 1] 的 softmax 约为 [1, 0, 0]", "softmax of [1000, 1, 1] is about [1, 0, 0]"),
+    says=Text(zh="[1000, 1, 1] 的 softmax 约为 [1, 0, 0]", en="softmax of [1000, 1, 1] is about [1, 0, 0]"),
     where="4.3, L129/L140",
     experiment="extremes",
 )
@@ -65,16 +67,18 @@ def _s3_18() -> Outcome:
     return Outcome.of(
         {"[1000, 1, 1]": near(p, ["1", "0", "0"])},
         measured=listed(p, "g"),
-        because=t(
-            f"另外两项各是 10^−{digits:.0f}，连 float64 也存不下。",
-            f"Each of the others is 10^−{digits:.0f}, too small even for float64.",
+        because=Text(
+            zh=f"另外两项各是 10^−{digits:.0f}，连 float64 也存不下。",
+            en=f"Each of the others is 10^−{digits:.0f}, too small even for float64.",
         ),
     )
 
 
 @claim(
     "S3-19",
-    says=t("分数最高的几乎独占，其余几乎被忽略", "The highest score takes nearly all and the others are ignored"),
+    says=Text(
+        zh="分数最高的几乎独占，其余几乎被忽略", en="The highest score takes nearly all and the others are ignored"
+    ),
     where="4.3, L133-134",
     experiment="extremes",
 )
@@ -83,15 +87,15 @@ def _s3_19() -> Outcome:
     return Outcome.of(
         {f"{_CASES[name]}": x > 0.99 for name, x in peaks.items()},
         measured=", ".join(f"{_CASES[name]}: {x:.4f}" for name, x in peaks.items()),
-        because=t(
-            "领先 5 就够到 0.99；领先 1 或没有领先则不然。",
-            "A lead of 5 is enough for 0.99; a lead of 1 or none is not.",
+        because=Text(
+            zh="领先 5 就够到 0.99；领先 1 或没有领先则不然。",
+            en="A lead of 5 is enough for 0.99; a lead of 1 or none is not.",
         ),
-        only_if=t("第一名领先第二名 5 左右或更多", "the first leads the second by about 5 or more"),
+        only_if=Text(zh="第一名领先第二名 5 左右或更多", en="the first leads the second by about 5 or more"),
     )
 
 
-_AS_NUMBERS = t("读作数值，而不是逐字符的输出", "it is read as numbers and not as printed characters")
+_AS_NUMBERS = Text(zh="读作数值，而不是逐字符的输出", en="it is read as numbers and not as printed characters")
 
 
 def _line(name: str) -> str:
@@ -101,7 +105,7 @@ def _line(name: str) -> str:
 
 @claim(
     "S3-20",
-    says=t("均匀的一例打印 0.333333 三次", "The uniform case prints 0.333333 three times"),
+    says=Text(zh="均匀的一例打印 0.333333 三次", en="The uniform case prints 0.333333 three times"),
     where="4.3 output, L174-176",
     experiment="extremes",
 )
@@ -109,17 +113,17 @@ def _s3_20() -> Outcome:
     p, line = code.stable(np.array(_CASES["Uniform"])), _line("Uniform")
     return Outcome.of(
         {
-            t("数值", "numbers"): near(p, ["0.333333"] * 3),
-            t("打印的字符", "characters printed"): line == _LISTING["Uniform"],
+            Text(zh="数值", en="numbers"): near(p, ["0.333333"] * 3),
+            Text(zh="打印的字符", en="characters printed"): line == _LISTING["Uniform"],
         },
         measured=line,
-        because=t("相等的分数给出相等的权重。", "Equal scores get equal weights."),
+        because=Text(zh="相等的分数给出相等的权重。", en="Equal scores get equal weights."),
     )
 
 
 @claim(
     "S3-21",
-    says=t("[1, 5, 10] 打印 [0.000123 0.006693 0.993184]", "[1, 5, 10] prints [0.000123 0.006693 0.993184]"),
+    says=Text(zh="[1, 5, 10] 打印 [0.000123 0.006693 0.993184]", en="[1, 5, 10] prints [0.000123 0.006693 0.993184]"),
     where="4.3 output, L178-180",
     experiment="extremes",
 )
@@ -128,11 +132,14 @@ def _s3_21() -> Outcome:
     stated = ["0.000123", "0.006693", "0.993184"]
     wrong = sum(not near(x, digits) for x, digits in zip(p, stated, strict=True))
     return Outcome.of(
-        {t("数值", "numbers"): near(p, stated), t("打印的字符", "characters printed"): line == _LISTING["Moderate"]},
+        {
+            Text(zh="数值", en="numbers"): near(p, stated),
+            Text(zh="打印的字符", en="characters printed"): line == _LISTING["Moderate"],
+        },
         measured=f"{listed(p, '.6f')} → {line}",
-        because=t(
-            f"{wrong} 个数的最后一位不对；并且最大与最小之比超过 1000 时，NumPy 用科学记数法打印。",
-            f"The last digit of {wrong} numbers is wrong; besides, where the largest is over 1000 times the smallest, "
+        because=Text(
+            zh=f"{wrong} 个数的最后一位不对；并且最大与最小之比超过 1000 时，NumPy 用科学记数法打印。",
+            en=f"The last digit of {wrong} numbers is wrong; besides, where the largest is over 1000 times the smallest, "
             f"NumPy prints in scientific notation.",
         ),
     )
@@ -140,9 +147,9 @@ def _s3_21() -> Outcome:
 
 @claim(
     "S3-22",
-    says=t(
-        "[1, 500, 1000] 打印 [0.000000 0.000000 1.000000]，几乎 one-hot",
-        "[1, 500, 1000] prints [0.000000 0.000000 1.000000], almost one-hot",
+    says=Text(
+        zh="[1, 500, 1000] 打印 [0.000000 0.000000 1.000000]，几乎 one-hot",
+        en="[1, 500, 1000] prints [0.000000 0.000000 1.000000], almost one-hot",
     ),
     where="4.3 output, L182-184",
     experiment="extremes",
@@ -151,12 +158,13 @@ def _s3_22() -> Outcome:
     p, line = code.stable(np.array(_CASES["Extreme"])), _line("Extreme")
     return Outcome.of(
         {
-            t("数值，one-hot", "numbers, one-hot"): near(p, ["0.000000", "0.000000", "1.000000"]),
-            t("打印的字符", "characters printed"): line == _LISTING["Extreme"],
+            Text(zh="数值，one-hot", en="numbers, one-hot"): near(p, ["0.000000", "0.000000", "1.000000"]),
+            Text(zh="打印的字符", en="characters printed"): line == _LISTING["Extreme"],
         },
         measured=line,
-        because=t(
-            "数值对；NumPy 打印整数值时不写小数。", "The numbers are right; NumPy prints whole values without decimals."
+        because=Text(
+            zh="数值对；NumPy 打印整数值时不写小数。",
+            en="The numbers are right; NumPy prints whole values without decimals.",
         ),
         only_if=_AS_NUMBERS,
     )
@@ -164,7 +172,7 @@ def _s3_22() -> Outcome:
 
 @claim(
     "S3-23",
-    says=t("输出示例就是代码打印的内容", "The output listing is what the code prints"),
+    says=Text(zh="输出示例就是代码打印的内容", en="The output listing is what the code prints"),
     where="4.3 output, L172-184",
     experiment="extremes",
 )
@@ -179,16 +187,16 @@ def _s3_23() -> Outcome:
     found = sum(line in printed for line in listed)
     return Outcome.of(
         {
-            t("列出的行都会打印", "every line listed is printed"): found == len(listed),
-            t("打印的行都已列出", "every line printed is listed"): all(line in listed for line in printed),
+            Text(zh="列出的行都会打印", en="every line listed is printed"): found == len(listed),
+            Text(zh="打印的行都已列出", en="every line printed is listed"): all(line in listed for line in printed),
         },
-        measured=t(
-            f"列出 {len(listed)} 行，其中 {found} 行与打印的一致；代码打印 {len(printed)} 行",
-            f"{len(listed)} lines are listed, {found} of them as printed; the code prints {len(printed)}",
+        measured=Text(
+            zh=f"列出 {len(listed)} 行，其中 {found} 行与打印的一致；代码打印 {len(printed)} 行",
+            en=f"{len(listed)} lines are listed, {found} of them as printed; the code prints {len(printed)}",
         ),
-        because=t(
-            f"示例略去 {len(_CASES) - len(_LISTING)} 例和每例的“最大值占比”，并且有 {len(listed) - found} 个数组不是 NumPy 的写法。",
-            f"The listing leaves out {len(_CASES) - len(_LISTING)} cases and each case's largest share, and "
+        because=Text(
+            zh=f"示例略去 {len(_CASES) - len(_LISTING)} 例和每例的“最大值占比”，并且有 {len(listed) - found} 个数组不是 NumPy 的写法。",
+            en=f"The listing leaves out {len(_CASES) - len(_LISTING)} cases and each case's largest share, and "
             f"{len(listed) - found} arrays are not as NumPy writes them.",
         ),
     )

@@ -9,8 +9,10 @@ import math
 import numpy as np
 
 import softscope as ss
-from softscope.experiments.ledger import Outcome, claim, generator, listed, off_by, share, t
+from softscope._text import Text
+from softscope.experiments.ledger import Outcome, claim, generator, off_by, share
 from softscope.experiments.ledger.texts import chapter_code as code
+from softscope.experiments.ledger.texts.figures import listed
 
 
 def _by_operators(x: np.ndarray) -> np.ndarray:
@@ -21,9 +23,9 @@ def _by_operators(x: np.ndarray) -> np.ndarray:
 
 @claim(
     "S3-55",
-    says=t(
-        "不调用任何库函数，用 NumPy 写出稳定的 softmax",
-        "Write a stable softmax with NumPy and without any library call",
+    says=Text(
+        zh="不调用任何库函数，用 NumPy 写出稳定的 softmax",
+        en="Write a stable softmax with NumPy and without any library call",
     ),
     where="Homework 1, L395",
     experiment="overflow",
@@ -35,29 +37,30 @@ def _s3_55() -> Outcome:
     off = max(off_by(_by_operators(x), ss.softmax(x)) for x in rows)
     return Outcome.of(
         {
-            t("本章自己的写法", "the chapter's own version"): calls == 0,
-            t("只用运算符", "with operators alone"): off < 1e-13,
+            Text(zh="本章自己的写法", en="the chapter's own version"): calls == 0,
+            Text(zh="只用运算符", en="with operators alone"): off < 1e-13,
         },
-        measured=t(
-            f"本章的 softmax_stable 调用 NumPy {calls} 次；只用运算符的写法误差 {off:.1g}（{len(rows)} 行）",
-            f"the chapter's softmax_stable calls NumPy {calls} times; a version with operators alone is off by {off:.1g} "
+        measured=Text(
+            zh=f"本章的 softmax_stable 调用 NumPy {calls} 次；只用运算符的写法误差 {off:.1g}（{len(rows)} 行）",
+            en=f"the chapter's softmax_stable calls NumPy {calls} times; a version with operators alone is off by {off:.1g} "
             f"({len(rows)} rows)",
         ),
-        because=t(
-            "题目照字面与本章的代码矛盾；但 e ** (x − max(x)) 确实够用。",
-            "Taken literally it contradicts the chapter's code; but e ** (x − max(x)) does the job.",
+        because=Text(
+            zh="题目照字面与本章的代码矛盾；但 e ** (x − max(x)) 确实够用。",
+            en="Taken literally it contradicts the chapter's code; but e ** (x − max(x)) does the job.",
         ),
-        only_if=t(
-            "以 e ** x 代替 np.exp，并用 Python 的 max 和 sum", "e ** x replaces np.exp, and max and sum are Python's"
+        only_if=Text(
+            zh="以 e ** x 代替 np.exp，并用 Python 的 max 和 sum",
+            en="e ** x replaces np.exp, and max and sum are Python's",
         ),
     )
 
 
 @claim(
     "S3-56",
-    says=t(
-        "用 T = 0.01、0.1、1、10、100 观察 [1, 2, 3, 4, 5]：从 one-hot 到均匀",
-        "T = 0.01, 0.1, 1, 10, 100 on [1, 2, 3, 4, 5]: from one-hot to uniform",
+    says=Text(
+        zh="用 T = 0.01、0.1、1、10、100 观察 [1, 2, 3, 4, 5]：从 one-hot 到均匀",
+        en="T = 0.01, 0.1, 1, 10, 100 on [1, 2, 3, 4, 5]: from one-hot to uniform",
     ),
     where="Homework 2, L396",
     experiment="temperature",
@@ -68,24 +71,26 @@ def _s3_56() -> Outcome:
     entropies = [float(p.entropy) for p in found.values()]
     return Outcome.of(
         {
-            t("T = 0.01：one-hot", "T = 0.01: one-hot"): bool(found[0.01].peak > 0.999999),
-            t("T = 100：均匀", "T = 100: uniform"): entropies[-1] > 0.999 * math.log(5.0),
-            t("熵一路上升", "entropy rises all the way"): all(a < b for a, b in itertools.pairwise(entropies)),
+            Text(zh="T = 0.01：one-hot", en="T = 0.01: one-hot"): bool(found[0.01].peak > 0.999999),
+            Text(zh="T = 100：均匀", en="T = 100: uniform"): entropies[-1] > 0.999 * math.log(5.0),
+            Text(zh="熵一路上升", en="entropy rises all the way"): all(a < b for a, b in itertools.pairwise(entropies)),
         },
-        measured=t(
-            f"最大权重 {listed([float(p.peak) for p in found.values()], '.4f')}；熵 {listed(entropies, '.3f')} nat",
-            f"largest weight {listed([float(p.peak) for p in found.values()], '.4f')}; entropy {listed(entropies, '.3f')} nats",
+        measured=Text(
+            zh=f"最大权重 {listed([float(p.peak) for p in found.values()], '.4f')}；熵 {listed(entropies, '.3f')} nat",
+            en=f"largest weight {listed([float(p.peak) for p in found.values()], '.4f')}; entropy {listed(entropies, '.3f')} nats",
         ),
-        because=t(
-            f"log 5 = {math.log(5.0):.3f} nat 是均匀分布的熵。",
-            f"log 5 = {math.log(5.0):.3f} nats is the entropy of a uniform distribution.",
+        because=Text(
+            zh=f"log 5 = {math.log(5.0):.3f} nat 是均匀分布的熵。",
+            en=f"log 5 = {math.log(5.0):.3f} nats is the entropy of a uniform distribution.",
         ),
     )
 
 
 @claim(
     "S3-57",
-    says=t("d = 64 时比较 Q@K.T 与 Q@K.T/√64 的数值范围", "At d = 64, Q@K.T and Q@K.T/√64 differ in their range"),
+    says=Text(
+        zh="d = 64 时比较 Q@K.T 与 Q@K.T/√64 的数值范围", en="At d = 64, Q@K.T and Q@K.T/√64 differ in their range"
+    ),
     where="Homework 3, L397",
     experiment="variance",
 )
@@ -95,25 +100,25 @@ def _s3_57() -> Outcome:
     ratio = float(np.ptp(plain) / np.ptp(scaled))
     return Outcome.of(
         {
-            t("范围小 8 倍", "the range is 8 times smaller"): abs(ratio - 8.0) < 1e-12,
-            t("标准差约为 8 与 1", "standard deviations of about 8 and 1"): abs(plain.std() - 8.0) < 1.0
+            Text(zh="范围小 8 倍", en="the range is 8 times smaller"): abs(ratio - 8.0) < 1e-12,
+            Text(zh="标准差约为 8 与 1", en="standard deviations of about 8 and 1"): abs(plain.std() - 8.0) < 1.0
             and abs(scaled.std() - 1.0) < 0.125,
         },
-        measured=t(
-            f"64×64 个分数：{plain.min():.1f} 到 {plain.max():.1f}，缩放后 {scaled.min():.2f} 到 {scaled.max():.2f}；标准差 {plain.std():.2f} 与 {scaled.std():.2f}",
-            f"64×64 scores: {plain.min():.1f} to {plain.max():.1f}, scaled {scaled.min():.2f} to {scaled.max():.2f}; standard "
+        measured=Text(
+            zh=f"64×64 个分数：{plain.min():.1f} 到 {plain.max():.1f}，缩放后 {scaled.min():.2f} 到 {scaled.max():.2f}；标准差 {plain.std():.2f} 与 {scaled.std():.2f}",
+            en=f"64×64 scores: {plain.min():.1f} to {plain.max():.1f}, scaled {scaled.min():.2f} to {scaled.max():.2f}; standard "
             f"deviations {plain.std():.2f} and {scaled.std():.2f}",
         ),
-        because=t(
-            f"每个分数都除以 8；{plain.size} 个分数里最大的超过 3σ。",
-            f"Every score is divided by 8; the largest of {plain.size} scores lies beyond 3σ.",
+        because=Text(
+            zh=f"每个分数都除以 8；{plain.size} 个分数里最大的超过 3σ。",
+            en=f"Every score is divided by 8; the largest of {plain.size} scores lies beyond 3σ.",
         ),
     )
 
 
 @claim(
     "S3-58",
-    says=t("scores/sum(scores) 遇到负数会有问题", "scores/sum(scores) has a problem with negative numbers"),
+    says=Text(zh="scores/sum(scores) 遇到负数会有问题", en="scores/sum(scores) has a problem with negative numbers"),
     where="Homework 4, L398",
     experiment="normalisers",
 )
@@ -123,14 +128,14 @@ def _s3_58() -> Outcome:
     negative, flipped = share((p < 0.0).any(-1)), share(p.argmax(-1) != x.argmax(-1))
     return Outcome.of(
         {
-            t("出现负的权重", "weights become negative"): negative.above(0.9),
-            t("次序颠倒", "the order is turned round"): flipped.above(0.1),
+            Text(zh="出现负的权重", en="weights become negative"): negative.above(0.9),
+            Text(zh="次序颠倒", en="the order is turned round"): flipped.above(0.1),
         },
-        measured=t(
-            f"10 个 N(0, 1) 的分数：{100 * negative.mean:.1f}% 的行有负权重，{100 * flipped.mean:.1f}% 的行里最大的不再是最大的；"
+        measured=Text(
+            zh=f"10 个 N(0, 1) 的分数：{100 * negative.mean:.1f}% 的行有负权重，{100 * flipped.mean:.1f}% 的行里最大的不再是最大的；"
             f"最大的 |权重| {np.abs(p).max():.0f}（{negative.n} 行）",
-            f"10 scores of N(0, 1): {100 * negative.mean:.1f}% of the rows have a negative weight, in {100 * flipped.mean:.1f}% the "
+            en=f"10 scores of N(0, 1): {100 * negative.mean:.1f}% of the rows have a negative weight, in {100 * flipped.mean:.1f}% the "
             f"largest is no longer the largest; largest |weight| {np.abs(p).max():.0f} ({negative.n} rows)",
         ),
-        because=t("和可以为负，也可以接近 0。", "The sum may be negative, and it may be close to 0."),
+        because=Text(zh="和可以为负，也可以接近 0。", en="The sum may be negative, and it may be close to 0."),
     )

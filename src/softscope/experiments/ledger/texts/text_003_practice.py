@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 import softscope as ss
-from softscope.experiments.ledger import Estimate, Outcome, cited, claim, estimate, generator, off_by, opinion, paper, t
+from softscope._text import Text
+from softscope.experiments.ledger import Estimate, Outcome, cited, claim, estimate, generator, off_by, opinion, paper
 from softscope.experiments.ledger.texts.figures import by
 
 _VENDOR = (
@@ -50,16 +51,16 @@ def _distinct(temperature: float) -> Estimate:
 
 @claim(
     "S3-32",
-    says=t("翻译和摘要用 T = 1.0", "Translation and summaries use T = 1.0"),
+    says=Text(zh="翻译和摘要用 T = 1.0", en="Translation and summaries use T = 1.0"),
     where="4.4 table, L237/L242",
     experiment="temperature",
 )
 def _s3_32() -> Outcome:
     return cited(
         source=f"{_VENDOR}; {paper.NAME}",
-        because=t(
-            "各家不一：有厂商建议翻译用 1.3；Transformer 论文翻译时用束搜索，根本不采样。",
-            "Practice differs: one vendor recommends 1.3 for translation, and the Transformer paper translates with beam "
+        because=Text(
+            zh="各家不一：有厂商建议翻译用 1.3；Transformer 论文翻译时用束搜索，根本不采样。",
+            en="Practice differs: one vendor recommends 1.3 for translation, and the Transformer paper translates with beam "
             "search, without sampling.",
         ),
     )
@@ -67,7 +68,7 @@ def _s3_32() -> Outcome:
 
 @claim(
     "S3-33",
-    says=t("创意写作用 T = 1.2–1.5，更多样", "Creative writing uses T = 1.2–1.5, for more diversity"),
+    says=Text(zh="创意写作用 T = 1.2–1.5，更多样", en="Creative writing uses T = 1.2–1.5, for more diversity"),
     where="4.4 table, L238/L243",
     experiment="temperature",
 )
@@ -75,20 +76,20 @@ def _s3_33() -> Outcome:
     found = {T: _distinct(T) for T in (1.0, 1.2, 1.5)}
     return Outcome.of(
         {f"T = {T}": found[T].above(found[1.0].mean) and _entropy(T).above(_entropy(1.0).mean) for T in (1.2, 1.5)},
-        measured=t(
-            f"20 次采样里不同答案的个数：{by(found, '.2f', 'T')}（{_PROBLEMS} 题，{_CANDIDATES} 个候选）",
-            f"different answers among 20 draws: {by(found, '.2f', 'T')} ({_PROBLEMS} problems, {_CANDIDATES} candidates)",
+        measured=Text(
+            zh=f"20 次采样里不同答案的个数：{by(found, '.2f', 'T')}（{_PROBLEMS} 题，{_CANDIDATES} 个候选）",
+            en=f"different answers among 20 draws: {by(found, '.2f', 'T')} ({_PROBLEMS} problems, {_CANDIDATES} candidates)",
         ),
-        because=t(
-            "T > 1 使分布更平，所以更多样；是否用它是惯例（DeepSeek 建议 1.5）。",
-            "T > 1 flattens the distribution, hence diversity; that it is used is custom (DeepSeek recommends 1.5).",
+        because=Text(
+            zh="T > 1 使分布更平，所以更多样；是否用它是惯例（DeepSeek 建议 1.5）。",
+            en="T > 1 flattens the distribution, hence diversity; that it is used is custom (DeepSeek recommends 1.5).",
         ),
     )
 
 
 @claim(
     "S3-34",
-    says=t("代码生成用 T = 0.2–0.5，更确定", "Code generation uses T = 0.2–0.5, to be more deterministic"),
+    says=Text(zh="代码生成用 T = 0.2–0.5，更确定", en="Code generation uses T = 0.2–0.5, to be more deterministic"),
     where="4.4 table, L239/L244",
     experiment="temperature",
 )
@@ -97,25 +98,27 @@ def _s3_34() -> Outcome:
     many = {T: _passes(T, 100) for T in (0.2, 0.5, 1.0)}
     return Outcome.of(
         {
-            t("更确定", "more deterministic"): all(_entropy(T).below(_entropy(1.0).mean) for T in (0.2, 0.5)),
-            t("抽 1 次时更好", "better with 1 sample"): all(one[T].above(one[1.0].mean) for T in (0.2, 0.5)),
-            t("抽 100 次时更好", "better with 100 samples"): all(many[T].above(many[1.0].mean) for T in (0.2, 0.5)),
+            Text(zh="更确定", en="more deterministic"): all(_entropy(T).below(_entropy(1.0).mean) for T in (0.2, 0.5)),
+            Text(zh="抽 1 次时更好", en="better with 1 sample"): all(one[T].above(one[1.0].mean) for T in (0.2, 0.5)),
+            Text(zh="抽 100 次时更好", en="better with 100 samples"): all(
+                many[T].above(many[1.0].mean) for T in (0.2, 0.5)
+            ),
         },
-        measured=t(
-            f"抽 1 次的通过率 {by(one, '.3f', 'T')}；抽 100 次 {by(many, '.3f', 'T')}（{_PROBLEMS} 题）",
-            f"passed with 1 sample {by(one, '.3f', 'T')}; with 100 samples {by(many, '.3f', 'T')} ({_PROBLEMS} problems)",
+        measured=Text(
+            zh=f"抽 1 次的通过率 {by(one, '.3f', 'T')}；抽 100 次 {by(many, '.3f', 'T')}（{_PROBLEMS} 题）",
+            en=f"passed with 1 sample {by(one, '.3f', 'T')}; with 100 samples {by(many, '.3f', 'T')} ({_PROBLEMS} problems)",
         ),
-        because=t(
-            f"低温多半抽到第一名；抽多次时，多样才有用（{_CODEX} 也是如此：0.2 与 0.8）。",
-            f"Low temperatures draw the favourite; with many samples diversity is what helps (so in {_CODEX}: 0.2 and 0.8).",
+        because=Text(
+            zh=f"低温多半抽到第一名；抽多次时，多样才有用（{_CODEX} 也是如此：0.2 与 0.8）。",
+            en=f"Low temperatures draw the favourite; with many samples diversity is what helps (so in {_CODEX}: 0.2 and 0.8).",
         ),
-        only_if=t("只抽一次或很少几次", "one sample or few are drawn"),
+        only_if=Text(zh="只抽一次或很少几次", en="one sample or few are drawn"),
     )
 
 
 @claim(
     "S3-35",
-    says=t("蒸馏用 T > 1，软化分布", "Distillation uses T > 1, which softens the distribution"),
+    says=Text(zh="蒸馏用 T > 1，软化分布", en="Distillation uses T > 1, which softens the distribution"),
     where="4.4 table, L240/L245",
     experiment="temperature",
 )
@@ -123,21 +126,26 @@ def _s3_35() -> Outcome:
     found = {T: _entropy(T) for T in (1.0, 2.0, 4.0, 20.0)}
     return Outcome.of(
         {f"T = {T:g}": x.above(found[1.0].mean) for T, x in found.items() if T > 1.0},
-        measured=t(f"平均熵（nat）{by(found, '.2f', 'T')}", f"mean entropy in nats {by(found, '.2f', 'T')}"),
-        because=t(
-            "T > 1 使非目标类的权重显现；蒸馏用它见 Hinton 等（arXiv 1503.02531）。",
-            "T > 1 brings out the weights of the other classes; that distillation uses it, see Hinton et al. (arXiv 1503.02531).",
+        measured=Text(zh=f"平均熵（nat）{by(found, '.2f', 'T')}", en=f"mean entropy in nats {by(found, '.2f', 'T')}"),
+        because=Text(
+            zh="T > 1 使非目标类的权重显现；蒸馏用它见 Hinton 等（arXiv 1503.02531）。",
+            en="T > 1 brings out the weights of the other classes; that distillation uses it, see Hinton et al. (arXiv 1503.02531).",
         ),
     )
 
 
-@claim("S3-36", says=t("对齐用 T > 1", "Alignment uses T > 1"), where="4.4 table, L240/L245", experiment="temperature")
+@claim(
+    "S3-36",
+    says=Text(zh="对齐用 T > 1", en="Alignment uses T > 1"),
+    where="4.4 table, L240/L245",
+    experiment="temperature",
+)
 def _s3_36() -> Outcome:
     return cited(
         source="Touvron et al. 2023 (Llama 2), arXiv 2307.09288, section 3.2.3 and figure 8",
-        because=t(
-            "依方法而定：那里抽 10 到 100 个答案时 1.2–1.3 最好，而且每个阶段都要重新调整。",
-            "It depends on the method: there 1.2–1.3 is best when 10 to 100 answers are drawn, and every stage has to be "
+        because=Text(
+            zh="依方法而定：那里抽 10 到 100 个答案时 1.2–1.3 最好，而且每个阶段都要重新调整。",
+            en="It depends on the method: there 1.2–1.3 is best when 10 to 100 answers are drawn, and every stage has to be "
             "adjusted anew.",
         ),
     )
@@ -145,7 +153,7 @@ def _s3_36() -> Outcome:
 
 @claim(
     "S3-50",
-    says=t("log-softmax 常用于计算损失", "Log-softmax is often used in losses"),
+    says=Text(zh="log-softmax 常用于计算损失", en="Log-softmax is often used in losses"),
     where="4.6, L347",
     experiment="overflow",
 )
@@ -158,16 +166,17 @@ def _s3_50() -> Outcome:
     off = off_by(f.cross_entropy(logits, labels), f.nll_loss(f.log_softmax(logits, dim=-1), labels))
     return cited(
         source="PyTorch docs, torch.nn.CrossEntropyLoss: LogSoftmax followed by NLLLoss",
-        measured=t(
-            f"PyTorch 的交叉熵与 log-softmax 的损失相差 {off:.1g}",
-            f"PyTorch's cross-entropy differs from the loss of a log-softmax by {off:.1g}",
+        measured=Text(
+            zh=f"PyTorch 的交叉熵与 log-softmax 的损失相差 {off:.1g}",
+            en=f"PyTorch's cross-entropy differs from the loss of a log-softmax by {off:.1g}",
         ),
-        because=t(
-            "“常用”是惯例；最常用的损失正是由它定义的。", "“often” is custom; the most common loss is defined by it."
+        because=Text(
+            zh="“常用”是惯例；最常用的损失正是由它定义的。",
+            en="“often” is custom; the most common loss is defined by it.",
         ),
     )
 
 
-@claim("S3-59", says=t("学完本章约需 4–6 小时", "The chapter takes 4–6 hours"), where="Header, L8")
+@claim("S3-59", says=Text(zh="学完本章约需 4–6 小时", en="The chapter takes 4–6 hours"), where="Header, L8")
 def _s3_59() -> Outcome:
-    return opinion(t("估计的学时，因人而异。", "An estimate that differs from reader to reader."))
+    return opinion(Text(zh="估计的学时，因人而异。", en="An estimate that differs from reader to reader."))

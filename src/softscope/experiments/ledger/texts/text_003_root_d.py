@@ -7,7 +7,8 @@ import math
 
 import numpy as np
 
-from softscope.experiments.ledger import Estimate, Outcome, claim, estimate, t
+from softscope._text import Text
+from softscope.experiments.ledger import Estimate, Outcome, claim, estimate
 from softscope.experiments.ledger.texts import dot_products as dots
 from softscope.experiments.ledger.texts import random_attention as drawn
 from softscope.experiments.ledger.texts.figures import by
@@ -15,8 +16,9 @@ from softscope.experiments.ledger.texts.figures import by
 
 @claim(
     "S3-41",
-    says=t(
-        "d 大时 QKᵀ 的数值也大：方差随 d 增长", "For large d the values of QKᵀ are large: their variance grows with d"
+    says=Text(
+        zh="d 大时 QKᵀ 的数值也大：方差随 d 增长",
+        en="For large d the values of QKᵀ are large: their variance grows with d",
     ),
     where="4.5, L277-281",
     experiment="variance",
@@ -26,16 +28,18 @@ def _s3_41() -> Outcome:
     variances = {d: dots.scaled_variance(d) for d in sizes}
     pairs = list(itertools.pairwise(sizes))
     return Outcome.of(
-        {t(f"大小，{a} → {b}", f"size, {a} → {b}"): sizes[b] > 1.5 * sizes[a] for a, b in pairs}
-        | {t(f"方差，d = {d}", f"variance, d = {d}"): x.agrees(1.0, 0.06) for d, x in variances.items()},
-        measured=t(f"平均 |q·k|：{by(sizes, '.2f')}", f"mean |q·k|: {by(sizes, '.2f')}"),
-        because=t("方差是 d，典型的大小像 √d 那样增长。", "The variance is d, so the typical size grows like √d."),
+        {Text(zh=f"大小，{a} → {b}", en=f"size, {a} → {b}"): sizes[b] > 1.5 * sizes[a] for a, b in pairs}
+        | {Text(zh=f"方差，d = {d}", en=f"variance, d = {d}"): x.agrees(1.0, 0.06) for d, x in variances.items()},
+        measured=Text(zh=f"平均 |q·k|：{by(sizes, '.2f')}", en=f"mean |q·k|: {by(sizes, '.2f')}"),
+        because=Text(
+            zh="方差是 d，典型的大小像 √d 那样增长。", en="The variance is d, so the typical size grows like √d."
+        ),
     )
 
 
 @claim(
     "S3-42",
-    says=t("E[(q·k)²] = d × 方差", "E[(q·k)²] = d × variance"),
+    says=Text(zh="E[(q·k)²] = d × 方差", en="E[(q·k)²] = d × variance"),
     where="4.5, L283",
     experiment="variance",
 )
@@ -46,32 +50,32 @@ def _s3_42() -> Outcome:
     grown = estimate((sd * sd * dots.sampled(d)) ** 2)  # both q and k with standard deviation 2
     return Outcome.of(
         {
-            t("分量方差 1", "components of variance 1"): second.agrees(d * 1.0, 0.06 * d),
-            t("分量方差 4，“方差”指 q_i·k_i 的", "components of variance 4, “variance” that of q_i·k_i"): grown.agrees(
-                d * sd**4, 0.06 * d * sd**4
-            ),
-            t("分量方差 4，“方差”指分量的", "components of variance 4, “variance” that of a component"): grown.agrees(
-                d * sd**2, 0.06 * d * sd**2
-            ),
+            Text(zh="分量方差 1", en="components of variance 1"): second.agrees(d * 1.0, 0.06 * d),
+            Text(
+                zh="分量方差 4，“方差”指 q_i·k_i 的", en="components of variance 4, “variance” that of q_i·k_i"
+            ): grown.agrees(d * sd**4, 0.06 * d * sd**4),
+            Text(
+                zh="分量方差 4，“方差”指分量的", en="components of variance 4, “variance” that of a component"
+            ): grown.agrees(d * sd**2, 0.06 * d * sd**2),
         },
-        measured=t(
-            f"d = {d}：分量方差 1 时 {second:.1f}，方差 4 时 {grown:.0f}（{second.n} 个样本）",
-            f"d = {d}: {second:.1f} for components of variance 1, {grown:.0f} for variance 4 ({second.n} samples)",
+        measured=Text(
+            zh=f"d = {d}：分量方差 1 时 {second:.1f}，方差 4 时 {grown:.0f}（{second.n} 个样本）",
+            en=f"d = {d}: {second:.1f} for components of variance 1, {grown:.0f} for variance 4 ({second.n} samples)",
         ),
-        because=t(
-            f"一项 q_i·k_i 的方差是两个方差之积：4·4 = {sd**4:g}，不是 {sd**2:g}。",
-            f"The variance of one q_i·k_i is the product of both: 4·4 = {sd**4:g}, not {sd**2:g}.",
+        because=Text(
+            zh=f"一项 q_i·k_i 的方差是两个方差之积：4·4 = {sd**4:g}，不是 {sd**2:g}。",
+            en=f"The variance of one q_i·k_i is the product of both: 4·4 = {sd**4:g}, not {sd**2:g}.",
         ),
-        only_if=t(
-            "“方差”指 q_i·k_i 的方差，或者分量方差为 1",
-            "“variance” is that of q_i·k_i, or the components have variance 1",
+        only_if=Text(
+            zh="“方差”指 q_i·k_i 的方差，或者分量方差为 1",
+            en="“variance” is that of q_i·k_i, or the components have variance 1",
         ),
     )
 
 
 @claim(
     "S3-43",
-    says=t("d = 64 的方差是 d = 1 的 64 倍", "The variance at d = 64 is 64 times that at d = 1"),
+    says=Text(zh="d = 64 的方差是 d = 1 的 64 倍", en="The variance at d = 64 is 64 times that at d = 1"),
     where="4.5, L285-286",
     experiment="variance",
 )
@@ -81,14 +85,14 @@ def _s3_43() -> Outcome:
     found = Estimate(ratio, ratio * math.hypot(one.error / one.mean, many.error / many.mean), many.n)
     return Outcome.of(
         {"64 / 1": found.agrees(64.0, 6.4)},
-        measured=t(f"{found:.1f} 倍（各 {found.n} 个样本）", f"{found:.1f} times ({found.n} samples each)"),
-        because=t("方差是 d。", "The variance is d."),
+        measured=Text(zh=f"{found:.1f} 倍（各 {found.n} 个样本）", en=f"{found:.1f} times ({found.n} samples each)"),
+        because=Text(zh="方差是 d。", en="The variance is d."),
     )
 
 
 @claim(
     "S3-44",
-    says=t("因此 d = 64 时 softmax 比 d = 1 时更极端", "So softmax is more extreme at d = 64 than at d = 1"),
+    says=Text(zh="因此 d = 64 时 softmax 比 d = 1 时更极端", en="So softmax is more extreme at d = 64 than at d = 1"),
     where="4.5, L285-286",
     experiment="entropy",
 )
@@ -96,20 +100,20 @@ def _s3_44() -> Outcome:
     one, many = drawn.plain(1), drawn.plain(64)
     return Outcome.of(
         {
-            t("最大权重", "largest weight"): many.peak.above(one.peak.mean),
-            t("熵", "entropy"): many.entropy.below(one.entropy.mean),
+            Text(zh="最大权重", en="largest weight"): many.peak.above(one.peak.mean),
+            Text(zh="熵", en="entropy"): many.entropy.below(one.entropy.mean),
         },
-        measured=t(
-            f"10 个键，不缩放：最大权重 {one.peak:.3f} → {many.peak:.3f}，熵 {one.entropy:.2f} → {many.entropy:.2f} nat",
-            f"10 keys, unscaled: largest weight {one.peak:.3f} → {many.peak:.3f}, entropy {one.entropy:.2f} → {many.entropy:.2f} nats",
+        measured=Text(
+            zh=f"10 个键，不缩放：最大权重 {one.peak:.3f} → {many.peak:.3f}，熵 {one.entropy:.2f} → {many.entropy:.2f} nat",
+            en=f"10 keys, unscaled: largest weight {one.peak:.3f} → {many.peak:.3f}, entropy {one.entropy:.2f} → {many.entropy:.2f} nats",
         ),
-        because=t("分数越分散，第一名领先越多。", "The wider the scores, the further the first one leads."),
+        because=Text(zh="分数越分散，第一名领先越多。", en="The wider the scores, the further the first one leads."),
     )
 
 
 @claim(
     "S3-45",
-    says=t("除以 √d 使方差回到约 1", "Dividing by √d brings the variance back to about 1"),
+    says=Text(zh="除以 √d 使方差回到约 1", en="Dividing by √d brings the variance back to about 1"),
     where="4.5, L288-289",
     experiment="variance",
 )
@@ -118,5 +122,5 @@ def _s3_45() -> Outcome:
     return Outcome.of(
         {f"d = {d}": x.agrees(1.0, 0.06) for d, x in found.items()},
         measured=by(found, ".3f"),
-        because=t("除以 √d 使方差除以 d。", "Dividing by √d divides the variance by d."),
+        because=Text(zh="除以 √d 使方差除以 d。", en="Dividing by √d divides the variance by d."),
     )

@@ -7,18 +7,20 @@ import math
 import numpy as np
 
 import softscope as ss
-from softscope.experiments.ledger import Outcome, claim, equal, generator, listed, near, off_by, symbols, t
+from softscope._text import Text
+from softscope.experiments.ledger import Outcome, claim, equal, generator, near, off_by, symbols
 from softscope.experiments.ledger.texts import chapter_code as code
+from softscope.experiments.ledger.texts.figures import listed
 
 _SMALL, _BIG = np.array([1.0, 2.0, 3.0]), np.array([1000.0, 1001.0, 1002.0])
 _STATED = ["0.0900", "0.2447", "0.6652"]
 _LINE = "[0.0900 0.2447 0.6652]"
-_AS_NUMBERS = t("读作数值，而不是逐字符的输出", "it is read as numbers and not as printed characters")
+_AS_NUMBERS = Text(zh="读作数值，而不是逐字符的输出", en="it is read as numbers and not as printed characters")
 
 
 @claim(
     "S3-08",
-    says=t("朴素的实现有数值问题", "The naive implementation has numerical problems"),
+    says=Text(zh="朴素的实现有数值问题", en="The naive implementation has numerical problems"),
     where="4.2, L69/L95",
     experiment="overflow",
 )
@@ -34,14 +36,18 @@ def _s3_08() -> Outcome:
     shown = ", ".join(f"{name} {x:.1f}" for name, x in limits.items())
     return Outcome.of(
         broken,
-        measured=t(f"exp 溢出的界：{shown}", f"exp overflows beyond: {shown}"),
-        because=t("上溢给出 ∞/∞，下溢给出 0/0，两者都是 NaN。", "Overflow gives ∞/∞ and underflow 0/0, both NaN."),
+        measured=Text(zh=f"exp 溢出的界：{shown}", en=f"exp overflows beyond: {shown}"),
+        because=Text(
+            zh="上溢给出 ∞/∞，下溢给出 0/0，两者都是 NaN。", en="Overflow gives ∞/∞ and underflow 0/0, both NaN."
+        ),
     )
 
 
 @claim(
     "S3-09",
-    says=t("减去最大值后，最大的指数项是 e^0 = 1", "With the maximum subtracted the largest exponential is e^0 = 1"),
+    says=Text(
+        zh="减去最大值后，最大的指数项是 e^0 = 1", en="With the maximum subtracted the largest exponential is e^0 = 1"
+    ),
     where="4.2, L75-76",
     experiment="overflow",
 )
@@ -49,18 +55,18 @@ def _s3_09() -> Outcome:
     x = generator("S3-09").standard_normal((500, 10)) * 100.0
     largest = np.exp(x - x.max(-1, keepdims=True)).max(-1)
     return Outcome.of(
-        {t("500 行随机数", "500 random rows"): bool((largest == 1.0).all())},
-        measured=t(
-            f"每行最大的指数项：{largest.min():g} 到 {largest.max():g}",
-            f"largest exponential of a row: {largest.min():g} to {largest.max():g}",
+        {Text(zh="500 行随机数", en="500 random rows"): bool((largest == 1.0).all())},
+        measured=Text(
+            zh=f"每行最大的指数项：{largest.min():g} 到 {largest.max():g}",
+            en=f"largest exponential of a row: {largest.min():g} to {largest.max():g}",
         ),
-        because=t("最大值减去自身恰好是 0。", "The maximum less itself is exactly 0."),
+        because=Text(zh="最大值减去自身恰好是 0。", en="The maximum less itself is exactly 0."),
     )
 
 
 @claim(
     "S3-10",
-    says=t("两个版本都打印 [0.0900 0.2447 0.6652]", "Both versions print [0.0900 0.2447 0.6652]"),
+    says=Text(zh="两个版本都打印 [0.0900 0.2447 0.6652]", en="Both versions print [0.0900 0.2447 0.6652]"),
     where="4.2, L85",
     experiment="overflow",
 )
@@ -69,33 +75,36 @@ def _s3_10() -> Outcome:
     line = code.printed(b, 4)
     return Outcome.of(
         {
-            t("数值，朴素", "numbers, naive"): near(a, _STATED),
-            t("数值，稳定", "numbers, stable"): near(b, _STATED),
-            t("打印的字符", "characters printed"): line == _LINE,
+            Text(zh="数值，朴素", en="numbers, naive"): near(a, _STATED),
+            Text(zh="数值，稳定", en="numbers, stable"): near(b, _STATED),
+            Text(zh="打印的字符", en="characters printed"): line == _LINE,
         },
         measured=line,
-        because=t("NumPy 打印数组时去掉末尾的零。", "NumPy prints an array without trailing zeros."),
+        because=Text(zh="NumPy 打印数组时去掉末尾的零。", en="NumPy prints an array without trailing zeros."),
         only_if=_AS_NUMBERS,
     )
 
 
-@claim("S3-11", says=t("总和打印为 1.0", "The sum prints as 1.0"), where="4.2, L89")
+@claim("S3-11", says=Text(zh="总和打印为 1.0", en="The sum prints as 1.0"), where="4.2, L89")
 def _s3_11() -> Outcome:
     total = float(code.stable(_SMALL).sum())
     line = f"{total:.6f}"
     return Outcome.of(
-        {t("数值", "number"): abs(total - 1.0) < 1e-15, t("打印的字符", "characters printed"): line == "1.0"},
+        {
+            Text(zh="数值", en="number"): abs(total - 1.0) < 1e-15,
+            Text(zh="打印的字符", en="characters printed"): line == "1.0",
+        },
         measured=line,
-        because=t("格式 .6f 打印 6 位小数。", "The format .6f prints 6 decimals."),
+        because=Text(zh="格式 .6f 打印 6 位小数。", en="The format .6f prints 6 decimals."),
         only_if=_AS_NUMBERS,
     )
 
 
 @claim(
     "S3-12",
-    says=t(
-        "朴素实现在 [1000, 1001, 1002] 上溢出，异常被 except 捕获",
-        "The naive version overflows on [1000, 1001, 1002], and the exception is caught",
+    says=Text(
+        zh="朴素实现在 [1000, 1001, 1002] 上溢出，异常被 except 捕获",
+        en="The naive version overflows on [1000, 1001, 1002], and the exception is caught",
     ),
     where="4.2, L95-102",
     experiment="overflow",
@@ -103,21 +112,21 @@ def _s3_11() -> Outcome:
 def _s3_12() -> Outcome:
     result, seen, raised = code.reported(code.naive, _BIG)
     return Outcome.of(
-        {t("有异常", "an exception is raised"): raised != ""},
-        measured=t(
-            f"异常：{raised or '无'}；结果 {listed(result, 'g')}；警告 {len(seen)} 个：{'；'.join(seen)}",
-            f"exception: {raised or 'none'}; result {listed(result, 'g')}; {len(seen)} warnings: {'; '.join(seen)}",
+        {Text(zh="有异常", en="an exception is raised"): raised != ""},
+        measured=Text(
+            zh=f"异常：{raised or '无'}；结果 {listed(result, 'g')}；警告 {len(seen)} 个：{'；'.join(seen)}",
+            en=f"exception: {raised or 'none'}; result {listed(result, 'g')}; {len(seen)} warnings: {'; '.join(seen)}",
         ),
-        because=t(
-            "NumPy 只发出警告并返回 NaN，except 永远不会执行。",
-            "NumPy only warns and returns NaN, so the except branch never runs.",
+        because=Text(
+            zh="NumPy 只发出警告并返回 NaN，except 永远不会执行。",
+            en="NumPy only warns and returns NaN, so the except branch never runs.",
         ),
     )
 
 
 @claim(
     "S3-13",
-    says=t("稳定版本打印 [0.0900 0.2447 0.6652]", "The stable version prints [0.0900 0.2447 0.6652]"),
+    says=Text(zh="稳定版本打印 [0.0900 0.2447 0.6652]", en="The stable version prints [0.0900 0.2447 0.6652]"),
     where="4.2, L106-107",
     experiment="overflow",
 )
@@ -125,16 +134,19 @@ def _s3_13() -> Outcome:
     p = code.stable(_BIG)
     line = code.printed(p, 6)
     return Outcome.of(
-        {t("数值", "numbers"): near(p, _STATED), t("打印的字符", "characters printed"): line == _LINE},
+        {
+            Text(zh="数值", en="numbers"): near(p, _STATED),
+            Text(zh="打印的字符", en="characters printed"): line == _LINE,
+        },
         measured=line,
-        because=t("代码保留 6 位小数，注释写了 4 位。", "The code keeps 6 decimals, the comment shows 4."),
+        because=Text(zh="代码保留 6 位小数，注释写了 4 位。", en="The code keeps 6 decimals, the comment shows 4."),
         only_if=_AS_NUMBERS,
     )
 
 
 @claim(
     "S3-14",
-    says=t("[1000, 1001, 1002] 与 [1, 2, 3] 结果相同", "[1000, 1001, 1002] gives the same as [1, 2, 3]"),
+    says=Text(zh="[1000, 1001, 1002] 与 [1, 2, 3] 结果相同", en="[1000, 1001, 1002] gives the same as [1, 2, 3]"),
     where="4.2, L107-108",
     experiment="overflow",
 )
@@ -143,16 +155,16 @@ def _s3_14() -> Outcome:
     return Outcome.of(
         {
             "softscope.softmax": off == 0.0,
-            t("文中的代码", "the text's code"): off_by(code.stable(_BIG), code.stable(_SMALL)) == 0.0,
+            Text(zh="文中的代码", en="the text's code"): off_by(code.stable(_BIG), code.stable(_SMALL)) == 0.0,
         },
-        measured=t(f"相差 {off:g}", f"they differ by {off:g}"),
-        because=t("减去最大值后两者是同样的数。", "With the maximum subtracted they are the same numbers."),
+        measured=Text(zh=f"相差 {off:g}", en=f"they differ by {off:g}"),
+        because=Text(zh="减去最大值后两者是同样的数。", en="With the maximum subtracted they are the same numbers."),
     )
 
 
 @claim(
     "S3-15",
-    says=t("所有分数加同一个数，softmax 不变", "Adding one number to all scores does not change softmax"),
+    says=Text(zh="所有分数加同一个数，softmax 不变", en="Adding one number to all scores does not change softmax"),
     where="4.2, L114-116",
     experiment="overflow",
 )
@@ -167,24 +179,24 @@ def _s3_15() -> Outcome:
     off = off_by(ss.softmax(x + shifts), ss.softmax(x))
     return Outcome.of(
         {
-            t("推导，n = 3", "derivation, n = 3"): equal(shifted, s),
-            t("200 次随机平移", "200 random shifts"): off < 1e-13,
+            Text(zh="推导，n = 3", en="derivation, n = 3"): equal(shifted, s),
+            Text(zh="200 次随机平移", en="200 random shifts"): off < 1e-13,
         },
-        measured=t(f"平移后最多相差 {off:.1g}", f"off by at most {off:.1g} after the shift"),
-        because=t("e^C 在分子和分母中约去。", "e^C cancels between numerator and denominator."),
+        measured=Text(zh=f"平移后最多相差 {off:.1g}", en=f"off by at most {off:.1g} after the shift"),
+        because=Text(zh="e^C 在分子和分母中约去。", en="e^C cancels between numerator and denominator."),
     )
 
 
 @claim(
     "S3-16",
-    says=t("取 C = max 时所有指数 ≤ 0，不会溢出", "With C = max all exponents are ≤ 0 and nothing overflows"),
+    says=Text(zh="取 C = max 时所有指数 ≤ 0，不会溢出", en="With C = max all exponents are ≤ 0 and nothing overflows"),
     where="4.2, L118-119",
     experiment="overflow",
 )
 def _s3_16() -> Outcome:
     rng = generator("S3-16")
     trials = {
-        t("500 个随机数，±1e300", "500 random numbers, ±1e300"): rng.uniform(-1e300, 1e300, 500),
+        Text(zh="500 个随机数，±1e300", en="500 random numbers, ±1e300"): rng.uniform(-1e300, 1e300, 500),
         "[1000, 1001, 1002]": _BIG,
         "[1e308, −1e308]": np.array([1e308, -1e308]),
     }
@@ -195,17 +207,17 @@ def _s3_16() -> Outcome:
         right = right and bool(np.isfinite(p).all()) and abs(float(p.sum()) - 1.0) < 1e-14
     largest = float(np.finfo(np.float64).max)
     return Outcome.of(
-        quiet | {t("结果有限，和为 1", "results finite, summing to 1"): right},
-        measured=t(
-            f"没有溢出警告的：{sum(quiet.values())}/{len(quiet)}",
-            f"without an overflow warning: {sum(quiet.values())}/{len(quiet)}",
+        quiet | {Text(zh="结果有限，和为 1", en="results finite, summing to 1"): right},
+        measured=Text(
+            zh=f"没有溢出警告的：{sum(quiet.values())}/{len(quiet)}",
+            en=f"without an overflow warning: {sum(quiet.values())}/{len(quiet)}",
         ),
-        because=t(
-            "exp 从不溢出；相差极大时减法会溢出成 −∞，e^−∞ = 0，结果仍然对。",
-            "exp never overflows; where the spread is enormous the subtraction overflows to −∞, and since e^−∞ = 0 the "
+        because=Text(
+            zh="exp 从不溢出；相差极大时减法会溢出成 −∞，e^−∞ = 0，结果仍然对。",
+            en="exp never overflows; where the spread is enormous the subtraction overflows to −∞, and since e^−∞ = 0 the "
             "result is still right.",
         ),
-        only_if=t(
-            f"最大与最小相差不到 {largest:.1e}", f"the largest and the smallest differ by less than {largest:.1e}"
+        only_if=Text(
+            zh=f"最大与最小相差不到 {largest:.1e}", en=f"the largest and the smallest differ by less than {largest:.1e}"
         ),
     )

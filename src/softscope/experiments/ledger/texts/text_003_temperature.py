@@ -8,15 +8,17 @@ import math
 import numpy as np
 
 import softscope as ss
-from softscope.experiments.ledger import Outcome, claim, generator, listed, near, off_by, t
+from softscope._text import Text
+from softscope.experiments.ledger import Outcome, claim, generator, near, off_by
 from softscope.experiments.ledger.texts import chapter_code as code
+from softscope.experiments.ledger.texts.figures import listed
 
 _X = np.array([1.0, 2.0, 3.0])
 
 
 @claim(
     "S3-24",
-    says=t("T → 0：趋近 one-hot", "T → 0: it approaches one-hot"),
+    says=Text(zh="T → 0：趋近 one-hot", en="T → 0: it approaches one-hot"),
     where="4.4, L197/L208",
     experiment="temperature",
 )
@@ -26,16 +28,17 @@ def _s3_24() -> Outcome:
     return Outcome.of(
         {name: bool(p.max() > 0.999) for name, p in found.items()},
         measured=", ".join(f"{name} → {listed(p, 'g')}" for name, p in found.items()) + ", T = 0.001",
-        because=t(
-            "并列第一的在任何温度下都平分。", "Entries that share the maximum share the weight at every temperature."
+        because=Text(
+            zh="并列第一的在任何温度下都平分。",
+            en="Entries that share the maximum share the weight at every temperature.",
         ),
-        only_if=t("最大值只有一个", "the maximum is unique"),
+        only_if=Text(zh="最大值只有一个", en="the maximum is unique"),
     )
 
 
 @claim(
     "S3-25",
-    says=t("T = 1：标准 softmax", "T = 1: the standard softmax"),
+    says=Text(zh="T = 1：标准 softmax", en="T = 1: the standard softmax"),
     where="4.4, L198/L209",
     experiment="temperature",
 )
@@ -43,15 +46,15 @@ def _s3_25() -> Outcome:
     x = generator("S3-25").standard_normal((200, 10))
     off = off_by(ss.softmax(x, temperature=1.0), code.stable(x))
     return Outcome.of(
-        {t("200 行随机数", "200 random rows"): off < 1e-15},
-        measured=t(f"最多相差 {off:.1g}", f"off by at most {off:.1g}"),
-        because=t("除以 1 不改变分数。", "Dividing by 1 leaves the scores as they are."),
+        {Text(zh="200 行随机数", en="200 random rows"): off < 1e-15},
+        measured=Text(zh=f"最多相差 {off:.1g}", en=f"off by at most {off:.1g}"),
+        because=Text(zh="除以 1 不改变分数。", en="Dividing by 1 leaves the scores as they are."),
     )
 
 
 @claim(
     "S3-26",
-    says=t("T → ∞：趋近均匀分布", "T → ∞: it approaches the uniform distribution"),
+    says=Text(zh="T → ∞：趋近均匀分布", en="T → ∞: it approaches the uniform distribution"),
     where="4.4, L199/L210",
     experiment="temperature",
 )
@@ -61,23 +64,24 @@ def _s3_26() -> Outcome:
     last = list(off.values())
     return Outcome.of(
         {
-            t("离均匀越来越近", "ever closer to uniform"): all(a > b for a, b in itertools.pairwise(last)),
+            Text(zh="离均匀越来越近", en="ever closer to uniform"): all(a > b for a, b in itertools.pairwise(last)),
             "T = 1e6": off[1e6] < 1e-5,
         },
-        measured=t(
-            "[1, 2, 3, 4, 5] 与 0.2 的最大差：" + ", ".join(f"T = {T:g}: {d:.1g}" for T, d in off.items()),
-            "largest distance of [1, 2, 3, 4, 5] from 0.2: " + ", ".join(f"T = {T:g}: {d:.1g}" for T, d in off.items()),
+        measured=Text(
+            zh="[1, 2, 3, 4, 5] 与 0.2 的最大差：" + ", ".join(f"T = {T:g}: {d:.1g}" for T, d in off.items()),
+            en="largest distance of [1, 2, 3, 4, 5] from 0.2: "
+            + ", ".join(f"T = {T:g}: {d:.1g}" for T, d in off.items()),
         ),
-        because=t(
-            "x/T 的差趋于 0，偏离像 1/T 那样缩小。",
-            "The differences of x/T go to 0, and the distance shrinks like 1/T.",
+        because=Text(
+            zh="x/T 的差趋于 0，偏离像 1/T 那样缩小。",
+            en="The differences of x/T go to 0, and the distance shrinks like 1/T.",
         ),
     )
 
 
 @claim(
     "S3-27",
-    says=t("温度控制 softmax 的尖锐程度", "Temperature controls how sharp a softmax is"),
+    says=Text(zh="温度控制 softmax 的尖锐程度", en="Temperature controls how sharp a softmax is"),
     where="4.4, L192/L203",
     experiment="temperature",
 )
@@ -89,55 +93,58 @@ def _s3_27() -> Outcome:
     off = off_by(ss.partition(x, temperature=reached).entropy, 1.0)
     return Outcome.of(
         {
-            t("200 个随机向量：熵随 T 上升", "200 random vectors: entropy rises with T"): bool(
+            Text(zh="200 个随机向量：熵随 T 上升", en="200 random vectors: entropy rises with T"): bool(
                 (np.diff(entropies, axis=0) > 0.0).all()
             ),
-            t("能达到指定的熵", "a wanted entropy can be reached"): off < 1e-6,
+            Text(zh="能达到指定的熵", en="a wanted entropy can be reached"): off < 1e-6,
         },
-        measured=t(
-            f"平均熵从 {entropies[0].mean():.3f}（T = {temperatures[0]:g}）到 {entropies[-1].mean():.3f}（T = {temperatures[-1]:g}），"
+        measured=Text(
+            zh=f"平均熵从 {entropies[0].mean():.3f}（T = {temperatures[0]:g}）到 {entropies[-1].mean():.3f}（T = {temperatures[-1]:g}），"
             f"最大 {math.log(10):.3f} nat",
-            f"mean entropy from {entropies[0].mean():.3f} (T = {temperatures[0]:g}) to {entropies[-1].mean():.3f} "
+            en=f"mean entropy from {entropies[0].mean():.3f} (T = {temperatures[0]:g}) to {entropies[-1].mean():.3f} "
             f"(T = {temperatures[-1]:g}), at most {math.log(10):.3f} nats",
         ),
-        because=t(
-            "dH/dT = Var(x)/T³ ≥ 0，方差按权重计算。", "dH/dT = Var(x)/T³ ≥ 0, with the variance under the weights."
+        because=Text(
+            zh="dH/dT = Var(x)/T³ ≥ 0，方差按权重计算。",
+            en="dH/dT = Var(x)/T³ ≥ 0, with the variance under the weights.",
         ),
     )
 
 
-def _at(temperature: float, stated: list[str], because: tuple[str, str]) -> Outcome:
+def _at(temperature: float, stated: list[str], because: Text) -> Outcome:
     p = ss.softmax(_X, temperature=temperature)
     return Outcome.of(
         {f"T = {temperature:g}": near(p, stated)},
         measured=f"{listed(p, '.6f')}",
-        because=t(*because),
+        because=because,
     )
 
 
 @claim(
     "S3-28",
-    says=t("T = 0.1：[0, 0, 1]，保留 4 位小数", "T = 0.1: [0, 0, 1] to 4 decimals"),
+    says=Text(zh="T = 0.1：[0, 0, 1]，保留 4 位小数", en="T = 0.1: [0, 0, 1] to 4 decimals"),
     where="4.4, L230",
     experiment="temperature",
 )
 def _s3_28() -> Outcome:
-    return _at(0.1, ["0.0000", "0.0000", "1.0000"], ("差值放大了 10 倍。", "The differences are 10 times as large."))
+    return _at(
+        0.1, ["0.0000", "0.0000", "1.0000"], Text(zh="差值放大了 10 倍。", en="The differences are 10 times as large.")
+    )
 
 
 @claim(
     "S3-29",
-    says=t("T = 1.0：[0.0900, 0.2447, 0.6652]", "T = 1.0: [0.0900, 0.2447, 0.6652]"),
+    says=Text(zh="T = 1.0：[0.0900, 0.2447, 0.6652]", en="T = 1.0: [0.0900, 0.2447, 0.6652]"),
     where="4.4, L231",
     experiment="temperature",
 )
 def _s3_29() -> Outcome:
-    return _at(1.0, ["0.0900", "0.2447", "0.6652"], ("这是标准 softmax。", "It is the standard softmax."))
+    return _at(1.0, ["0.0900", "0.2447", "0.6652"], Text(zh="这是标准 softmax。", en="It is the standard softmax."))
 
 
 @claim(
     "S3-30",
-    says=t("T = 10：[0.3006, 0.3322, 0.3672]，接近均匀", "T = 10: [0.3006, 0.3322, 0.3672], near uniform"),
+    says=Text(zh="T = 10：[0.3006, 0.3322, 0.3672]，接近均匀", en="T = 10: [0.3006, 0.3322, 0.3672], near uniform"),
     where="4.4, L232",
     experiment="temperature",
 )
@@ -146,15 +153,18 @@ def _s3_30() -> Outcome:
     entropy = float(ss.partition(_X, temperature=10.0).entropy)
     share = entropy / math.log(3.0)
     return Outcome.of(
-        {t("数值", "numbers"): near(p, ["0.3006", "0.3322", "0.3672"]), t("接近均匀", "near uniform"): share > 0.99},
+        {
+            Text(zh="数值", en="numbers"): near(p, ["0.3006", "0.3322", "0.3672"]),
+            Text(zh="接近均匀", en="near uniform"): share > 0.99,
+        },
         measured=listed(p, ".6f"),
-        because=t(f"熵达到最大值的 {100 * share:.1f}%。", f"Entropy is {100 * share:.1f}% of its maximum."),
+        because=Text(zh=f"熵达到最大值的 {100 * share:.1f}%。", en=f"Entropy is {100 * share:.1f}% of its maximum."),
     )
 
 
 @claim(
     "S3-31",
-    says=t("输出的行形如“T=0.1: […]”", "The lines printed look like “T=0.1: […]”"),
+    says=Text(zh="输出的行形如“T=0.1: […]”", en="The lines printed look like “T=0.1: […]”"),
     where="4.4, L229-232",
     experiment="temperature",
 )
@@ -168,9 +178,11 @@ def _s3_31() -> Outcome:
     return Outcome.of(
         {f"T = {T:g}": printed[T] == line for T, line in listed.items()},
         measured=" / ".join(printed.values()),
-        because=t(
-            "格式 4.1f 在一位数前补一个空格，NumPy 又去掉末尾的零。",
-            "The format 4.1f puts a space before one digit, and NumPy drops trailing zeros.",
+        because=Text(
+            zh="格式 4.1f 在一位数前补一个空格，NumPy 又去掉末尾的零。",
+            en="The format 4.1f puts a space before one digit, and NumPy drops trailing zeros.",
         ),
-        only_if=t("T 是 10：只有这一行逐字符相同", "T is 10: only that line is the same character by character"),
+        only_if=Text(
+            zh="T 是 10：只有这一行逐字符相同", en="T is 10: only that line is the same character by character"
+        ),
     )

@@ -7,17 +7,18 @@ import itertools
 import numpy as np
 
 import softscope as ss
-from softscope.experiments.ledger import Outcome, claim, generator, listed, off_by, share, t
+from softscope._text import Text
+from softscope.experiments.ledger import Outcome, claim, generator, off_by, share
 from softscope.experiments.ledger.texts import chapter_code as code
 from softscope.experiments.ledger.texts import random_attention as drawn
-from softscope.experiments.ledger.texts.figures import by
+from softscope.experiments.ledger.texts.figures import by, listed
 
 _X = np.array([1.0, 2.0, 3.0])
 
 
 @claim(
     "S3-49",
-    says=t("log-softmax 在数值上更稳定", "Log-softmax is numerically more stable"),
+    says=Text(zh="log-softmax 在数值上更稳定", en="Log-softmax is numerically more stable"),
     where="4.6, L347",
     experiment="overflow",
 )
@@ -28,12 +29,15 @@ def _s3_49() -> Outcome:
     direct = ss.log_softmax(x)
     return Outcome.of(
         {
-            t("log(softmax) 失败", "log(softmax) fails"): not np.isfinite(logged).all(),
-            t("log-softmax 正确", "log-softmax is right"): off_by(direct, [0.0, -1000.0]) < 1e-12,
-            t("文中的代码正确", "the text's code is right"): off_by(code.log_weights(x), [0.0, -1000.0]) < 1e-12,
+            Text(zh="log(softmax) 失败", en="log(softmax) fails"): not np.isfinite(logged).all(),
+            Text(zh="log-softmax 正确", en="log-softmax is right"): off_by(direct, [0.0, -1000.0]) < 1e-12,
+            Text(zh="文中的代码正确", en="the text's code is right"): off_by(code.log_weights(x), [0.0, -1000.0])
+            < 1e-12,
         },
         measured=f"[0, −1000]: log(softmax) {listed(logged, 'g')}, log_softmax {listed(direct, 'g')}",
-        because=t("先取 softmax 会下溢成 0，它的对数是 −∞。", "Softmax first underflows to 0, whose logarithm is −∞."),
+        because=Text(
+            zh="先取 softmax 会下溢成 0，它的对数是 −∞。", en="Softmax first underflows to 0, whose logarithm is −∞."
+        ),
     )
 
 
@@ -44,7 +48,9 @@ def _has_zero(scale: float) -> np.ndarray:
 
 @claim(
     "S3-51",
-    says=t("sparsemax 输出稀疏分布，可能有精确的零", "Sparsemax gives sparse distributions and may give exact zeros"),
+    says=Text(
+        zh="sparsemax 输出稀疏分布，可能有精确的零", en="Sparsemax gives sparse distributions and may give exact zeros"
+    ),
     where="4.6, L353/L369",
     experiment="normalisers",
 )
@@ -54,16 +60,16 @@ def _s3_51() -> Outcome:
     return Outcome.of(
         {
             "[1, 2, 3]": bool((p == 0.0).any()),
-            t("10 个 N(0, 1) 的分数", "10 scores of N(0, 1)"): found.above(0.9),
-            t("softmax 没有", "softmax gives none"): bool((ss.softmax(_X) > 0.0).all()),
+            Text(zh="10 个 N(0, 1) 的分数", en="10 scores of N(0, 1)"): found.above(0.9),
+            Text(zh="softmax 没有", en="softmax gives none"): bool((ss.softmax(_X) > 0.0).all()),
         },
-        measured=t(
-            f"[1, 2, 3] → {listed(p, 'g')}；10 个 N(0, 1) 的分数中有 0 的占 {found.mean:.3f}，缩小 50 倍后 {small.mean:.3f}",
-            f"[1, 2, 3] → {listed(p, 'g')}; share of rows with a 0 for 10 scores of N(0, 1) {found.mean:.3f}, 50 times smaller {small.mean:.3f}",
+        measured=Text(
+            zh=f"[1, 2, 3] → {listed(p, 'g')}；10 个 N(0, 1) 的分数中有 0 的占 {found.mean:.3f}，缩小 50 倍后 {small.mean:.3f}",
+            en=f"[1, 2, 3] → {listed(p, 'g')}; share of rows with a 0 for 10 scores of N(0, 1) {found.mean:.3f}, 50 times smaller {small.mean:.3f}",
         ),
-        because=t(
-            "低于阈值的分数得到恰好 0；分数彼此很接近时则一个也没有。",
-            "Scores below the threshold get exactly 0; where all scores are close together none does.",
+        because=Text(
+            zh="低于阈值的分数得到恰好 0；分数彼此很接近时则一个也没有。",
+            en="Scores below the threshold get exactly 0; where all scores are close together none does.",
         ),
     )
 
@@ -80,7 +86,9 @@ def _projected(x: np.ndarray) -> np.ndarray:
 
 @claim(
     "S3-52",
-    says=t("文中的 sparsemax 代码只是简化的概念", "The text's sparsemax code is only a simplified concept of it"),
+    says=Text(
+        zh="文中的 sparsemax 代码只是简化的概念", en="The text's sparsemax code is only a simplified concept of it"
+    ),
     where="4.6, L354",
     experiment="normalisers",
 )
@@ -89,53 +97,53 @@ def _s3_52() -> Outcome:
     theirs = np.stack([code.sparse(vector) for vector in x])
     off, ours = off_by(theirs, _projected(x)), off_by(ss.sparsemax(x), _projected(x))
     return Outcome.of(
-        {t("与真正的投影不同", "it differs from the true projection"): off > 1e-12},
-        measured=t(
-            f"2000 个向量：与投影最多相差 {off:.1g}（softscope.sparsemax 为 {ours:.1g}）",
-            f"2000 vectors: off the projection by at most {off:.1g} (softscope.sparsemax: {ours:.1g})",
+        {Text(zh="与真正的投影不同", en="it differs from the true projection"): off > 1e-12},
+        measured=Text(
+            zh=f"2000 个向量：与投影最多相差 {off:.1g}（softscope.sparsemax 为 {ours:.1g}）",
+            en=f"2000 vectors: off the projection by at most {off:.1g} (softscope.sparsemax: {ours:.1g})",
         ),
-        because=t(
-            "它就是完整的排序算法，结果精确；简化之处只是一次一个向量。",
-            "It is the full sorting algorithm, and exact; simple only in that it takes one vector at a time.",
+        because=Text(
+            zh="它就是完整的排序算法，结果精确；简化之处只是一次一个向量。",
+            en="It is the full sorting algorithm, and exact; simple only in that it takes one vector at a time.",
         ),
     )
 
 
 @claim(
     "S3-53",
-    says=t("log-softmax 的值是负数", "Log-softmax values are negative"),
+    says=Text(zh="log-softmax 的值是负数", en="Log-softmax values are negative"),
     where="4.6, L367",
     experiment="overflow",
 )
 def _s3_53() -> Outcome:
     trials = {
         "[1, 2, 3]": _X,
-        t("1000 个随机数", "1000 random numbers"): generator("S3-53").standard_normal(1000),
+        Text(zh="1000 个随机数", en="1000 random numbers"): generator("S3-53").standard_normal(1000),
         "[5]": np.array([5.0]),
         "[0, −1000]": np.array([0.0, -1000.0]),
     }
     largest = {name: float(code.log_weights(x).max()) for name, x in trials.items()}
     return Outcome.of(
         {name: x < 0.0 for name, x in largest.items()},
-        measured=t(
-            f"最大值：{', '.join(f'{x:.3g}' for x in largest.values())}",
-            f"largest values: {', '.join(f'{x:.3g}' for x in largest.values())}",
+        measured=Text(
+            zh=f"最大值：{', '.join(f'{x:.3g}' for x in largest.values())}",
+            en=f"largest values: {', '.join(f'{x:.3g}' for x in largest.values())}",
         ),
-        because=t(
-            "从不为正；只有一项时恰为 0，第一名领先很多时在 float64 中也是 0。",
-            "They are never positive; with one entry it is exactly 0, and with a large lead it is 0 in float64.",
+        because=Text(
+            zh="从不为正；只有一项时恰为 0，第一名领先很多时在 float64 中也是 0。",
+            en="They are never positive; with one entry it is exactly 0, and with a large lead it is 0 in float64.",
         ),
-        only_if=t(
-            "至少有两项，并且没有哪一项的权重舍入成 1", "there are at least two entries and no weight rounds to 1"
+        only_if=Text(
+            zh="至少有两项，并且没有哪一项的权重舍入成 1", en="there are at least two entries and no weight rounds to 1"
         ),
     )
 
 
 @claim(
     "S3-54",
-    says=t(
-        "小结：先减最大值；温度控制尖锐程度；除以 √d 防止维度高时过于极端",
-        "Summary: subtract the maximum; temperature controls sharpness; √d keeps high dimensions from extremes",
+    says=Text(
+        zh="小结：先减最大值；温度控制尖锐程度；除以 √d 防止维度高时过于极端",
+        en="Summary: subtract the maximum; temperature controls sharpness; √d keeps high dimensions from extremes",
     ),
     where="Summary, L378-381/L386-389",
 )
@@ -145,13 +153,13 @@ def _s3_54() -> Outcome:
     peaks = {d: drawn.scaled(d).peak for d in (16, 64, 256)}
     return Outcome.of(
         {
-            t("减最大值", "subtracting the maximum"): bool(np.isfinite(big).all()),
-            t("温度", "temperature"): all(a < b for a, b in itertools.pairwise(entropies)),
+            Text(zh="减最大值", en="subtracting the maximum"): bool(np.isfinite(big).all()),
+            Text(zh="温度", en="temperature"): all(a < b for a, b in itertools.pairwise(entropies)),
             "√d": all(x.below(0.5) for x in peaks.values()),
         },
-        measured=t(
-            f"熵从 T = 0.1 到 10：{listed(entropies, '.3f')} nat；缩放后的最大权重 {by(peaks, '.3f')}",
-            f"entropy from T = 0.1 to 10: {listed(entropies, '.3f')} nats; largest weight when scaled {by(peaks, '.3f')}",
+        measured=Text(
+            zh=f"熵从 T = 0.1 到 10：{listed(entropies, '.3f')} nat；缩放后的最大权重 {by(peaks, '.3f')}",
+            en=f"entropy from T = 0.1 to 10: {listed(entropies, '.3f')} nats; largest weight when scaled {by(peaks, '.3f')}",
         ),
-        because=t("三点都由前面的测量支持。", "All three are borne out by the measurements above."),
+        because=Text(zh="三点都由前面的测量支持。", en="All three are borne out by the measurements above."),
     )

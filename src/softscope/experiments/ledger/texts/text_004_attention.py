@@ -7,13 +7,14 @@ import math
 import numpy as np
 
 import softscope as ss
-from softscope.experiments.ledger import Outcome, claim, generator, t
+from softscope._text import Text
+from softscope.experiments.ledger import Outcome, claim, generator
 from softscope.experiments.ledger.texts.text_004_gain import A_RATIOS, ONLY_ABOVE_ONE
 
 
 @claim(
     "S4-10",
-    says=t("注意力中送入 softmax 的向量有 d 项", "The vector that attention's softmax takes has d entries"),
+    says=Text(zh="注意力中送入 softmax 的向量有 d 项", en="The vector that attention's softmax takes has d entries"),
     where="L29; §5 L67-68",
     experiment="scores",
 )
@@ -24,22 +25,26 @@ def _s4_10() -> Outcome:
         q, k = rng.standard_normal((1, 5, d)), rng.standard_normal((1, keys, d))
         shapes[keys, d] = ss.attention(q, k, np.eye(keys)[None]).shape[-1]
     return Outcome.of(
-        {t(f"{keys} 个键，d = {d}", f"{keys} keys, d = {d}"): entries == d for (keys, d), entries in shapes.items()},
-        measured=t(
-            "每行的项数：" + "，".join(f"{keys} 个键、d = {d} 时 {entries}" for (keys, d), entries in shapes.items()),
-            "entries in a row: "
+        {
+            Text(zh=f"{keys} 个键，d = {d}", en=f"{keys} keys, d = {d}"): entries == d
+            for (keys, d), entries in shapes.items()
+        },
+        measured=Text(
+            zh="每行的项数："
+            + "，".join(f"{keys} 个键、d = {d} 时 {entries}" for (keys, d), entries in shapes.items()),
+            en="entries in a row: "
             + ", ".join(f"{keys} keys, d = {d}: {entries}" for (keys, d), entries in shapes.items()),
         ),
-        because=t(
-            "QKᵀ 的每一行对每个键有一项；d 在点积里已经求和掉了。",
-            "A row of QKᵀ has one entry for each key; d is summed away in the dot product.",
+        because=Text(
+            zh="QKᵀ 的每一行对每个键有一项；d 在点积里已经求和掉了。",
+            en="A row of QKᵀ has one entry for each key; d is summed away in the dot product.",
         ),
     )
 
 
 @claim(
     "S4-11",
-    says=t("除以 √d 就是 k = 1/√d，a′ = a^{1/√d}", "Dividing by √d means k = 1/√d, hence a′ = a^{1/√d}"),
+    says=Text(zh="除以 √d 就是 k = 1/√d，a′ = a^{1/√d}", en="Dividing by √d means k = 1/√d, hence a′ = a^{1/√d}"),
     where="L32; §5 L70",
     experiment="extremes",
 )
@@ -52,19 +57,20 @@ def _s4_11() -> Outcome:
         worst = max(worst, float(np.abs((p[:, 0] - p[:, 1]) - (plain[:, 0] - plain[:, 1]) / math.sqrt(d)).max()))
     return Outcome.of(
         {"d = 4, 64, 1024": worst < 1e-10},
-        measured=t(
-            f"log a′ 与 log a/√d 最多相差 {worst:.1g}（n = {len(x)} 行）",
-            f"log a′ is within {worst:.1g} of log a/√d (n = {len(x)} rows)",
+        measured=Text(
+            zh=f"log a′ 与 log a/√d 最多相差 {worst:.1g}（n = {len(x)} 行）",
+            en=f"log a′ is within {worst:.1g} of log a/√d (n = {len(x)} rows)",
         ),
-        because=t(
-            "缩放就是取幂，在比值的对数上是除法。", "A scale is a power, and in the logarithm of the ratio a division."
+        because=Text(
+            zh="缩放就是取幂，在比值的对数上是除法。",
+            en="A scale is a power, and in the logarithm of the ratio a division.",
         ),
     )
 
 
 @claim(
     "S4-12",
-    says=t("d 减小时 1/√d 增大", "1/√d increases as d decreases"),
+    says=Text(zh="d 减小时 1/√d 增大", en="1/√d increases as d decreases"),
     where="§6 L75",
     experiment="extremes",
 )
@@ -74,15 +80,15 @@ def _s4_12() -> Outcome:
     d = sympy.Symbol("d", positive=True)
     slope = sympy.diff(1 / sympy.sqrt(d), d)
     return Outcome.of(
-        {t("对 d 的导数为负", "the derivative by d is negative"): bool(slope.is_negative)},
-        measured=t(f"导数 {slope}", f"derivative {slope}"),
-        because=t("对任何 d > 0，导数都是负的。", "The derivative is negative for every d > 0."),
+        {Text(zh="对 d 的导数为负", en="the derivative by d is negative"): bool(slope.is_negative)},
+        measured=Text(zh=f"导数 {slope}", en=f"derivative {slope}"),
+        because=Text(zh="对任何 d > 0，导数都是负的。", en="The derivative is negative for every d > 0."),
     )
 
 
 @claim(
     "S4-13",
-    says=t("d 减小时，a′ = a^{1/√d} 增大", "a′ = a^{1/√d} becomes larger as d decreases"),
+    says=Text(zh="d 减小时，a′ = a^{1/√d} 增大", en="a′ = a^{1/√d} becomes larger as d decreases"),
     where="§6 L76",
     experiment="extremes",
 )
@@ -93,15 +99,15 @@ def _s4_13() -> Outcome:
     }
     return Outcome.of(
         {f"a = {a:g}": first < second - 1e-9 and second < third - 1e-9 for a, (first, second, third) in ratios.items()},
-        measured=t(
-            "d = 64、16、4 时的 a′："
+        measured=Text(
+            zh="d = 64、16、4 时的 a′："
             + "；".join(f"a = {a:g}：{x:.3f}、{y:.3f}、{z:.3f}" for a, (x, y, z) in ratios.items()),
-            "a′ at d = 64, 16, 4: "
+            en="a′ at d = 64, 16, 4: "
             + "; ".join(f"a = {a:g}: {x:.3f}, {y:.3f}, {z:.3f}" for a, (x, y, z) in ratios.items()),
         ),
-        because=t(
-            "a < 1 时 a′ 反而减小：它离 1 更远，但在另一边。",
-            "For a < 1 it becomes smaller: further from 1, on the other side.",
+        because=Text(
+            zh="a < 1 时 a′ 反而减小：它离 1 更远，但在另一边。",
+            en="For a < 1 it becomes smaller: further from 1, on the other side.",
         ),
         only_if=ONLY_ABOVE_ONE,
     )
@@ -109,9 +115,9 @@ def _s4_13() -> Outcome:
 
 @claim(
     "S4-24",
-    says=t(
-        "在“如果 k > 1”的前提下，列出 k > 1 和 0 < k < 1 两种情形",
-        "Under the condition k > 1 it lists two cases, k > 1 and 0 < k < 1",
+    says=Text(
+        zh="在“如果 k > 1”的前提下，列出 k > 1 和 0 < k < 1 两种情形",
+        en="Under the condition k > 1 it lists two cases, k > 1 and 0 < k < 1",
     ),
     where="L15",
     experiment="extremes",
@@ -124,12 +130,16 @@ def _s4_24() -> Outcome:
     possible = {name: condition.intersect(values) for name, values in cases.items()}
     return Outcome.of(
         {name: not found.is_empty for name, found in possible.items()},
-        measured=t(
-            "；".join(f"k > 1 且 {name}：{'空集' if found.is_empty else '可能'}" for name, found in possible.items()),
-            "; ".join(
+        measured=Text(
+            zh="；".join(
+                f"k > 1 且 {name}：{'空集' if found.is_empty else '可能'}" for name, found in possible.items()
+            ),
+            en="; ".join(
                 f"k > 1 and {name}: {'empty' if found.is_empty else 'possible'}" for name, found in possible.items()
             ),
         ),
-        because=t("在 k > 1 之下，第二种情形不可能出现。", "Under k > 1 the second case cannot occur."),
-        only_if=t("前提读作 k > 0，如同它的上一行", "the condition is read as k > 0, as in the line before it"),
+        because=Text(zh="在 k > 1 之下，第二种情形不可能出现。", en="Under k > 1 the second case cannot occur."),
+        only_if=Text(
+            zh="前提读作 k > 0，如同它的上一行", en="the condition is read as k > 0, as in the line before it"
+        ),
     )

@@ -7,16 +7,20 @@ import math
 import numpy as np
 
 import softscope as ss
-from softscope.experiments.ledger import Outcome, claim, equal, estimate, generator, listed, off_by, t
+from softscope._text import Text
+from softscope.experiments.ledger import Outcome, claim, equal, estimate, generator, off_by
+from softscope.experiments.ledger.texts.figures import listed
 from softscope.experiments.ledger.texts.scores import entropies
 
 A_RATIOS = (0.5, 1.0, 2.0)  # x1 below, equal to and above x2
-ONLY_ABOVE_ONE = t("a > 1，即 x1 > x2", "a > 1, that is x1 > x2")
+ONLY_ABOVE_ONE = Text(zh="a > 1，即 x1 > x2", en="a > 1, that is x1 > x2")
 
 
 @claim(
     "S4-01",
-    says=t("d 越小，softmax(QKᵀ/√d) 越接近 one-hot", "The smaller d is, the closer softmax(QKᵀ/√d) is to one-hot"),
+    says=Text(
+        zh="d 越小，softmax(QKᵀ/√d) 越接近 one-hot", en="The smaller d is, the closer softmax(QKᵀ/√d) is to one-hot"
+    ),
     where="Comment L1; Proof 1 title L36; L74-77",
     experiment="entropy",
 )
@@ -26,27 +30,32 @@ def _s4_01() -> Outcome:
     real = {d: entropies(d) for d in (16, 256)}
     return Outcome.of(
         {
-            t("分数不变，只改 √d", "the scores are held, only √d changes"): fixed[16].below(fixed[256].mean - 0.1),
-            t("真正的注意力：q、k 有 d 个分量", "real attention: q and k have d components"): real[16].below(
+            Text(zh="分数不变，只改 √d", en="the scores are held, only √d changes"): fixed[16].below(
+                fixed[256].mean - 0.1
+            ),
+            Text(zh="真正的注意力：q、k 有 d 个分量", en="real attention: q and k have d components"): real[16].below(
                 real[256].mean - 0.1
             ),
         },
-        measured=t(
-            f"10 个键，平均熵（nat），d = 16 / 256：分数不变 {fixed[16]:.2f} / {fixed[256]:.2f}，真正的注意力 {real[16]:.2f} / {real[256]:.2f}（n = {fixed[16].n}、{real[16].n}）",
-            f"10 keys, mean entropy in nats, d = 16 / 256: held scores {fixed[16]:.2f} / {fixed[256]:.2f}, real attention {real[16]:.2f} / {real[256]:.2f} (n = {fixed[16].n}, {real[16].n})",
+        measured=Text(
+            zh=f"10 个键，平均熵（nat），d = 16 / 256：分数不变 {fixed[16]:.2f} / {fixed[256]:.2f}，真正的注意力 {real[16]:.2f} / {real[256]:.2f}（n = {fixed[16].n}、{real[16].n}）",
+            en=f"10 keys, mean entropy in nats, d = 16 / 256: held scores {fixed[16]:.2f} / {fixed[256]:.2f}, real attention {real[16]:.2f} / {real[256]:.2f} (n = {fixed[16].n}, {real[16].n})",
         ),
-        because=t(
-            "q·k 的标准差本身按 √d 增长，1/√d 正好抵消它，所以真正的注意力不随 d 变尖锐。",
-            "The spread of q·k itself grows as √d, and 1/√d cancels just that: real attention does not sharpen as d falls.",
+        because=Text(
+            zh="q·k 的标准差本身按 √d 增长，1/√d 正好抵消它，所以真正的注意力不随 d 变尖锐。",
+            en="The spread of q·k itself grows as √d, and 1/√d cancels just that: real attention does not sharpen as d falls.",
         ),
-        only_if=t("分数保持不变，只有除数 √d 在变", "the scores are held as they are and only the divisor √d changes"),
+        only_if=Text(
+            zh="分数保持不变，只有除数 √d 在变", en="the scores are held as they are and only the divisor √d changes"
+        ),
     )
 
 
 @claim(
     "S4-02",
-    says=t(
-        "两项的 softmax 是 e^{x_i} 除以 e^{x_1} + e^{x_2}", "Softmax of two entries is e^{x_i} over e^{x_1} + e^{x_2}"
+    says=Text(
+        zh="两项的 softmax 是 e^{x_i} 除以 e^{x_1} + e^{x_2}",
+        en="Softmax of two entries is e^{x_i} over e^{x_1} + e^{x_2}",
     ),
     where="L5; §1 L42",
     experiment="extremes",
@@ -55,15 +64,17 @@ def _s4_02() -> Outcome:
     x = 5.0 * generator("S4-02").standard_normal((1_000, 2))
     error = off_by(ss.softmax(x), np.exp(x) / np.exp(x).sum(-1, keepdims=True))
     return Outcome.of(
-        {t("随机的数对", "random pairs"): error < 1e-12},
-        measured=t(f"最大误差 {error:.1g}（n = {len(x)} 对）", f"largest error {error:.1g} (n = {len(x)} pairs)"),
-        because=t("这就是定义。", "It is the definition."),
+        {Text(zh="随机的数对", en="random pairs"): error < 1e-12},
+        measured=Text(
+            zh=f"最大误差 {error:.1g}（n = {len(x)} 对）", en=f"largest error {error:.1g} (n = {len(x)} pairs)"
+        ),
+        because=Text(zh="这就是定义。", en="It is the definition."),
     )
 
 
 @claim(
     "S4-03",
-    says=t("两个指数之比 a 等于 e^{x_1 − x_2}", "The ratio a of the two exponentials is e^{x_1 − x_2}"),
+    says=Text(zh="两个指数之比 a 等于 e^{x_1 − x_2}", en="The ratio a of the two exponentials is e^{x_1 − x_2}"),
     where="L7-9; §2 L47",
     experiment="extremes",
 )
@@ -75,17 +86,19 @@ def _s4_03() -> Outcome:
     error = abs(float(p[0] / p[1]) - math.exp(1.1))
     return Outcome.of(
         {
-            t("符号推导", "symbolically"): equal(sympy.exp(x1) / sympy.exp(x2), sympy.exp(x1 - x2)),
-            t("权重之比也是 a", "the ratio of the weights is a too"): error < 1e-12,
+            Text(zh="符号推导", en="symbolically"): equal(sympy.exp(x1) / sympy.exp(x2), sympy.exp(x1 - x2)),
+            Text(zh="权重之比也是 a", en="the ratio of the weights is a too"): error < 1e-12,
         },
-        measured=t(f"符号推导；数值误差 {error:.1g}", f"derived symbolically; numerical error {error:.1g}"),
-        because=t("指数相除就是指数的差。", "Exponentials divide by subtracting their exponents."),
+        measured=Text(zh=f"符号推导；数值误差 {error:.1g}", en=f"derived symbolically; numerical error {error:.1g}"),
+        because=Text(zh="指数相除就是指数的差。", en="Exponentials divide by subtracting their exponents."),
     )
 
 
 @claim(
     "S4-04",
-    says=t("输入乘以 k > 0，比值变为 a′ = a^k", "Multiplying the input by k > 0 turns the ratio into a′ = a^k"),
+    says=Text(
+        zh="输入乘以 k > 0，比值变为 a′ = a^k", en="Multiplying the input by k > 0 turns the ratio into a′ = a^k"
+    ),
     where="L11-13; §3 L51-53",
     experiment="extremes",
 )
@@ -98,11 +111,15 @@ def _s4_04() -> Outcome:
     error = abs(float(q[0] / q[1]) - float(p[0] / p[1]) ** 3)
     return Outcome.of(
         {
-            t("符号推导", "symbolically"): equal(sympy.exp(k * x1) / sympy.exp(k * x2), sympy.exp(x1 - x2) ** k),
+            Text(zh="符号推导", en="symbolically"): equal(
+                sympy.exp(k * x1) / sympy.exp(k * x2), sympy.exp(x1 - x2) ** k
+            ),
             "k = 3": error < 1e-10,
         },
-        measured=t(f"符号推导；k = 3 时误差 {error:.1g}", f"derived symbolically; error at k = 3 {error:.1g}"),
-        because=t("k(x_1 − x_2) 的指数就是 a 的 k 次方。", "The exponential of k(x_1 − x_2) is a to the power k."),
+        measured=Text(zh=f"符号推导；k = 3 时误差 {error:.1g}", en=f"derived symbolically; error at k = 3 {error:.1g}"),
+        because=Text(
+            zh="k(x_1 − x_2) 的指数就是 a 的 k 次方。", en="The exponential of k(x_1 − x_2) is a to the power k."
+        ),
     )
 
 
@@ -118,9 +135,9 @@ def _powers(name: str, k: float, low: float | None, larger: bool) -> Outcome:
     return Outcome.of(
         {f"a = {a:g}": held(a) for a in A_RATIOS},
         measured=f"{name}; {shown}",
-        because=t(
-            f"a < 1 时方向相反（{A_RATIOS[0]:g} 变为 {after[A_RATIOS[0]]:.3f}），a = 1 时不变。",
-            f"Below 1 it goes the other way ({A_RATIOS[0]:g} becomes {after[A_RATIOS[0]]:.3f}), and a = 1 stays.",
+        because=Text(
+            zh=f"a < 1 时方向相反（{A_RATIOS[0]:g} 变为 {after[A_RATIOS[0]]:.3f}），a = 1 时不变。",
+            en=f"Below 1 it goes the other way ({A_RATIOS[0]:g} becomes {after[A_RATIOS[0]]:.3f}), and a = 1 stays.",
         ),
         only_if=ONLY_ABOVE_ONE,
     )
@@ -128,7 +145,7 @@ def _powers(name: str, k: float, low: float | None, larger: bool) -> Outcome:
 
 @claim(
     "S4-05",
-    says=t("a > 0 且 k > 1 时，a^k > a", "For a > 0 and k > 1, a^k > a"),
+    says=Text(zh="a > 0 且 k > 1 时，a^k > a", en="For a > 0 and k > 1, a^k > a"),
     where="L15-20; §4 L57-58",
     experiment="extremes",
 )
@@ -138,7 +155,7 @@ def _s4_05() -> Outcome:
 
 @claim(
     "S4-06",
-    says=t("a > 0 且 0 < k < 1 时，a^k < a", "For a > 0 and 0 < k < 1, a^k < a"),
+    says=Text(zh="a > 0 且 0 < k < 1 时，a^k < a", en="For a > 0 and 0 < k < 1, a^k < a"),
     where="L19; §4 L59",
     experiment="extremes",
 )
@@ -148,7 +165,7 @@ def _s4_06() -> Outcome:
 
 @claim(
     "S4-07",
-    says=t("k 越大，输出越接近 one-hot", "The larger k is, the closer the output is to one-hot"),
+    says=Text(zh="k 越大，输出越接近 one-hot", en="The larger k is, the closer the output is to one-hot"),
     where="L22; §4 L61",
     experiment="extremes",
 )
@@ -160,21 +177,21 @@ def _s4_07() -> Outcome:
     }
     return Outcome.of(
         {name: p[-1] > 1.0 - 1e-9 and p[0] < p[1] < p[2] <= p[3] for name, p in peaks.items()},
-        measured=t(
-            f"k = 1、4、16、64 时的最大权重：[1, 2] {listed(peaks['[1, 2]'], '.3f')}，[1, 1] {listed(peaks['[1, 1]'], '.3f')}",
-            f"largest weight at k = 1, 4, 16, 64: [1, 2] {listed(peaks['[1, 2]'], '.3f')}, [1, 1] {listed(peaks['[1, 1]'], '.3f')}",
+        measured=Text(
+            zh=f"k = 1、4、16、64 时的最大权重：[1, 2] {listed(peaks['[1, 2]'], '.3f')}，[1, 1] {listed(peaks['[1, 1]'], '.3f')}",
+            en=f"largest weight at k = 1, 4, 16, 64: [1, 2] {listed(peaks['[1, 2]'], '.3f')}, [1, 1] {listed(peaks['[1, 1]'], '.3f')}",
         ),
-        because=t(
-            f"并列的最大值不管放大多少倍都平分权重（{peaks['[1, 1]'][-1]:.1f}）。",
-            f"Equal largest entries share the weight at any gain ({peaks['[1, 1]'][-1]:.1f}).",
+        because=Text(
+            zh=f"并列的最大值不管放大多少倍都平分权重（{peaks['[1, 1]'][-1]:.1f}）。",
+            en=f"Equal largest entries share the weight at any gain ({peaks['[1, 1]'][-1]:.1f}).",
         ),
-        only_if=t("最大的分数只有一个", "there is one largest score"),
+        only_if=Text(zh="最大的分数只有一个", en="there is one largest score"),
     )
 
 
 @claim(
     "S4-08",
-    says=t("k 越大，a′ 越大", "The larger k is, the larger a′ is"),
+    says=Text(zh="k 越大，a′ 越大", en="The larger k is, the larger a′ is"),
     where="L22",
     experiment="extremes",
 )
@@ -183,9 +200,9 @@ def _s4_08() -> Outcome:
     return Outcome.of(
         {f"a = {a:g}": two < four - 1e-9 for a, (two, four) in powers.items()},
         measured=", ".join(f"a = {a:g}: a² = {two:.3f}, a⁴ = {four:.3f}" for a, (two, four) in powers.items()),
-        because=t(
-            "a < 1 的幂越来越小；但输出同样更接近 one-hot，只是偏向另一项。",
-            "Powers of a < 1 get smaller; the output still gets closer to one-hot, at the other entry.",
+        because=Text(
+            zh="a < 1 的幂越来越小；但输出同样更接近 one-hot，只是偏向另一项。",
+            en="Powers of a < 1 get smaller; the output still gets closer to one-hot, at the other entry.",
         ),
         only_if=ONLY_ABOVE_ONE,
     )
@@ -193,7 +210,7 @@ def _s4_08() -> Outcome:
 
 @claim(
     "S4-09",
-    says=t("0 < k < 1 时，1 < a′ < a", "For 0 < k < 1, 1 < a′ < a"),
+    says=Text(zh="0 < k < 1 时，1 < a′ < a", en="For 0 < k < 1, 1 < a′ < a"),
     where="L23",
     experiment="extremes",
 )

@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 
 import softscope as ss
-from softscope.experiments.ledger import Outcome, Text, claim, equal, generator, listed, off_by, symbols, t
+from softscope._text import Text, same
+from softscope.experiments.ledger import Outcome, claim, equal, generator, off_by, symbols
+from softscope.experiments.ledger.texts.figures import listed
 from softscope.experiments.ledger.texts.jacobians import TOLERANCE, autograd_against_formula
 
-DERIVED = t("符号推导，n = 4", "derived symbolically, n = 4")
+DERIVED = Text(zh="符号推导，n = 4", en="derived symbolically, n = 4")
 
 
 @functools.cache
@@ -27,9 +29,9 @@ def _derivation() -> dict[str, Any]:
 
 @claim(
     "S4-14",
-    says=t(
-        "S 趋近 one-hot 时 dS/dZ 趋近 0，引起梯度消失",
-        "As S approaches one-hot dS/dZ goes to 0, and the gradient vanishes",
+    says=Text(
+        zh="S 趋近 one-hot 时 dS/dZ 趋近 0，引起梯度消失",
+        en="As S approaches one-hot dS/dZ goes to 0, and the gradient vanishes",
     ),
     where="Proof 2 title, L82",
     experiment="saturation",
@@ -43,26 +45,27 @@ def _s4_14() -> Outcome:
     wrong = float(np.linalg.norm(weights[-1] - np.eye(4)[1]))  # cross-entropy, entry 2 is right
     return Outcome.of(
         {
-            t("‖dS/dZ‖ 趋近 0", "‖dS/dZ‖ goes to 0"): norms[-1] < 1e-12
+            Text(zh="‖dS/dZ‖ 趋近 0", en="‖dS/dZ‖ goes to 0"): norms[-1] < 1e-12
             and all(a > b for a, b in itertools.pairwise(norms)),
-            t(
-                "损失直接作用在 S 上（注意力）：梯度消失", "the loss acts on S, as in attention: the gradient vanishes"
+            Text(
+                zh="损失直接作用在 S 上（注意力）：梯度消失",
+                en="the loss acts on S, as in attention: the gradient vanishes",
             ): through[-1] < 1e-12,
         },
-        measured=t(
-            f"差距 0、1、2、5、10、20、50 时 ‖J‖：{listed(norms, '.1e')}",
-            f"‖J‖ at gaps of 0, 1, 2, 5, 10, 20, 50: {listed(norms, '.1e')}",
+        measured=Text(
+            zh=f"差距 0、1、2、5、10、20、50 时 ‖J‖：{listed(norms, '.1e')}",
+            en=f"‖J‖ at gaps of 0, 1, 2, 5, 10, 20, 50: {listed(norms, '.1e')}",
         ),
-        because=t(
-            f"J 的每一项都含一个趋近 0 的因子；只有后面接交叉熵时，1/s 才把它抵消（又错又自信：{wrong:.2f}）。",
-            f"Every entry of J has a factor that goes to 0; only where cross-entropy follows does 1/s cancel it ({wrong:.2f} if wrong).",
+        because=Text(
+            zh=f"J 的每一项都含一个趋近 0 的因子；只有后面接交叉熵时，1/s 才把它抵消（又错又自信：{wrong:.2f}）。",
+            en=f"Every entry of J has a factor that goes to 0; only where cross-entropy follows does 1/s cancel it ({wrong:.2f} if wrong).",
         ),
     )
 
 
 @claim(
     "S4-15",
-    says=t("s_i 是 e^{z_i} 除以所有 e^{z_k} 之和", "s_i is e^{z_i} over the sum of all e^{z_k}"),
+    says=Text(zh="s_i 是 e^{z_i} 除以所有 e^{z_k} 之和", en="s_i is e^{z_i} over the sum of all e^{z_k}"),
     where="L86",
     experiment="saturation",
 )
@@ -71,16 +74,18 @@ def _s4_15() -> Outcome:
     error = off_by(ss.softmax(z), np.exp(z) / np.exp(z).sum(-1, keepdims=True))
     return Outcome.of(
         {"n = 4": error < 1e-12},
-        measured=t(f"最大误差 {error:.1g}（n = {len(z)} 行）", f"largest error {error:.1g} (n = {len(z)} rows)"),
-        because=t("这就是定义。", "It is the definition."),
+        measured=Text(
+            zh=f"最大误差 {error:.1g}（n = {len(z)} 行）", en=f"largest error {error:.1g} (n = {len(z)} rows)"
+        ),
+        because=Text(zh="这就是定义。", en="It is the definition."),
     )
 
 
 @claim(
     "S4-16",
-    says=t(
-        "4×4 的雅可比矩阵对角线上是 s_i(1−s_i)，其余是 −s_i s_j",
-        "The 4×4 Jacobian has s_i(1−s_i) on its diagonal and −s_i s_j elsewhere",
+    says=Text(
+        zh="4×4 的雅可比矩阵对角线上是 s_i(1−s_i)，其余是 −s_i s_j",
+        en="The 4×4 Jacobian has s_i(1−s_i) on its diagonal and −s_i s_j elsewhere",
     ),
     where="L91-98; L148-158",
     experiment="saturation",
@@ -93,11 +98,15 @@ def _s4_16() -> Outcome:
     p = ss.softmax([0.3, -1.0, 2.0, 0.5])
     error = off_by(ss.jacobian(p), np.diag(p * (1 - p)) + np.diag(p * p) - np.outer(p, p))
     return Outcome.of(
-        {t("符号推导", "symbolically"): equal(d["J"], printed), t("数值", "numerically"): error < TOLERANCE},
-        measured=t(
-            f"符号推导，16 项；数值误差 {error:.1g}", f"derived symbolically, 16 entries; numerical error {error:.1g}"
+        {
+            Text(zh="符号推导", en="symbolically"): equal(d["J"], printed),
+            Text(zh="数值", en="numerically"): error < TOLERANCE,
+        },
+        measured=Text(
+            zh=f"符号推导，16 项；数值误差 {error:.1g}",
+            en=f"derived symbolically, 16 entries; numerical error {error:.1g}",
         ),
-        because=t("求导直接得到印出的 16 项。", "Differentiation gives the 16 printed entries."),
+        because=Text(zh="求导直接得到印出的 16 项。", en="Differentiation gives the 16 printed entries."),
     )
 
 
@@ -108,7 +117,9 @@ def _step(same: bool, because: Text) -> Outcome:
 
 @claim(
     "S4-17",
-    says=t("∂s_i/∂z_j 等于 s_i 乘以 log s_i 对 z_j 的导数", "∂s_i/∂z_j is s_i times the derivative of log s_i by z_j"),
+    says=Text(
+        zh="∂s_i/∂z_j 等于 s_i 乘以 log s_i 对 z_j 的导数", en="∂s_i/∂z_j is s_i times the derivative of log s_i by z_j"
+    ),
     where="L105-107",
     experiment="saturation",
 )
@@ -119,13 +130,13 @@ def _s4_17() -> Outcome:
     logs = d["log s"].jacobian(d["z"])
     return _step(
         equal(d["J"], sympy.Matrix(4, 4, lambda i, j: d["s"][i] * logs[i, j])),
-        t("对数求导：(log s)′ = s′/s。", "The derivative of a logarithm: (log s)′ = s′/s."),
+        Text(zh="对数求导：(log s)′ = s′/s。", en="The derivative of a logarithm: (log s)′ = s′/s."),
     )
 
 
 @claim(
     "S4-18",
-    says=t("log s_i = z_i − log Σ e^{z_l}", "log s_i = z_i − log Σ e^{z_l}"),
+    says=same("log s_i = z_i − log Σ e^{z_l}"),
     where="L111",
     experiment="saturation",
 )
@@ -137,15 +148,15 @@ def _s4_18() -> Outcome:
     error = off_by(ss.log_softmax(z), z - np.log(np.exp(z).sum(-1, keepdims=True)))
     same = all(equal(sympy.exp(d["z"][i] - sympy.log(d["total"])), d["s"][i]) for i in range(4))
     return Outcome.of(
-        {t("符号推导", "symbolically"): same, t("数值", "numerically"): error < TOLERANCE},
-        measured=t(f"符号推导；数值误差 {error:.1g}", f"derived symbolically; numerical error {error:.1g}"),
-        because=t("商的对数是对数的差。", "The logarithm of a quotient is a difference of logarithms."),
+        {Text(zh="符号推导", en="symbolically"): same, Text(zh="数值", en="numerically"): error < TOLERANCE},
+        measured=Text(zh=f"符号推导；数值误差 {error:.1g}", en=f"derived symbolically; numerical error {error:.1g}"),
+        because=Text(zh="商的对数是对数的差。", en="The logarithm of a quotient is a difference of logarithms."),
     )
 
 
 @claim(
     "S4-19",
-    says=t("∂z_i/∂z_j 在 i = j 时是 1，否则是 0", "∂z_i/∂z_j is 1 for i = j and 0 otherwise"),
+    says=Text(zh="∂z_i/∂z_j 在 i = j 时是 1，否则是 0", en="∂z_i/∂z_j is 1 for i = j and 0 otherwise"),
     where="L116-124",
     experiment="saturation",
 )
@@ -153,12 +164,14 @@ def _s4_19() -> Outcome:
     import sympy
 
     z = _derivation()["z"]
-    return _step(equal(z.jacobian(z), sympy.eye(4)), t("各个 z 互不依赖。", "The z do not depend on each other."))
+    return _step(
+        equal(z.jacobian(z), sympy.eye(4)), Text(zh="各个 z 互不依赖。", en="The z do not depend on each other.")
+    )
 
 
 @claim(
     "S4-20",
-    says=t("log Σ e^{z_l} 对 z_j 的导数是 s_l", "The derivative of log Σ e^{z_l} by z_j is s_l"),
+    says=Text(zh="log Σ e^{z_l} 对 z_j 的导数是 s_l", en="The derivative of log Σ e^{z_l} by z_j is s_l"),
     where="L128-129",
     experiment="saturation",
 )
@@ -172,17 +185,17 @@ def _s4_20() -> Outcome:
     return Outcome.of(
         {"l = j": same, "l ≠ j": other},
         measured=DERIVED,
-        because=t(
-            "l 是求和的指标，求导之后不再存在；结果是 s_j。",
-            "l is the index of the sum and is gone after it; the result is s_j.",
+        because=Text(
+            zh="l 是求和的指标，求导之后不再存在；结果是 s_j。",
+            en="l is the index of the sum and is gone after it; the result is s_j.",
         ),
-        only_if=t("把 s_l 读作 s_j", "s_l is read as s_j"),
+        only_if=Text(zh="把 s_l 读作 s_j", en="s_l is read as s_j"),
     )
 
 
 @claim(
     "S4-21",
-    says=t("Σ e^{z_l} 对 z_j 的导数是 e^{z_j}", "The derivative of Σ e^{z_l} by z_j is e^{z_j}"),
+    says=Text(zh="Σ e^{z_l} 对 z_j 的导数是 e^{z_j}", en="The derivative of Σ e^{z_l} by z_j is e^{z_j}"),
     where="L132",
     experiment="saturation",
 )
@@ -191,12 +204,12 @@ def _s4_21() -> Outcome:
 
     d = _derivation()
     same = all(equal(sympy.diff(d["total"], x), sympy.exp(x)) for x in d["z"])
-    return _step(same, t("只有一项含有 z_j。", "Only one term contains z_j."))
+    return _step(same, Text(zh="只有一项含有 z_j。", en="Only one term contains z_j."))
 
 
 @claim(
     "S4-22",
-    says=t("∂s_i/∂z_j = s_i(1{i = j} − s_j)", "∂s_i/∂z_j = s_i(1{i = j} − s_j)"),
+    says=same("∂s_i/∂z_j = s_i(1{i = j} − s_j)"),
     where="L137",
     experiment="saturation",
 )
@@ -208,21 +221,22 @@ def _s4_22() -> Outcome:
     found = autograd_against_formula()
     return Outcome.of(
         {
-            t("符号推导", "symbolically"): equal(d["J"], printed),
-            t("自动微分", "autograd"): found.everywhere < TOLERANCE,
+            Text(zh="符号推导", en="symbolically"): equal(d["J"], printed),
+            Text(zh="自动微分", en="autograd"): found.everywhere < TOLERANCE,
         },
-        measured=t(
-            f"符号推导；自动微分的最大误差 {found.everywhere:.1g}（{found.rows} 行）",
-            f"derived symbolically; largest error of autograd {found.everywhere:.1g} ({found.rows} rows)",
+        measured=Text(
+            zh=f"符号推导；自动微分的最大误差 {found.everywhere:.1g}（{found.rows} 行）",
+            en=f"derived symbolically; largest error of autograd {found.everywhere:.1g} ({found.rows} rows)",
         ),
-        because=t("前面几步相乘就得到它。", "It is the product of the steps before it."),
+        because=Text(zh="前面几步相乘就得到它。", en="It is the product of the steps before it."),
     )
 
 
 @claim(
     "S4-23",
-    says=t(
-        "雅可比矩阵的第 i 行第 j 列是 ∂s_i/∂z_j，对任何 n", "Row i, column j of the Jacobian is ∂s_i/∂z_j, for any n"
+    says=Text(
+        zh="雅可比矩阵的第 i 行第 j 列是 ∂s_i/∂z_j，对任何 n",
+        en="Row i, column j of the Jacobian is ∂s_i/∂z_j, for any n",
     ),
     where="L140-146",
     experiment="saturation",
@@ -235,14 +249,14 @@ def _s4_23() -> Outcome:
     return Outcome.of(
         {
             f"n = 2 … {found.longest}": found.everywhere < TOLERANCE,
-            t("移动 z_3，得到第 3 列", "moving z_3 gives column 3"): error < 1e-8,
+            Text(zh="移动 z_3，得到第 3 列", en="moving z_3 gives column 3"): error < 1e-8,
         },
-        measured=t(
-            f"最大误差 {found.everywhere:.1g}（{found.rows} 行，n = 2 到 {found.longest}）",
-            f"largest error {found.everywhere:.1g} ({found.rows} rows, n = 2 to {found.longest})",
+        measured=Text(
+            zh=f"最大误差 {found.everywhere:.1g}（{found.rows} 行，n = 2 到 {found.longest}）",
+            en=f"largest error {found.everywhere:.1g} ({found.rows} rows, n = 2 to {found.longest})",
         ),
-        because=t(
-            "softmax 的雅可比矩阵还是对称的，行列互换也一样。",
-            "Softmax's Jacobian is symmetric besides: rows and columns may be exchanged.",
+        because=Text(
+            zh="softmax 的雅可比矩阵还是对称的，行列互换也一样。",
+            en="Softmax's Jacobian is symmetric besides: rows and columns may be exchanged.",
         ),
     )

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from softscope.lab.homework.exercise import Exercise, Text, t
+from softscope._text import Text
+from softscope.lab.homework.exercise import Exercise
 from softscope.lab.homework.inputs import drawn
 from softscope.lab.homework.rule import Arguments, Rule
 from softscope.lab.homework.trial import Numbers, Trial, UnfitError, as_number
@@ -30,7 +31,7 @@ def _two(trial: Trial, q: Numbers, k: Numbers) -> tuple[float, float]:
     if isinstance(raw, np.ndarray):
         raw = raw.tolist()
     if not isinstance(raw, list | tuple) or len(raw) != 2:
-        raise UnfitError(t(f"返回的是 {str(raw)[:60]}", f"it returned {str(raw)[:60]}"))
+        raise UnfitError(Text(zh=f"返回的是 {str(raw)[:60]}", en=f"it returned {str(raw)[:60]}"))
     return as_number(raw[0]), as_number(raw[1])
 
 
@@ -47,7 +48,7 @@ def _range(trial: Trial, q: Numbers, k: Numbers) -> Text | None:
     plain, _ = _two(trial, q, k)
     if abs(plain - float(np.ptp(q @ k.T))) <= 1e-9 * max(1.0, abs(plain)):
         return None
-    return t(f"第一个数是 {show(plain)}", f"the first number is {show(plain)}")
+    return Text(zh=f"第一个数是 {show(plain)}", en=f"the first number is {show(plain)}")
 
 
 def _scaled(trial: Trial, q: Numbers, k: Numbers) -> Text | None:
@@ -55,30 +56,30 @@ def _scaled(trial: Trial, q: Numbers, k: Numbers) -> Text | None:
     if abs(scaled * np.sqrt(q.shape[-1]) - plain) <= 1e-9 * max(1.0, abs(plain)):
         return None
     d = q.shape[-1]
-    return t(
-        f"d = {d} 时两个数是 {show(plain)} 和 {show(scaled)}",
-        f"with d = {d} the two numbers are {show(plain)} and {show(scaled)}",
+    return Text(
+        zh=f"d = {d} 时两个数是 {show(plain)} 和 {show(scaled)}",
+        en=f"with d = {d} the two numbers are {show(plain)} and {show(scaled)}",
     )
 
 
 EXERCISE = Exercise(
     id="dimension",
-    title=t("维度实验", "The dimension experiment"),
-    task=t(
-        "写一个函数 score_ranges(q, k)：q 的形状是 (n, d)，k 的形状是 (m, d)，每一行是一个 query 或 key。返回两个数：\n\n"
+    title=Text(zh="维度实验", en="The dimension experiment"),
+    task=Text(
+        zh="写一个函数 score_ranges(q, k)：q 的形状是 (n, d)，k 的形状是 (m, d)，每一行是一个 query 或 key。返回两个数：\n\n"
         "1. 所有分数 q·k（共 n × m 个）的范围，即最大值减最小值；\n2. 除以 √d 之后的范围。\n\n"
         "d 从形状里读。写好后自己取 d = 64 的随机数试一试。可以 import softscope，不过 NumPy 就够了。",
-        "Write a function score_ranges(q, k): q has shape (n, d) and k has shape (m, d), each row a query or a key. Return "
+        en="Write a function score_ranges(q, k): q has shape (n, d) and k has shape (m, d), each row a query or a key. Return "
         "two numbers:\n\n"
         "1. the range of all n × m scores q·k, the largest minus the smallest;\n2. the range after dividing by √d.\n\n"
         "Read d from the shapes. Then try it on random numbers with d = 64. You may import softscope, but NumPy is enough.",
     ),
     functions=("score_ranges(q, k)",),
-    starter=t(
-        "import numpy as np\n\n\ndef score_ranges(q, k):\n    # q: (n, d)，k: (m, d)\n    # 返回 (范围, 除以 √d 之后的范围)\n"
+    starter=Text(
+        zh="import numpy as np\n\n\ndef score_ranges(q, k):\n    # q: (n, d)，k: (m, d)\n    # 返回 (范围, 除以 √d 之后的范围)\n"
         "    return 0.0, 0.0\n\n\n# 自己试一试：\n# rng = np.random.default_rng(0)\n"
         "# print(score_ranges(rng.standard_normal((64, 64)), rng.standard_normal((64, 64))))\n",
-        "import numpy as np\n\n\ndef score_ranges(q, k):\n    # q: (n, d), k: (m, d)\n"
+        en="import numpy as np\n\n\ndef score_ranges(q, k):\n    # q: (n, d), k: (m, d)\n"
         "    # return (range, range after dividing by √d)\n    return 0.0, 0.0\n\n\n# Try it:\n"
         "# rng = np.random.default_rng(0)\n"
         "# print(score_ranges(rng.standard_normal((64, 64)), rng.standard_normal((64, 64))))\n",
@@ -86,16 +87,16 @@ EXERCISE = Exercise(
     checks=(
         Rule(
             "returns",
-            t("score_ranges 应当返回两个数", "score_ranges must return two numbers"),
+            Text(zh="score_ranges 应当返回两个数", en="score_ranges must return two numbers"),
             ("q", "k"),
             _first,
             _returns,
         ),
         Rule(
             "range",
-            t(
-                "第一个数应当是所有分数 q·k 的最大值减最小值",
-                "The first number must be the largest minus the smallest of all scores q·k",
+            Text(
+                zh="第一个数应当是所有分数 q·k 的最大值减最小值",
+                en="The first number must be the largest minus the smallest of all scores q·k",
             ),
             ("q", "k"),
             _pairs,
@@ -103,24 +104,30 @@ EXERCISE = Exercise(
         ),
         Rule(
             "scaled",
-            t("第二个数应当是第一个数除以 √d", "The second number must be the first divided by √d"),
+            Text(zh="第二个数应当是第一个数除以 √d", en="The second number must be the first divided by √d"),
             ("q", "k"),
             _pairs,
             _scaled,
         ),
     ),
     hints=(
-        t("所有 query 与所有 key 的点积，一个矩阵乘法就够。", "All queries with all keys: one matrix product does it."),
-        t(
-            "q @ k.T 的形状是 (n, m)。范围是 .max() - .min()，也就是 np.ptp。",
-            "q @ k.T has shape (n, m). The range is .max() - .min(), or np.ptp.",
+        Text(
+            zh="所有 query 与所有 key 的点积，一个矩阵乘法就够。",
+            en="All queries with all keys: one matrix product does it.",
         ),
-        t("d 是 q.shape[-1]，不是行数，也不总是 64。", "d is q.shape[-1]: not the number of rows, and not always 64."),
+        Text(
+            zh="q @ k.T 的形状是 (n, m)。范围是 .max() - .min()，也就是 np.ptp。",
+            en="q @ k.T has shape (n, m). The range is .max() - .min(), or np.ptp.",
+        ),
+        Text(
+            zh="d 是 q.shape[-1]，不是行数，也不总是 64。",
+            en="d is q.shape[-1]: not the number of rows, and not always 64.",
+        ),
     ),
-    notice=t(
-        "点积是 d 个乘积之和，所以它的方差随 d 增长，典型大小随 √d 增长。除以 √d 把分数拉回与维度无关的大小，"
+    notice=Text(
+        zh="点积是 d 个乘积之和，所以它的方差随 d 增长，典型大小随 √d 增长。除以 √d 把分数拉回与维度无关的大小，"
         "softmax 就不会因为维度大而变成 one-hot。",
-        "A dot product is a sum of d products: its variance grows with d, its typical size with √d. Dividing by √d brings "
+        en="A dot product is a sum of d products: its variance grows with d, its typical size with √d. Dividing by √d brings "
         "the scores back to a size that does not depend on the dimension, and softmax does not turn one-hot just because d "
         "is large.",
     ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import softscope as ss
-from softscope.lab.homework.exercise import t
+from softscope._text import Text
 from softscope.lab.homework.quiz import Choice, Question, Quiz
 from softscope.testing.wording import show
 
@@ -40,30 +40,30 @@ def _flat() -> bool:
 
 
 _NEGATIVE = Question(
-    asks=t(
-        f"把分数 {show(_MIXED)} 直接除以总和，会怎样？",
-        f"The scores {show(_MIXED)} are divided by their sum. What happens?",
+    asks=Text(
+        zh=f"把分数 {show(_MIXED)} 直接除以总和，会怎样？",
+        en=f"The scores {show(_MIXED)} are divided by their sum. What happens?",
     ),
     choices=(
         Choice(
-            t("没有问题：总和是 1。", "All is well: they sum to 1."),
-            t(
-                "总和确实是 1，但这还不够：看看每一个数的符号。",
-                "They do sum to 1, but that is not enough: look at the sign of each.",
+            Text(zh="没有问题：总和是 1。", en="All is well: they sum to 1."),
+            Text(
+                zh="总和确实是 1，但这还不够：看看每一个数的符号。",
+                en="They do sum to 1, but that is not enough: look at the sign of each.",
             ),
         ),
         Choice(
-            t("总和不再是 1。", "They no longer sum to 1."),
-            t(
-                "除以总和之后，总和总是 1（只要它不是 0）。问题在别处。",
-                "Divided by their sum they always sum to 1, unless it is 0. The trouble lies elsewhere.",
+            Text(zh="总和不再是 1。", en="They no longer sum to 1."),
+            Text(
+                zh="除以总和之后，总和总是 1（只要它不是 0）。问题在别处。",
+                en="Divided by their sum they always sum to 1, unless it is 0. The trouble lies elsewhere.",
             ),
         ),
         Choice(
-            t("有的权重是负的，有的大于 1。", "Some weights are negative, and one is above 1."),
-            t(
-                "对：份额不会是负的，也不会比整体大。",
-                "Right: no share of a whole is negative, or larger than the whole.",
+            Text(zh="有的权重是负的，有的大于 1。", en="Some weights are negative, and one is above 1."),
+            Text(
+                zh="对：份额不会是负的，也不会比整体大。",
+                en="Right: no share of a whole is negative, or larger than the whole.",
             ),
             right=True,
         ),
@@ -71,89 +71,92 @@ _NEGATIVE = Question(
     proof=_negative,
 )
 _TURNED = Question(
-    asks=t(
-        f"分数全是负的，例如 {show(_BELOW)}。除以总和之后，谁的权重最大？",
-        f"All scores are negative, such as {show(_BELOW)}. After the division, which has the largest weight?",
+    asks=Text(
+        zh=f"分数全是负的，例如 {show(_BELOW)}。除以总和之后，谁的权重最大？",
+        en=f"All scores are negative, such as {show(_BELOW)}. After the division, which has the largest weight?",
     ),
     choices=(
         Choice(
-            t("最小的分数。", "The smallest score."),
-            t("对：负数除以负的总和，次序颠倒了。", "Right: divided by a negative sum, the order is turned round."),
+            Text(zh="最小的分数。", en="The smallest score."),
+            Text(
+                zh="对：负数除以负的总和，次序颠倒了。",
+                en="Right: divided by a negative sum, the order is turned round.",
+            ),
             right=True,
         ),
         Choice(
-            t("最大的分数。", "The largest score."),
-            t(
-                "总和是负的；除以一个负数会怎样改变次序？",
-                "The sum is negative; what does dividing by a negative number do to an order?",
+            Text(zh="最大的分数。", en="The largest score."),
+            Text(
+                zh="总和是负的；除以一个负数会怎样改变次序？",
+                en="The sum is negative; what does dividing by a negative number do to an order?",
             ),
         ),
         Choice(
-            t("两个一样。", "Both the same."),
-            t(
-                "两个分数不同，除以同一个数之后仍然不同。",
-                "The scores differ, and divided by the same number they still do.",
+            Text(zh="两个一样。", en="Both the same."),
+            Text(
+                zh="两个分数不同，除以同一个数之后仍然不同。",
+                en="The scores differ, and divided by the same number they still do.",
             ),
         ),
     ),
     proof=_turned,
 )
 _UNDEFINED = Question(
-    asks=t(f"分数 {show(_CANCELS)} 呢？", f"And the scores {show(_CANCELS)}?"),
+    asks=Text(zh=f"分数 {show(_CANCELS)} 呢？", en=f"And the scores {show(_CANCELS)}?"),
     choices=(
         Choice(
-            t("两个权重都是 0。", "Both weights are 0."),
-            t("0 不是这里的结果：看看分母是多少。", "0 is not what comes: look at the denominator."),
+            Text(zh="两个权重都是 0。", en="Both weights are 0."),
+            Text(zh="0 不是这里的结果：看看分母是多少。", en="0 is not what comes: look at the denominator."),
         ),
         Choice(
-            t(
-                "总和是 0，权重没有定义；附近的分数会得到任意大的权重。",
-                "The sum is 0, so there are no weights; scores nearby get weights as large as you like.",
+            Text(
+                zh="总和是 0，权重没有定义；附近的分数会得到任意大的权重。",
+                en="The sum is 0, so there are no weights; scores nearby get weights as large as you like.",
             ),
-            t(
-                "对：softmax 的分母是正数之和，永远不会是 0。",
-                "Right: softmax divides by a sum of positive numbers, which is never 0.",
+            Text(
+                zh="对：softmax 的分母是正数之和，永远不会是 0。",
+                en="Right: softmax divides by a sum of positive numbers, which is never 0.",
             ),
             right=True,
         ),
         Choice(
-            t("得到均匀的权重。", "The weights are uniform."),
-            t(
-                "均匀的权重要由分母给出，而这个分母给不出任何权重。",
-                "Uniform weights would have to come from the denominator, and this one gives none.",
+            Text(zh="得到均匀的权重。", en="The weights are uniform."),
+            Text(
+                zh="均匀的权重要由分母给出，而这个分母给不出任何权重。",
+                en="Uniform weights would have to come from the denominator, and this one gives none.",
             ),
         ),
     ),
     proof=_undefined,
 )
 _FLAT = Question(
-    asks=t(
-        f"就算分数全是正的，例如 {show(_POSITIVE)}，两种做法还有什么不同？",
-        f"Even if all scores are positive, such as {show(_POSITIVE)}: how do the two still differ?",
+    asks=Text(
+        zh=f"就算分数全是正的，例如 {show(_POSITIVE)}，两种做法还有什么不同？",
+        en=f"Even if all scores are positive, such as {show(_POSITIVE)}: how do the two still differ?",
     ),
     choices=(
         Choice(
-            t("没有不同。", "They do not."),
-            t(
-                "把分数都乘以 10，或者都加上 10，再比较两种权重。",
-                "Multiply all scores by 10, or add 10 to all, and compare the two again.",
+            Text(zh="没有不同。", en="They do not."),
+            Text(
+                zh="把分数都乘以 10，或者都加上 10，再比较两种权重。",
+                en="Multiply all scores by 10, or add 10 to all, and compare the two again.",
             ),
         ),
         Choice(
-            t("除以总和会溢出，softmax 不会。", "Dividing by the sum overflows, softmax does not."),
-            t(
-                "恰恰相反，会溢出的是指数，所以 softmax 才要先减去最大值。",
-                "The other way round: it is exp that overflows, which is why softmax subtracts the maximum.",
+            Text(zh="除以总和会溢出，softmax 不会。", en="Dividing by the sum overflows, softmax does not."),
+            Text(
+                zh="恰恰相反，会溢出的是指数，所以 softmax 才要先减去最大值。",
+                en="The other way round: it is exp that overflows, which is why softmax subtracts the maximum.",
             ),
         ),
         Choice(
-            t(
-                "除以总和对放大没有反应，对平移却有反应；softmax 正好相反。",
-                "Dividing by the sum does not answer to a gain but does to a shift; softmax is just the other way round.",
+            Text(
+                zh="除以总和对放大没有反应，对平移却有反应；softmax 正好相反。",
+                en="Dividing by the sum does not answer to a gain but does to a shift; softmax is just the other way round.",
             ),
-            t(
-                "对：所以温度和 √d 对除以总和毫无作用。",
-                "Right: so neither temperature nor √d could do anything there.",
+            Text(
+                zh="对：所以温度和 √d 对除以总和毫无作用。",
+                en="Right: so neither temperature nor √d could do anything there.",
             ),
             right=True,
         ),
@@ -163,27 +166,27 @@ _FLAT = Question(
 
 EXERCISE = Quiz(
     id="dividing-by-the-sum",
-    title=t("思考：为什么不直接除以总和？", "To think about: why not divide by the sum?"),
-    task=t(
-        "softmax 先取指数，再除以总和。为什么不省掉指数，直接用 分数 / 总和？每题选一个答案；选错了会告诉你为什么。",
-        "Softmax takes exponentials, then divides by the sum. Why not leave the exponentials out, and use scores / sum? "
+    title=Text(zh="思考：为什么不直接除以总和？", en="To think about: why not divide by the sum?"),
+    task=Text(
+        zh="softmax 先取指数，再除以总和。为什么不省掉指数，直接用 分数 / 总和？每题选一个答案；选错了会告诉你为什么。",
+        en="Softmax takes exponentials, then divides by the sum. Why not leave the exponentials out, and use scores / sum? "
         "Choose one answer each; a wrong one comes with the reason.",
     ),
     questions=(_NEGATIVE, _TURNED, _UNDEFINED, _FLAT),
     hints=(
-        t(
-            "拿出纸笔，把每一题的例子真的除一遍。",
-            "Take pencil and paper, and really divide the example of each question.",
+        Text(
+            zh="拿出纸笔，把每一题的例子真的除一遍。",
+            en="Take pencil and paper, and really divide the example of each question.",
         ),
-        t(
-            "或者让程序来除：softscope explain --map linear -- 3 -1 -1.5",
-            "Or let the program divide: softscope explain --map linear -- 3 -1 -1.5",
+        Text(
+            zh="或者让程序来除：softscope explain --map linear -- 3 -1 -1.5",
+            en="Or let the program divide: softscope explain --map linear -- 3 -1 -1.5",
         ),
     ),
-    notice=t(
-        "指数做了三件事：把任何数变成正数，保持次序，把差变成比。所以权重非负、分母不为 0、平移不改变结果，"
+    notice=Text(
+        zh="指数做了三件事：把任何数变成正数，保持次序，把差变成比。所以权重非负、分母不为 0、平移不改变结果，"
         "而放大会使权重更尖锐。",
-        "The exponential does three things: it makes any number positive, keeps the order, and turns differences into "
+        en="The exponential does three things: it makes any number positive, keeps the order, and turns differences into "
         "ratios. So weights are never negative, the denominator is never 0, a shift changes nothing, and a gain sharpens.",
     ),
 )

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import softscope as ss
-from softscope.lab.homework.exercise import Exercise, Text, t
+from softscope._text import Text
+from softscope.lab.homework.exercise import Exercise
 from softscope.lab.homework.inputs import drawn
 from softscope.lab.homework.rule import Arguments, Rule
 from softscope.lab.homework.trial import Numbers, Trial
@@ -41,7 +42,9 @@ def _constant(trial: Trial, p: Numbers, v: Numbers) -> Text | None:
         return None
     got = _call(trial, p, np.full_like(v, 3.0))
     return (
-        None if np.abs(got).max() <= 1e-9 else t(f"v 全是 3 时得到 {show(got)}", f"v = 3 everywhere gives {show(got)}")
+        None
+        if np.abs(got).max() <= 1e-9
+        else Text(zh=f"v 全是 3 时得到 {show(got)}", en=f"v = 3 everywhere gives {show(got)}")
     )
 
 
@@ -49,7 +52,7 @@ def _total(trial: Trial, p: Numbers, v: Numbers) -> Text | None:
     if abs(float(p.sum()) - 1.0) > 1e-9:
         return None
     total = float(_call(trial, p, v).sum())
-    return None if abs(total) <= 1e-9 else t(f"总和是 {show(total)}", f"they sum to {show(total)}")
+    return None if abs(total) <= 1e-9 else Text(zh=f"总和是 {show(total)}", en=f"they sum to {show(total)}")
 
 
 def _derivative(trial: Trial, p: Numbers, v: Numbers) -> Text | None:
@@ -60,37 +63,37 @@ def _derivative(trial: Trial, p: Numbers, v: Numbers) -> Text | None:
     moved = (ss.softmax(np.log(p) + step * v) - ss.softmax(np.log(p) - step * v)) / (2.0 * step)
     if np.abs(got - moved).max() <= 1e-6 * max(1.0, float(np.abs(v).max()) ** 3):
         return None
-    return t(f"得到 {show(got)}", f"{show(got)} came")
+    return Text(zh=f"得到 {show(got)}", en=f"{show(got)} came")
 
 
 def _fits(trial: Trial, p: Numbers, v: Numbers) -> Text | None:
     got = _call(trial, p, v)
-    return None if np.isfinite(got).all() else t("结果不是有限的", "the result is not finite")
+    return None if np.isfinite(got).all() else Text(zh="结果不是有限的", en="the result is not finite")
 
 
 EXERCISE = Exercise(
     id="jacobian-product",
-    title=t("雅可比乘积：不写出矩阵", "The Jacobian product without the Jacobian"),
-    task=t(
-        "softmax 的雅可比矩阵是 J = diag(p) − p pᵀ：第 j 个分数动一点，第 i 个权重动多少。反向传播要的不是 J，而是 J 乘一个向量。\n\n"
+    title=Text(zh="雅可比乘积：不写出矩阵", en="The Jacobian product without the Jacobian"),
+    task=Text(
+        zh="softmax 的雅可比矩阵是 J = diag(p) − p pᵀ：第 j 个分数动一点，第 i 个权重动多少。反向传播要的不是 J，而是 J 乘一个向量。\n\n"
         f"写一个函数 jacobian_product(p, v)：p 是权重，v 是同样长度的向量，返回 J v。向量可以有 {_LONG} 个数，"
         "而 J 有它的平方那么多个：所以不能写出 J。",
-        "The Jacobian of softmax is J = diag(p) − p pᵀ: by how much weight i moves when logit j moves a little. "
+        en="The Jacobian of softmax is J = diag(p) − p pᵀ: by how much weight i moves when logit j moves a little. "
         "Backpropagation never needs J itself, but J times a vector.\n\n"
         f"Write a function jacobian_product(p, v): p are weights, v is a vector of the same length, the result is J v. A "
         f"vector may hold {_LONG} numbers, and J the square of that: so do not write J down.",
     ),
     functions=("jacobian_product(p, v)",),
-    starter=t(
-        "import numpy as np\n\n\ndef jacobian_product(p, v):\n    # (diag(p) − p pᵀ) v，但不要建立 n × n 的矩阵\n    return v\n",
-        "import numpy as np\n\n\ndef jacobian_product(p, v):\n    # (diag(p) − p pᵀ) v, but build no n × n matrix\n    return v\n",
+    starter=Text(
+        zh="import numpy as np\n\n\ndef jacobian_product(p, v):\n    # (diag(p) − p pᵀ) v，但不要建立 n × n 的矩阵\n    return v\n",
+        en="import numpy as np\n\n\ndef jacobian_product(p, v):\n    # (diag(p) − p pᵀ) v, but build no n × n matrix\n    return v\n",
     ),
     checks=(
         Rule(
             "constant",
-            t(
-                "所有分数一起动，权重不动：v 是常数时结果应当为 0",
-                "Weights do not move when all logits move together: for a constant v the result must be 0",
+            Text(
+                zh="所有分数一起动，权重不动：v 是常数时结果应当为 0",
+                en="Weights do not move when all logits move together: for a constant v the result must be 0",
             ),
             ("p", "v"),
             _pairs,
@@ -98,16 +101,19 @@ EXERCISE = Exercise(
         ),
         Rule(
             "total",
-            t("权重之和总是 1，所以变化量之和应当为 0", "The weights always sum to 1, so their changes must sum to 0"),
+            Text(
+                zh="权重之和总是 1，所以变化量之和应当为 0",
+                en="The weights always sum to 1, so their changes must sum to 0",
+            ),
             ("p", "v"),
             _pairs,
             _total,
         ),
         Rule(
             "derivative",
-            t(
-                "结果应当是分数沿 v 移动时权重的变化率",
-                "The result must be the rate at which the weights change as the logits move along v",
+            Text(
+                zh="结果应当是分数沿 v 移动时权重的变化率",
+                en="The result must be the rate at which the weights change as the logits move along v",
             ),
             ("p", "v"),
             _pairs,
@@ -115,27 +121,29 @@ EXERCISE = Exercise(
         ),
         Rule(
             "no_matrix",
-            t(f"应当能处理 {_LONG} 个数，不建立矩阵", f"It must take {_LONG} numbers, without a matrix"),
+            Text(zh=f"应当能处理 {_LONG} 个数，不建立矩阵", en=f"It must take {_LONG} numbers, without a matrix"),
             ("p", "v"),
             _long,
             _fits,
         ),
     ),
     hints=(
-        t("把 J v 按定义展开成两项：diag(p) v 和 p (pᵀ v)。", "Write J v as two terms: diag(p) v and p (pᵀ v)."),
-        t(
-            "diag(p) v 就是逐项相乘；pᵀ v 只是一个数。",
-            "diag(p) v is a product entry by entry; pᵀ v is one single number.",
+        Text(
+            zh="把 J v 按定义展开成两项：diag(p) v 和 p (pᵀ v)。", en="Write J v as two terms: diag(p) v and p (pᵀ v)."
         ),
-        t(
-            "两项有公因子 p。p·v 是 v 按 p 加权的平均；括号里剩下 v 与这个平均的差。",
-            "Both terms share the factor p. p·v is the mean of v under p; what is left in the bracket is v minus that mean.",
+        Text(
+            zh="diag(p) v 就是逐项相乘；pᵀ v 只是一个数。",
+            en="diag(p) v is a product entry by entry; pᵀ v is one single number.",
+        ),
+        Text(
+            zh="两项有公因子 p。p·v 是 v 按 p 加权的平均；括号里剩下 v 与这个平均的差。",
+            en="Both terms share the factor p. p·v is the mean of v under p; what is left in the bracket is v minus that mean.",
         ),
     ),
-    notice=t(
-        "J v 只问一件事：v 的每一项比按 p 加权的平均高多少，再乘上自己的权重。权重为 0 的位置得不到梯度，"
+    notice=Text(
+        zh="J v 只问一件事：v 的每一项比按 p 加权的平均高多少，再乘上自己的权重。权重为 0 的位置得不到梯度，"
         "接近 one-hot 时平均就等于那一项，处处都接近 0：这就是饱和。",
-        "J v asks one thing: how far each entry of v lies above the mean under p, times its own weight. Where a weight is 0 "
+        en="J v asks one thing: how far each entry of v lies above the mean under p, times its own weight. Where a weight is 0 "
         "no gradient arrives, and next to one-hot the mean is that one entry, so all are close to 0: this is saturation.",
     ),
     minutes=20,

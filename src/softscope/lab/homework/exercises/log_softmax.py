@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 import softscope as ss
-from softscope.lab.homework.exercise import Exercise, Text, t
+from softscope._text import Text
+from softscope.lab.homework.exercise import Exercise
 from softscope.lab.homework.inputs import large, rows
 from softscope.lab.homework.rule import Rule
 from softscope.lab.homework.trial import Numbers, Trial
@@ -18,13 +19,13 @@ def _call(trial: Trial, x: Numbers) -> Numbers:
 
 def _finite(trial: Trial, x: Numbers) -> Text | None:
     got = _call(trial, x)
-    return None if np.isfinite(got).all() else t(f"得到 {show(got)}", f"{show(got)} came")
+    return None if np.isfinite(got).all() else Text(zh=f"得到 {show(got)}", en=f"{show(got)} came")
 
 
 def _total(trial: Trial, x: Numbers) -> Text | None:
     with np.errstate(over="ignore"):
         total = float(np.exp(_call(trial, x)).sum())
-    return None if abs(total - 1.0) <= 1e-9 else t(f"总和是 {show(total)}", f"their sum is {show(total)}")
+    return None if abs(total - 1.0) <= 1e-9 else Text(zh=f"总和是 {show(total)}", en=f"their sum is {show(total)}")
 
 
 def _differences(trial: Trial, x: Numbers) -> Text | None:
@@ -33,9 +34,9 @@ def _differences(trial: Trial, x: Numbers) -> Text | None:
     if (off <= 1e-9 * np.maximum(1.0, np.abs(x - x[0]))).all():
         return None
     i = int(np.argmax(off))
-    return t(
-        f"分数 {show(x[0])} 和 {show(x[i])} 得到 {show(got[0])} 和 {show(got[i])}",
-        f"the logits {show(x[0])} and {show(x[i])} get {show(got[0])} and {show(got[i])}",
+    return Text(
+        zh=f"分数 {show(x[0])} 和 {show(x[i])} 得到 {show(got[0])} 和 {show(got[i])}",
+        en=f"the logits {show(x[0])} and {show(x[i])} get {show(got[0])} and {show(got[i])}",
     )
 
 
@@ -44,73 +45,75 @@ def _exact(trial: Trial, x: Numbers) -> Text | None:
     off = np.abs(got - ss.log_softmax(x))
     if (off <= 1e-9 * np.maximum(1.0, np.abs(got))).all():
         return None
-    return t(f"得到 {show(got)}", f"{show(got)} came")
+    return Text(zh=f"得到 {show(got)}", en=f"{show(got)} came")
 
 
 EXERCISE = Exercise(
     id="log-softmax",
-    title=t("log-softmax", "Log-softmax"),
-    task=t(
-        "写一个函数 log_softmax(x)：返回权重的自然对数，x 是一维数组。\n\n"
+    title=Text(zh="log-softmax", en="Log-softmax"),
+    task=Text(
+        zh="写一个函数 log_softmax(x)：返回权重的自然对数，x 是一维数组。\n\n"
         "先 softmax 再取对数，在权重下溢为 0 时会得到 -inf，而真正的答案是有限的。请写一个没有这个问题的。"
         "现成的 softmax 和 log-softmax 在这里用不了。",
-        "Write a function log_softmax(x): the natural logarithm of the weights, for a one-dimensional array.\n\n"
+        en="Write a function log_softmax(x): the natural logarithm of the weights, for a one-dimensional array.\n\n"
         "The logarithm of a finished softmax is -inf where a weight underflows to 0, while the true answer is finite. "
         "Write one without this flaw. Ready-made softmax and log-softmax are not available here.",
     ),
     functions=("log_softmax(x)",),
-    starter=t(
-        "import numpy as np\n\n\ndef log_softmax(x):\n    # log(e^x / 总和) 可以拆成两项\n    return x\n",
-        "import numpy as np\n\n\ndef log_softmax(x):\n    # log(e^x / sum) comes apart into two terms\n    return x\n",
+    starter=Text(
+        zh="import numpy as np\n\n\ndef log_softmax(x):\n    # log(e^x / 总和) 可以拆成两项\n    return x\n",
+        en="import numpy as np\n\n\ndef log_softmax(x):\n    # log(e^x / sum) comes apart into two terms\n    return x\n",
     ),
     checks=(
         Rule(
             "finite",
-            t("有限的分数应当得到有限的结果", "Finite logits must give finite results"),
+            Text(zh="有限的分数应当得到有限的结果", en="Finite logits must give finite results"),
             ("x",),
             large,
             _finite,
         ),
         Rule(
             "sums_to_one",
-            t("结果的指数应当是权重，总和为 1", "The exponentials of the result must be weights, and sum to 1"),
+            Text(
+                zh="结果的指数应当是权重，总和为 1", en="The exponentials of the result must be weights, and sum to 1"
+            ),
             ("x",),
             rows,
             _total,
         ),
         Rule(
             "differences",
-            t("两个结果之差应当等于分数之差", "Two results must differ by as much as their logits do"),
+            Text(zh="两个结果之差应当等于分数之差", en="Two results must differ by as much as their logits do"),
             ("x",),
             rows,
             _differences,
         ),
         Rule(
             "exact",
-            t("分数很大或很小时，结果也应当准确", "The result must be exact for large and small logits too"),
+            Text(zh="分数很大或很小时，结果也应当准确", en="The result must be exact for large and small logits too"),
             ("x",),
             large,
             _exact,
         ),
     ),
     hints=(
-        t(
-            "商的对数是对数之差：log(e^x / s) = x − log s。",
-            "The logarithm of a quotient is a difference: log(e^x / s) = x − log s.",
+        Text(
+            zh="商的对数是对数之差：log(e^x / s) = x − log s。",
+            en="The logarithm of a quotient is a difference: log(e^x / s) = x − log s.",
         ),
-        t(
-            "log s 也会溢出。先减去最大值，想想它在 log s 里去了哪里。",
-            "log s overflows as well. Subtract the maximum first, and see where it goes in log s.",
+        Text(
+            zh="log s 也会溢出。先减去最大值，想想它在 log s 里去了哪里。",
+            en="log s overflows as well. Subtract the maximum first, and see where it goes in log s.",
         ),
-        t(
-            "令 y = x − max(x)，结果就是 y − log(Σ e^y)：最大值在两项里抵消了。",
-            "With y = x − max(x) the result is y − log(Σ e^y): the maximum cancels between the two terms.",
+        Text(
+            zh="令 y = x − max(x)，结果就是 y − log(Σ e^y)：最大值在两项里抵消了。",
+            en="With y = x − max(x) the result is y − log(Σ e^y): the maximum cancels between the two terms.",
         ),
     ),
-    notice=t(
-        "对数从来没有对 0 求过：Σ e^y 至少是 1。交叉熵就是目标类别的 −log-softmax，所以训练时用的是它，"
+    notice=Text(
+        zh="对数从来没有对 0 求过：Σ e^y 至少是 1。交叉熵就是目标类别的 −log-softmax，所以训练时用的是它，"
         "而不是 softmax 的对数。",
-        "No logarithm of 0 was ever taken: Σ e^y is at least 1. Cross-entropy is minus the log-softmax of the target "
+        en="No logarithm of 0 was ever taken: Σ e^y is at least 1. Cross-entropy is minus the log-softmax of the target "
         "class, so this is what training uses, and not the logarithm of a softmax.",
     ),
 )

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import softscope as ss
-from softscope.lab.homework.exercise import Exercise, Text, t
+from softscope._text import Text
+from softscope.lab.homework.exercise import Exercise
 from softscope.lab.homework.inputs import drawn, large, rows
 from softscope.lab.homework.rule import Arguments, Rule
 from softscope.lab.homework.trial import Numbers, Trial, UnfitError, told
@@ -52,7 +53,7 @@ def _count(state: Any) -> int:
         return int(state.size)
     if isinstance(state, list | tuple):
         return sum(1 if type(part) in (int, float) else _count(part) for part in state)
-    raise UnfitError(t(f"其中有 {told(state)}", f"there is {told(state)}"))
+    raise UnfitError(Text(zh=f"其中有 {told(state)}", en=f"there is {told(state)}"))
 
 
 def _small(trial: Trial, x: Numbers) -> Text | None:
@@ -69,18 +70,18 @@ def _stays_small(trial: Trial, x: Numbers) -> Text | None:
 
 def _too_much(state: Any, n: int) -> Text | None:
     if not isinstance(state, list | tuple | np.ndarray):
-        return t(f"得到的是 {told(state)}", f"{told(state)} came")
+        return Text(zh=f"得到的是 {told(state)}", en=f"{told(state)} came")
     held = _count(state)
     if held <= _LARGEST_STATE:
         return None
-    return t(f"{n} 个分数的状态有 {held} 个数", f"the state of {n} logits holds {held}")
+    return Text(zh=f"{n} 个分数的状态有 {held} 个数", en=f"the state of {n} logits holds {held}")
 
 
 def _off(got: float, x: Numbers) -> Text | None:
     want = float(ss.logsumexp(x))
     if got == want or abs(got - want) <= 1e-9 * max(1.0, abs(want)):
         return None
-    return t(f"得到 {show(got)}", f"{show(got)} came")
+    return Text(zh=f"得到 {show(got)}", en=f"{show(got)} came")
 
 
 def _whole(trial: Trial, x: Numbers) -> Text | None:
@@ -100,68 +101,76 @@ def _regrouped(trial: Trial, a: Numbers, b: Numbers) -> Text | None:
     want = float(ss.logsumexp(np.concatenate([a, b, a])))
     for came in (left, right):
         if not np.isfinite(came) and np.isfinite(want):  # nothing can be compared with inf or NaN
-            return t(
-                f"a、b、a 合起来得到 {show(came)}，应当是 {show(want)}",
-                f"a, b and a give {show(came)} instead of {show(want)}",
+            return Text(
+                zh=f"a、b、a 合起来得到 {show(came)}，应当是 {show(want)}",
+                en=f"a, b and a give {show(came)} instead of {show(want)}",
             )
     if abs(left - right) <= 1e-9 * max(1.0, abs(left)):
         return None
-    return t(f"两种次序得到 {show(left)} 和 {show(right)}", f"the two ways give {show(left)} and {show(right)}")
+    return Text(
+        zh=f"两种次序得到 {show(left)} 和 {show(right)}", en=f"the two ways give {show(left)} and {show(right)}"
+    )
 
 
 EXERCISE = Exercise(
     id="online-softmax",
-    title=t("在线 softmax：一遍扫描，可以合并", "Online softmax: one pass, and it merges"),
-    task=t(
-        "注意力里的一行可以长得放不下，所以要一段一段地读，每段只看一遍。请写三个函数：\n\n"
+    title=Text(zh="在线 softmax：一遍扫描，可以合并", en="Online softmax: one pass, and it merges"),
+    task=Text(
+        zh="注意力里的一行可以长得放不下，所以要一段一段地读，每段只看一遍。请写三个函数：\n\n"
         f"state_of(x)：一段分数（一维数组）的状态，最多 {_LARGEST_STATE} 个数，不能把分数都存下来；\n"
         "merge(a, b)：两段的状态合成整行的状态；\n"
         "lse(state)：这一行的 log Σ e^x，softmax 的分母就是它的指数。\n\n"
         "状态是数的元组。一段可以是空的，也可以全是 -inf；分数可以很大。",
-        "A row of attention can be too long to hold, so it is read part by part, each part once. Write three functions:\n\n"
+        en="A row of attention can be too long to hold, so it is read part by part, each part once. Write three functions:\n\n"
         f"state_of(x): the state of a part (a one-dimensional array of logits), at most {_LARGEST_STATE} numbers, not the logits themselves;\n"
         "merge(a, b): from the states of two parts the state of the whole;\n"
         "lse(state): log Σ e^x of the row, the exponential of which is softmax's denominator.\n\n"
         "A state is a tuple of numbers. A part may be empty, or all -inf; logits may be very large.",
     ),
     functions=("state_of(x)", "merge(a, b)", "lse(state)"),
-    starter=t(
-        "import numpy as np\n\n\ndef state_of(x):\n    # 哪几个数就够了？\n    return (0.0, 0.0)\n\n\n"
+    starter=Text(
+        zh="import numpy as np\n\n\ndef state_of(x):\n    # 哪几个数就够了？\n    return (0.0, 0.0)\n\n\n"
         "def merge(a, b):\n    return a\n\n\ndef lse(state):\n    return 0.0\n",
-        "import numpy as np\n\n\ndef state_of(x):\n    # which few numbers are enough?\n    return (0.0, 0.0)\n\n\n"
+        en="import numpy as np\n\n\ndef state_of(x):\n    # which few numbers are enough?\n    return (0.0, 0.0)\n\n\n"
         "def merge(a, b):\n    return a\n\n\ndef lse(state):\n    return 0.0\n",
     ),
     checks=(
         Rule(
             "small",
-            t(
-                f"状态应当是最多 {_LARGEST_STATE} 个数的元组",
-                f"A state must be a tuple of at most {_LARGEST_STATE} numbers",
+            Text(
+                zh=f"状态应当是最多 {_LARGEST_STATE} 个数的元组",
+                en=f"A state must be a tuple of at most {_LARGEST_STATE} numbers",
             ),
             ("x",),
             _long,
             _small,
         ),
-        Rule("whole", t("一段的 lse 应当是 log Σ e^x", "The lse of one part must be log Σ e^x"), ("x",), rows, _whole),
+        Rule(
+            "whole",
+            Text(zh="一段的 lse 应当是 log Σ e^x", en="The lse of one part must be log Σ e^x"),
+            ("x",),
+            rows,
+            _whole,
+        ),
         Rule(
             "overflow",
-            t("分数很大时 lse 也应当准确", "The lse must be exact for large logits too"),
+            Text(zh="分数很大时 lse 也应当准确", en="The lse must be exact for large logits too"),
             ("x",),
             large,
             _whole,
         ),
         Rule(
             "merge",
-            t("合并后的 lse 应当是整行的", "The lse after a merge must be that of the whole row"),
+            Text(zh="合并后的 lse 应当是整行的", en="The lse after a merge must be that of the whole row"),
             ("a", "b"),
             _parts,
             _merged,
         ),
         Rule(
             "growth",
-            t(
-                f"合并后的状态也应当是最多 {_LARGEST_STATE} 个数的元组",
-                f"After merges too, a state must be a tuple of at most {_LARGEST_STATE} numbers",
+            Text(
+                zh=f"合并后的状态也应当是最多 {_LARGEST_STATE} 个数的元组",
+                en=f"After merges too, a state must be a tuple of at most {_LARGEST_STATE} numbers",
             ),
             ("x",),
             _long,
@@ -169,9 +178,9 @@ EXERCISE = Exercise(
         ),
         Rule(
             "identity",
-            t(
-                "合并空的或全为 -inf 的一段，应当什么也不改变",
-                "Merging a part that is empty, or all -inf, must change nothing",
+            Text(
+                zh="合并空的或全为 -inf 的一段，应当什么也不改变",
+                en="Merging a part that is empty, or all -inf, must change nothing",
             ),
             ("a", "b"),
             _nothing,
@@ -179,31 +188,31 @@ EXERCISE = Exercise(
         ),
         Rule(
             "grouping",
-            t("按什么次序合并，结果都应当一样", "Whatever is merged first, the result must be the same"),
+            Text(zh="按什么次序合并，结果都应当一样", en="Whatever is merged first, the result must be the same"),
             ("a", "b"),
             _parts,
             _regrouped,
         ),
     ),
     hints=(
-        t(
-            "两个数就够：到目前为止的最大值 m，和 z = Σ e^(x − m)。",
-            "Two numbers are enough: the maximum m so far, and z = Σ e^(x − m).",
+        Text(
+            zh="两个数就够：到目前为止的最大值 m，和 z = Σ e^(x − m)。",
+            en="Two numbers are enough: the maximum m so far, and z = Σ e^(x − m).",
         ),
-        t(
-            "两段的 z 以各自的 m 为基准，不能直接相加：先换到共同的最大值 m，即乘以 e^(m_a − m)。",
-            "The two z are counted from different maxima and cannot just be added: bring both to the common maximum m first, "
+        Text(
+            zh="两段的 z 以各自的 m 为基准，不能直接相加：先换到共同的最大值 m，即乘以 e^(m_a − m)。",
+            en="The two z are counted from different maxima and cannot just be added: bring both to the common maximum m first, "
             "by a factor e^(m_a − m).",
         ),
-        t(
-            "空的一段：m = −inf，z = 0。−inf − (−inf) 是 NaN，所以这种情况要先单独处理。",
-            "An empty part has m = −inf and z = 0. −inf − (−inf) is NaN, so take care of that case first.",
+        Text(
+            zh="空的一段：m = −inf，z = 0。−inf − (−inf) 是 NaN，所以这种情况要先单独处理。",
+            en="An empty part has m = −inf and z = 0. −inf − (−inf) is NaN, so take care of that case first.",
         ),
     ),
-    notice=t(
-        "merge 有结合律、有单位元，所以一行可以任意切开：切给显卡上的小块、几个线程或几台机器，最后合起来都一样。"
+    notice=Text(
+        zh="merge 有结合律、有单位元，所以一行可以任意切开：切给显卡上的小块、几个线程或几台机器，最后合起来都一样。"
         "FlashAttention 就是这样做的；softscope 的 partition 在同一遍里还带上熵和方差。",
-        "merge is associative and has an identity, so a row may be cut anywhere: into tiles on a GPU, over threads or "
+        en="merge is associative and has an identity, so a row may be cut anywhere: into tiles on a GPU, over threads or "
         "machines, and together it is the same. FlashAttention works this way; softscope's partition carries entropy and "
         "variance along in the same pass.",
     ),

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from softscope._text import Text
 from softscope.lab.homework.contract import contract
-from softscope.lab.homework.exercise import Exercise, Text, t
+from softscope.lab.homework.exercise import Exercise
 from softscope.lab.homework.inputs import rows
 from softscope.lab.homework.rule import Rule
 from softscope.lab.homework.trial import Numbers, Trial
@@ -18,39 +19,39 @@ def _ratio(trial: Trial, x: Numbers) -> Text | None:
     gap = float(x[high] - x[low])
     if abs(float(w[high]) - float(w[low]) * np.exp(gap)) <= 1e-9 * max(1.0, float(w[high])):
         return None
-    return t(
-        f"分数 {show(x[high])} 和 {show(x[low])} 的权重是 {show(w[high])} 和 {show(w[low])}",
-        f"the logits {show(x[high])} and {show(x[low])} get {show(w[high])} and {show(w[low])}",
+    return Text(
+        zh=f"分数 {show(x[high])} 和 {show(x[low])} 的权重是 {show(w[high])} 和 {show(w[low])}",
+        en=f"the logits {show(x[high])} and {show(x[low])} get {show(w[high])} and {show(w[low])}",
     )
 
 
 EXERCISE = Exercise(
     id="softmax",
-    title=t("手写稳定的 softmax", "A stable softmax by hand"),
-    task=t(
-        "写一个函数 softmax(x)：x 是一维 NumPy 数组，里面是任意的分数；返回同样长度的权重。每个权重与 e 的“分数”次方成正比，"
+    title=Text(zh="手写稳定的 softmax", en="A stable softmax by hand"),
+    task=Text(
+        zh="写一个函数 softmax(x)：x 是一维 NumPy 数组，里面是任意的分数；返回同样长度的权重。每个权重与 e 的“分数”次方成正比，"
         "所有权重加起来是 1。\n\n"
         "分数可能很大，也可能是 -inf（权重恰好为 0）。传进来的数组不能改动。可以用 np.exp、np.max、np.sum；"
         "现成的 softmax（SciPy、PyTorch、softscope）在这里用不了。",
-        "Write a function softmax(x): x is a one-dimensional NumPy array of any logits; it returns as many weights. Each "
+        en="Write a function softmax(x): x is a one-dimensional NumPy array of any logits; it returns as many weights. Each "
         "weight is proportional to e to the power of its logit, and together they sum to 1.\n\n"
         "Logits may be very large, and they may be -inf (weight exactly 0). Leave the array that comes in as it is. np.exp, "
         "np.max and np.sum are fine; a softmax from a library (SciPy, PyTorch, softscope) is not available here.",
     ),
     functions=("softmax(x)",),
-    starter=t(
-        "import numpy as np\n\n\ndef softmax(x):\n    # 第一步：e 的 x 次方。第二步：除以总和。\n"
+    starter=Text(
+        zh="import numpy as np\n\n\ndef softmax(x):\n    # 第一步：e 的 x 次方。第二步：除以总和。\n"
         "    # 想一想：x 里有 1000 时会怎样？\n    return x\n",
-        "import numpy as np\n\n\ndef softmax(x):\n    # First: e to the power of x. Second: divide by the sum.\n"
+        en="import numpy as np\n\n\ndef softmax(x):\n    # First: e to the power of x. Second: divide by the sum.\n"
         "    # Think: what happens if there is a 1000 in x?\n    return x\n",
     ),
     checks=(
         contract("softmax"),
         Rule(
             "ratio",
-            t(
-                "两个权重之比应当是 e 的“分数之差”次方",
-                "The ratio of two weights must be e to the power of the difference of their logits",
+            Text(
+                zh="两个权重之比应当是 e 的“分数之差”次方",
+                en="The ratio of two weights must be e to the power of the difference of their logits",
             ),
             ("x",),
             rows,
@@ -58,25 +59,25 @@ EXERCISE = Exercise(
         ),
     ),
     hints=(
-        t(
-            "先照定义写：指数，然后除以指数的总和。用几个小的数试试。",
-            "Write the definition first: exponentials, then divide by their sum. Try it on a few small numbers.",
+        Text(
+            zh="先照定义写：指数，然后除以指数的总和。用几个小的数试试。",
+            en="Write the definition first: exponentials, then divide by their sum. Try it on a few small numbers.",
         ),
-        t(
-            "e 的 1000 次方超出了浮点数的范围。给所有分数加上同一个数，权重会变吗？",
-            "e to the power of 1000 is beyond what a float can hold. Do the weights change if the same number is added to "
+        Text(
+            zh="e 的 1000 次方超出了浮点数的范围。给所有分数加上同一个数，权重会变吗？",
+            en="e to the power of 1000 is beyond what a float can hold. Do the weights change if the same number is added to "
             "all logits?",
         ),
-        t(
-            "不变。所以可以先减去最大的分数：指数里最大的就是 0。用 x - np.max(x)，不要用 -=，那会改动输入。",
-            "They do not. So subtract the largest logit first: then the largest exponent is 0. Use x - np.max(x), not -=, "
+        Text(
+            zh="不变。所以可以先减去最大的分数：指数里最大的就是 0。用 x - np.max(x)，不要用 -=，那会改动输入。",
+            en="They do not. So subtract the largest logit first: then the largest exponent is 0. Use x - np.max(x), not -=, "
             "which would change the input.",
         ),
     ),
-    notice=t(
-        "减去最大值没有改变任何权重，只改变了中间结果的大小：这就是 softmax 的平移不变性，也是所有库的写法。"
+    notice=Text(
+        zh="减去最大值没有改变任何权重，只改变了中间结果的大小：这就是 softmax 的平移不变性，也是所有库的写法。"
         "最大的分数贡献 e 的 0 次方，所以总和至少是 1，既不会溢出，也不会除以 0。",
-        "Subtracting the maximum changed no weight, only the size of what lies between: softmax ignores a shift, and every "
+        en="Subtracting the maximum changed no weight, only the size of what lies between: softmax ignores a shift, and every "
         "library uses it. The largest logit adds e to the power of 0, so the sum is at least 1: nothing overflows, and "
         "nothing is divided by 0.",
     ),

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import softscope as ss
-from softscope.lab.homework.exercise import Exercise, Text, t
+from softscope._text import Text
+from softscope.lab.homework.exercise import Exercise
 from softscope.lab.homework.inputs import drawn
 from softscope.lab.homework.rule import Arguments, Rule
 from softscope.lab.homework.trial import Numbers, Trial
@@ -37,12 +38,12 @@ def _cold(rng: np.random.Generator) -> Iterator[Arguments]:
 def _sums(trial: Trial, x: Numbers, T: float) -> Text | None:
     w = trial.array("softmax_at", x, T, shape=x.shape)
     total = float(w.sum())
-    return None if abs(total - 1.0) <= 1e-9 else t(f"加起来是 {show(total)}", f"they sum to {show(total)}")
+    return None if abs(total - 1.0) <= 1e-9 else Text(zh=f"加起来是 {show(total)}", en=f"they sum to {show(total)}")
 
 
 def _finite(trial: Trial, x: Numbers, T: float) -> Text | None:
     w = trial.array("softmax_at", x, T, shape=x.shape)
-    return None if np.isfinite(w).all() else t(f"得到 {show(w)}", f"{show(w)} came")
+    return None if np.isfinite(w).all() else Text(zh=f"得到 {show(w)}", en=f"{show(w)} came")
 
 
 def _sharper(trial: Trial, x: Numbers, T: float) -> Text | None:
@@ -50,9 +51,9 @@ def _sharper(trial: Trial, x: Numbers, T: float) -> Text | None:
     top = int(np.argmax(x))
     if cold[top] >= warm[top] - 1e-12:
         return None
-    return t(
-        f"温度从 {show(2 * T)} 降到 {show(T)} 时，最大权重从 {show(warm[top])} 变成 {show(cold[top])}",
-        f"from temperature {show(2 * T)} down to {show(T)} the largest weight goes from {show(warm[top])} to {show(cold[top])}",
+    return Text(
+        zh=f"温度从 {show(2 * T)} 降到 {show(T)} 时，最大权重从 {show(warm[top])} 变成 {show(cold[top])}",
+        en=f"from temperature {show(2 * T)} down to {show(T)} the largest weight goes from {show(warm[top])} to {show(cold[top])}",
     )
 
 
@@ -60,7 +61,7 @@ def _power(trial: Trial, x: Numbers, T: float) -> Text | None:
     w = trial.array("softmax_at", x, T, shape=x.shape)
     if np.abs(w - ss.softmax(x, temperature=T)).max() <= 1e-9:
         return None
-    return t(f"得到 {show(w)}", f"{show(w)} came")
+    return Text(zh=f"得到 {show(w)}", en=f"{show(w)} came")
 
 
 def _no_input(_: np.random.Generator) -> Iterator[Arguments]:
@@ -72,37 +73,39 @@ def _table(trial: Trial) -> Text | None:
     for T, (peak, entropy) in zip(_TEMPERATURES, rows, strict=True):
         truth = ss.partition(_FIVE, temperature=T)
         if not abs(peak - float(truth.peak)) <= 1e-6:
-            return t(
-                f"T = {show(T)} 那一行的最大权重是 {show(peak)}", f"the row of T = {show(T)} has peak {show(peak)}"
+            return Text(
+                zh=f"T = {show(T)} 那一行的最大权重是 {show(peak)}",
+                en=f"the row of T = {show(T)} has peak {show(peak)}",
             )
         if not abs(entropy - float(truth.entropy)) <= 1e-6:
-            return t(
-                f"T = {show(T)} 那一行的熵是 {show(entropy)}", f"the row of T = {show(T)} has entropy {show(entropy)}"
+            return Text(
+                zh=f"T = {show(T)} 那一行的熵是 {show(entropy)}",
+                en=f"the row of T = {show(T)} has entropy {show(entropy)}",
             )
     return None
 
 
 EXERCISE = Exercise(
     id="temperature",
-    title=t("温度实验", "The temperature experiment"),
-    task=t(
-        "写两个函数。softmax_at(x, T)：先把分数除以温度 T，再做 softmax；T 是大于 0 的数，可能很小。\n\n"
+    title=Text(zh="温度实验", en="The temperature experiment"),
+    task=Text(
+        zh="写两个函数。softmax_at(x, T)：先把分数除以温度 T，再做 softmax；T 是大于 0 的数，可能很小。\n\n"
         "experiment()：对 [1, 2, 3, 4, 5] 依次取 T = 0.01、0.1、1、10、100，返回 5 × 2 的数组，每行是最大权重和熵"
         "（−Σ p·log p，自然对数）。\n\n"
         "这道题研究的是温度，所以可以 import softscope；自己写也行。",
-        "Write two functions. softmax_at(x, T): divide the logits by the temperature T, then softmax; T is a number above "
+        en="Write two functions. softmax_at(x, T): divide the logits by the temperature T, then softmax; T is a number above "
         "0 and may be very small.\n\n"
         "experiment(): for [1, 2, 3, 4, 5] and T = 0.01, 0.1, 1, 10, 100, in this order, a 5 × 2 array whose rows are the "
         "largest weight and the entropy (−Σ p·log p with the natural logarithm).\n\n"
         "This one is about temperature, so you may import softscope; your own softmax will do as well.",
     ),
     functions=("softmax_at(x, T)", "experiment()"),
-    starter=t(
-        "import numpy as np\n\n\ndef softmax_at(x, T):\n    # 先除以温度，再做 softmax\n    return x\n\n\n"
+    starter=Text(
+        zh="import numpy as np\n\n\ndef softmax_at(x, T):\n    # 先除以温度，再做 softmax\n    return x\n\n\n"
         "def experiment():\n    x = np.array([1.0, 2.0, 3.0, 4.0, 5.0])\n    rows = []\n"
         "    for T in (0.01, 0.1, 1.0, 10.0, 100.0):\n        p = softmax_at(x, T)\n"
         "        rows.append([0.0, 0.0])  # 最大权重，熵\n    return np.array(rows)\n",
-        "import numpy as np\n\n\ndef softmax_at(x, T):\n    # divide by the temperature, then softmax\n    return x\n\n\n"
+        en="import numpy as np\n\n\ndef softmax_at(x, T):\n    # divide by the temperature, then softmax\n    return x\n\n\n"
         "def experiment():\n    x = np.array([1.0, 2.0, 3.0, 4.0, 5.0])\n    rows = []\n"
         "    for T in (0.01, 0.1, 1.0, 10.0, 100.0):\n        p = softmax_at(x, T)\n"
         "        rows.append([0.0, 0.0])  # largest weight, entropy\n    return np.array(rows)\n",
@@ -110,16 +113,16 @@ EXERCISE = Exercise(
     checks=(
         Rule(
             "sums_to_one",
-            t("任何温度下权重之和都应当是 1", "At any temperature the weights must sum to 1"),
+            Text(zh="任何温度下权重之和都应当是 1", en="At any temperature the weights must sum to 1"),
             ("x", "T"),
             _rows,
             _sums,
         ),
         Rule(
             "sharper",
-            t(
-                "降低温度应当使最大权重变大，而不是变小",
-                "A lower temperature must make the largest weight larger, not smaller",
+            Text(
+                zh="降低温度应当使最大权重变大，而不是变小",
+                en="A lower temperature must make the largest weight larger, not smaller",
             ),
             ("x", "T"),
             _rows,
@@ -127,16 +130,16 @@ EXERCISE = Exercise(
         ),
         Rule(
             "finite",
-            t("温度很低时权重也应当有限", "At a very low temperature too, the weights must be finite"),
+            Text(zh="温度很低时权重也应当有限", en="At a very low temperature too, the weights must be finite"),
             ("x", "T"),
             _cold,
             _finite,
         ),
         Rule(
             "power",
-            t(
-                "除以 T 应当使权重之比变成原来的 1/T 次方",
-                "Dividing by T must raise the ratio of any two weights to the power 1/T",
+            Text(
+                zh="除以 T 应当使权重之比变成原来的 1/T 次方",
+                en="Dividing by T must raise the ratio of any two weights to the power 1/T",
             ),
             ("x", "T"),
             _rows,
@@ -144,9 +147,9 @@ EXERCISE = Exercise(
         ),
         Rule(
             "table",
-            t(
-                "experiment() 的每一行应当是这个温度下的最大权重和熵",
-                "Each row of experiment() must be the largest weight and the entropy at its temperature",
+            Text(
+                zh="experiment() 的每一行应当是这个温度下的最大权重和熵",
+                en="Each row of experiment() must be the largest weight and the entropy at its temperature",
             ),
             (),
             _no_input,
@@ -154,23 +157,23 @@ EXERCISE = Exercise(
         ),
     ),
     hints=(
-        t(
-            "除以 T 的是分数，不是权重：先除，再取指数。",
-            "It is the logits that T divides, not the weights: first divide, then exp.",
+        Text(
+            zh="除以 T 的是分数，不是权重：先除，再取指数。",
+            en="It is the logits that T divides, not the weights: first divide, then exp.",
         ),
-        t(
-            "T 很小时，x / T 很大。第一题减去最大值的办法在这里也有用。",
-            "With a small T, x / T is large. What subtracting the maximum did in the first exercise, it does here.",
+        Text(
+            zh="T 很小时，x / T 很大。第一题减去最大值的办法在这里也有用。",
+            en="With a small T, x / T is large. What subtracting the maximum did in the first exercise, it does here.",
         ),
-        t(
-            "最大权重是 p.max()。熵是“负的总和”：每项是 p 乘以 np.log(p)，别忘了负号。",
-            "The largest weight is p.max(). The entropy is minus a sum, each term p times np.log(p); mind the minus.",
+        Text(
+            zh="最大权重是 p.max()。熵是“负的总和”：每项是 p 乘以 np.log(p)，别忘了负号。",
+            en="The largest weight is p.max(). The entropy is minus a sum, each term p times np.log(p); mind the minus.",
         ),
     ),
-    notice=t(
-        "同样五个数，温度低时几乎是 one-hot，温度高时几乎均匀；次序从不改变。熵从 0 附近一路升到 log 5。"
+    notice=Text(
+        zh="同样五个数，温度低时几乎是 one-hot，温度高时几乎均匀；次序从不改变。熵从 0 附近一路升到 log 5。"
         "除以 √d 就是这样一个温度，只是它由维度决定。",
-        "The same five numbers are nearly one-hot when cold and nearly uniform when hot, and their order never changes. "
+        en="The same five numbers are nearly one-hot when cold and nearly uniform when hot, and their order never changes. "
         "The entropy climbs from about 0 to about log 5. Dividing by √d is such a temperature, one that the dimension sets.",
     ),
     may_import=("softscope",),
