@@ -96,7 +96,7 @@ class Backward {
   C *key_lanes, *value_lanes;  // keys and values of a block, packed with rows as lanes
   C* keys;                     // the keys with columns as lanes
   C* bias;
-  Strided<C> p{nullptr, kBackwardKeys}, ds{nullptr, kBackwardKeys};  // of the rows of a group
+  Buffer<C, kBackwardKeys> p, ds;  // of the rows of a group
   Strided<C> q{nullptr, d_wide}, dq{nullptr, d_wide}, grad{nullptr, dv_wide};  // of all rows
   Strided<C> dk{nullptr, d_wide}, dv{nullptr, dv_wide};                        // of all keys
 
@@ -161,7 +161,7 @@ class Backward {
             .end = to < 0 ? 0 : static_cast<size_t>(to < m ? to : m)};
   }
 
-  void pack(const KeyBlock& block) {
+  void pack(KeyBlock block) {
     const Unpacked<S> k = {.data = row_of<const S>(a.k, 0, block.first),
                            .row = a.k.row,
                            .count = block.count,
@@ -186,7 +186,7 @@ class Backward {
 
   // p and ds of R rows from s on, which are rows `r` … of their group, and what they add to dq.
   template <int R>
-  void strip(size_t s, size_t r, const KeyBlock& block, const KeyRange& computed) {
+  void strip(size_t s, size_t r, KeyBlock block, KeyRange computed) {
     const C *query[R], *given[R], *slope[R];
     for (size_t i = 0; i < R; ++i) {
       query[i] = q[s + i];
@@ -226,8 +226,7 @@ class Backward {
   struct Buffers {
     C *x, *dx;
   };
-  SOFTSCOPE_INLINE void weigh(Row& at, const Buffers& of, const KeyBlock& block,
-                              const KeyRange& computed) {
+  SOFTSCOPE_INLINE void weigh(Row& at, const Buffers& of, KeyBlock block, KeyRange computed) {
     const KeyRange visible = within(block, at.visible);
     const bool all_visible = visible.begin <= computed.begin && visible.end >= computed.end;
     const bool plain = a.mask.type == kNoMask && all_visible;
@@ -264,16 +263,18 @@ class Backward {
   }
 
   // sums[key] += Σ weights[row][key]·of[row] over the `rows` of a group.
-  void add_transposed(Strided<C> weights, Strided<const C> of, size_t rows, const KeyBlock& block,
-                      const KeyRange& computed, Strided<C> sums) {
+  void add_transposed(Buffer<C, kBackwardKeys> weights, Strided<const C> of, size_t rows,
+                      KeyBlock block, KeyRange computed, Strided<C> sums) {
     const size_t end = computed.end < block.count ? computed.end : block.count;
     for (size_t j = computed.begin; j < end; j += kStrip) {
-      with_rows(end - j, [&]<int R>() {
+      const Strided<const C> by = {weights.data + j, kBackwardKeys};
+      const Strided<C> to = {sums[block.first + j], sums.row};
+      // Captures copies: through references, every store would make the compiler load them again.
+      with_rows(end - j, [by, of, to, rows]<int R>() {
         for (size_t c = 0; c < of.row; c += kTile) {
           V x[R][2] = {};
-          multiply_transposed<C, N, R>({weights.data + j, weights.row}, {of.data + c, of.row}, rows,
-                                       x);
-          add_tile(x, Strided<C>{sums[block.first + j] + c, sums.row});
+          multiply_transposed<C, N, R>(by, {of.data + c, of.row}, rows, x);
+          add_tile(x, Strided<C>{to.data + c, to.row});
         }
       });
     }
@@ -282,7 +283,7 @@ class Backward {
 
 // Adds up the sums of all tasks and rounds them to the type of the arrays.
 template <class S, int N>
-void add_up_gradients(const GradientParts& parts, size_t n, void* out) {
+void add_up_gradients(GradientParts parts, size_t n, void* out) {
   using C = Compute<S>;
   const C* from = static_cast<const C*>(parts.sums);
   S* to = static_cast<S*>(out);

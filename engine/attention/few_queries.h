@@ -21,9 +21,10 @@ struct Queries {
 
 // x = scale·q·k for some keys of a block, N at a time; past the block's last key, for that one
 // again.
-template <class S, int N, int R, class C = Compute<S>>
-SOFTSCOPE_INLINE void dots(const Attention& a, const Queries<C, R>& queries, const KeyBlock& block,
-                           const KeyRange& keys, Strided<C> x) {
+template <class S, int N, int R>
+SOFTSCOPE_INLINE void dots(const Attention& a, const Queries<Compute<S>, R>& queries,
+                           KeyBlock block, KeyRange keys, Strided<Compute<S>> x) {
+  using C = Compute<S>;
   using V = Vec<C, N>;
   const size_t whole = a.d / N * N, rest = a.d - whole;
   constexpr size_t kLine = 64 / sizeof(S);
@@ -72,9 +73,10 @@ SOFTSCOPE_INLINE void dots(const Attention& a, const Queries<C, R>& queries, con
 
 // The sums of R rows gain Σ p·v over some keys of a block. A few keys at a time: then their values
 // stay in the first-level cache for all rows.
-template <class S, int N, int R, class C = Compute<S>>
-SOFTSCOPE_INLINE void add_values(const Attention& a, Strided<const C> weights,
-                                 const KeyBlock& block, const KeyRange& keys, Strided<C> all_sums) {
+template <class S, int N, int R>
+SOFTSCOPE_INLINE void add_values(const Attention& a, Strided<const Compute<S>> weights,
+                                 KeyBlock block, KeyRange keys, Strided<Compute<S>> all_sums) {
+  using C = Compute<S>;
   using V = Vec<C, N>;
   constexpr size_t kWide = 8;      // vectors of the output at a time, in registers
   constexpr size_t kFewKeys = 32;  // keys at a time

@@ -106,7 +106,8 @@ class Forward {
   Row* row;
   C *keys, *values;  // of a block, packed
   C *bias, *own_bias;
-  Strided<C> scores{nullptr, kKeys}, output{nullptr, wide}, block_output{nullptr, wide};
+  Buffer<C, kKeys> scores;  // of a strip
+  Strided<C> output{nullptr, wide}, block_output{nullptr, wide};
   bool values_not_finite = false;  // some value of the block is infinite or NaN
   bool bias_is_shared = false;     // `bias` holds what the mask adds in every row of the block
 
@@ -129,7 +130,7 @@ class Forward {
     }
   }
 
-  void pack(const KeyBlock& block) {
+  void pack(KeyBlock block) {
     pack_rows_as_lanes<S, N>({.data = row_of<const S>(a.k, 0, block.first),
                               .row = a.k.row,
                               .count = block.count,
@@ -149,7 +150,7 @@ class Forward {
 
   // R rows from s on against a block of keys.
   template <int R>
-  void strip(size_t s, const KeyBlock& block) {
+  void strip(size_t s, KeyBlock block) {
     KeyRange visible[R], seen = {.begin = kKeys, .end = 0};
     Queries<C, R> queries;
     for (int r = 0; r < R; ++r) {
@@ -184,14 +185,14 @@ class Forward {
   }
 
   template <int R>
-  SOFTSCOPE_INLINE void weigh_rows(size_t s, const KeyRange (&visible)[R], const KeyRange& computed,
-                                   const KeyBlock& block) {
+  SOFTSCOPE_INLINE void weigh_rows(size_t s, const KeyRange (&visible)[R], KeyRange computed,
+                                   KeyBlock block) {
     for (size_t r = 0; r < R; ++r) weigh(s + r, scores[r], computed, visible[r], block);
   }
 
   // The outputs of R rows from s on gain Σ p·v over some keys of the packed block.
   template <int R>
-  SOFTSCOPE_INLINE void add_packed(size_t s, const KeyRange& seen) {
+  SOFTSCOPE_INLINE void add_packed(size_t s, KeyRange seen) {
     for (size_t c = 0; c < wide; c += kTile) {
       // Each chain starts from 0 and is added at its end: rounding errors grow with a chain's
       // length.
@@ -208,9 +209,9 @@ class Forward {
 
   // The same where the values are not packed.
   template <int R>
-  SOFTSCOPE_INLINE void add_in_place(size_t s, const KeyBlock& block, const KeyRange& seen) {
+  SOFTSCOPE_INLINE void add_in_place(size_t s, KeyBlock block, KeyRange seen) {
     for (size_t i = 0; i < R * wide; ++i) block_output.data[i] = 0;
-    add_values<S, N, R>(a, Strided<const C>{scores.data, scores.row}, block, seen, block_output);
+    add_values<S, N, R>(a, scores, block, seen, block_output);
     for (size_t r = 0; r < R; ++r) {
       C* out = output[s + r];
       const C* sums = block_output[r];
@@ -231,7 +232,7 @@ class Forward {
 
   // The same where values are infinite or NaN, which must not reach rows that do not see them.
   // Weights have taken the place of the logits, so what the row sees has to be found out again.
-  void add_finite_values(size_t s, const C* weights, const KeyBlock& block, const KeyRange& seen) {
+  void add_finite_values(size_t s, const C* weights, KeyBlock block, KeyRange seen) {
     const Row& at = row[s];
     C* again = scores[kStrip - 1];  // rows read in place never use this one
     const KeyRange computed = {.begin = seen.begin, .end = round_up(seen.end, kTile)};
@@ -251,8 +252,7 @@ class Forward {
   }
 
   // Turns the scores of a row into weights, which count from its maximum so far.
-  SOFTSCOPE_INLINE void weigh(size_t s, C* x, const KeyRange& computed, const KeyRange& visible,
-                              const KeyBlock& block) {
+  SOFTSCOPE_INLINE void weigh(size_t s, C* x, KeyRange computed, KeyRange visible, KeyBlock block) {
     RunningState& state = states[s];
     const C m = logits(s, x, computed, visible, block);
     if (!(m > -kInfinity<C>)) {  // nothing to see, or only NaN
@@ -288,8 +288,7 @@ class Forward {
   }
 
   // Turns the scores of a row into logits. Returns the largest.
-  SOFTSCOPE_INLINE C logits(size_t s, C* x, const KeyRange& computed, const KeyRange& visible,
-                            const KeyBlock& block) {
+  SOFTSCOPE_INLINE C logits(size_t s, C* x, KeyRange computed, KeyRange visible, KeyBlock block) {
     Largest<C> largest;
     if (a.mask.type != kNoMask || a.softcap != 0) {
       read_bias(s, block);
@@ -311,14 +310,14 @@ class Forward {
   }
 
   // `bias` for a row; read once for the whole block if all rows share it.
-  SOFTSCOPE_INLINE void read_bias(size_t s, const KeyBlock& block) {
+  SOFTSCOPE_INLINE void read_bias(size_t s, KeyBlock block) {
     if (bias_is_shared) return;
     read_mask<C>(a.mask, row[s].head, row[s].i, block, bias);
     for (size_t j = block.count; j < round_up(block.count, kTile); ++j) bias[j] = -kInfinity<C>;
     bias_is_shared = a.mask.row == 0 && a.mask.head == 0;
   }
 
-  SOFTSCOPE_INLINE static C maximum_of(const C* x, const KeyRange& keys) {
+  SOFTSCOPE_INLINE static C maximum_of(const C* x, KeyRange keys) {
     V m0 = fill<C, N>(-kInfinity<C>), m1 = m0;
     for (size_t j = keys.begin; j < keys.end; j += kTile) {
       m0 = max(load_raw<C, N>(x + j), m0);
@@ -339,7 +338,7 @@ class Forward {
   }
 
   // A row that sees such a value gets NaN there.
-  void poison(size_t s, const C* x, const KeyRange& visible, const KeyBlock& block) {
+  void poison(size_t s, const C* x, KeyRange visible, KeyBlock block) {
     for (size_t j = visible.begin; j < visible.end; ++j) {
       if (x[j] == -kInfinity<C>) continue;
       const S* v = row_of<const S>(a.v, 0, block.first + j);

@@ -16,10 +16,10 @@ SOFTSCOPE_INLINE KeyBlock block_at(size_t first, size_t most, const Attention& a
   return {.first = first, .count = a.m - first < most ? a.m - first : most};
 }
 
-SOFTSCOPE_INLINE bool empty(const KeyRange& keys) { return keys.begin >= keys.end; }
+SOFTSCOPE_INLINE bool empty(KeyRange keys) { return keys.begin >= keys.end; }
 
 // The keys of a block that lie in `keys`, which counts from the first of all.
-SOFTSCOPE_INLINE KeyRange within(const KeyBlock& block, const KeyRange& keys) {
+SOFTSCOPE_INLINE KeyRange within(KeyBlock block, KeyRange keys) {
   const auto clip = [&](size_t key) __attribute__((always_inline)) {
     if (key <= block.first) return size_t{0};
     return key - block.first < block.count ? key - block.first : block.count;
@@ -28,7 +28,7 @@ SOFTSCOPE_INLINE KeyRange within(const KeyBlock& block, const KeyRange& keys) {
 }
 
 // The smallest range that contains both.
-SOFTSCOPE_INLINE void widen(KeyRange& keys, const KeyRange& by) {
+SOFTSCOPE_INLINE void widen(KeyRange& keys, KeyRange by) {
   if (empty(by)) return;
   keys.begin = by.begin < keys.begin ? by.begin : keys.begin;
   keys.end = by.end > keys.end ? by.end : keys.end;
@@ -36,7 +36,7 @@ SOFTSCOPE_INLINE void widen(KeyRange& keys, const KeyRange& by) {
 
 // x ← −inf for the computed keys that are not visible.
 template <class C>
-SOFTSCOPE_INLINE void hide(C* x, const KeyRange& computed, const KeyRange& visible) {
+SOFTSCOPE_INLINE void hide(C* x, KeyRange computed, KeyRange visible) {
   for (size_t j = computed.begin; j < visible.begin && j < computed.end; ++j) x[j] = -kInfinity<C>;
   for (size_t j = visible.end > computed.begin ? visible.end : computed.begin; j < computed.end;
        ++j) {

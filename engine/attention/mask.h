@@ -39,7 +39,7 @@ void read_boolean(const uint8_t* shown, ptrdiff_t step, size_t count, C* bias) {
 
 // What the mask adds to the logits of query i of a head, for the keys of a block; −inf: hidden.
 template <class C>
-void read_mask(const Mask& mask, size_t head, size_t i, const KeyBlock& block, C* bias) {
+void read_mask(const Mask& mask, size_t head, size_t i, KeyBlock block, C* bias) {
   const ptrdiff_t at =
       offset(head, mask.head) + offset(i, mask.row) + offset(block.first, mask.key);
   const auto additive = [&]<class M>(const M* data) {
@@ -70,7 +70,7 @@ struct Largest {
 // Turns scores into logits where a soft cap (0: none) or a mask changes them. A hidden key's NaN
 // does not count.
 template <class C, int N>
-Largest<C> cap_and_mask(C* x, const KeyRange& keys, const C* bias, C cap) {
+Largest<C> cap_and_mask(C* x, KeyRange keys, const C* bias, C cap) {
   Vec<C, N> m = fill<C, N>(-kInfinity<C>), top = m;
   for (size_t i = keys.begin; i < keys.end; i += N) {
     const Vec<C, N> raw = load_raw<C, N>(x + i), add = load_raw<C, N>(bias + i);

@@ -19,6 +19,16 @@ struct Strided {
   SOFTSCOPE_INLINE C* operator[](size_t i) const { return data + i * row; }
 };
 
+// The same with a distance that the compiler knows.
+template <class C, size_t Row>
+struct Buffer {
+  C* data;
+
+  SOFTSCOPE_INLINE C* operator[](size_t i) const { return data + i * Row; }
+  SOFTSCOPE_INLINE operator Strided<C>() const { return {data, Row}; }
+  SOFTSCOPE_INLINE operator Strided<const C>() const { return {data, Row}; }
+};
+
 // sum[r] += Σ_k a[r][k]·b[k], with 2N numbers to each b[k].
 template <class C, int N, int R>
 SOFTSCOPE_INLINE void multiply(const C* const (&a)[R], const C* b, size_t depth,

@@ -8,7 +8,8 @@
 namespace softscope {
 namespace {
 
-// What to pack: `count` rows of `width` entries, `row` apart.
+// What to pack: `count` rows of `width` entries, `row` apart. Passed by value: through a reference,
+// every store would make the compiler load the fields again.
 template <class S>
 struct Unpacked {
   const S* data;
@@ -18,7 +19,7 @@ struct Unpacked {
 
 // to[group][column][2N rows]: rows become lanes. Missing rows of the last group are zeros.
 template <class S, int N>
-void pack_rows_as_lanes(const Unpacked<S>& from, Compute<S>* to) {
+void pack_rows_as_lanes(Unpacked<S> from, Compute<S>* to) {
   using C = Compute<S>;
   const size_t count = from.count, width = from.width;
   for (size_t group = 0; group < count; group += 2 * N, to += width * 2 * N) {
@@ -46,7 +47,7 @@ void pack_rows_as_lanes(const Unpacked<S>& from, Compute<S>* to) {
 // to[group][row][2N columns]: columns become lanes. Missing columns of the last group are zeros. In
 // `to`, groups are `stride` rows apart. False if a number is infinite or NaN.
 template <class S, int N>
-bool pack_columns_as_lanes(const Unpacked<S>& from, Compute<S>* to, size_t stride) {
+bool pack_columns_as_lanes(Unpacked<S> from, Compute<S>* to, size_t stride) {
   using C = Compute<S>;
   const size_t count = from.count, width = from.width;
   Vec<C, N> odd = {};

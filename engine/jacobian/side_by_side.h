@@ -16,7 +16,7 @@ struct ProductLanes {
   double exponents[kWidth<N>];
   bool plain;
 
-  void read(const Block& b, const RowRange& rows) {
+  void read(const Block& b, RowRange rows) {
     plain = true;
     for (size_t r = 0; r < kWidth<N>; ++r) {
       const double* numbers = numbers_of(b, rows.first + (r < rows.count ? r : 0));

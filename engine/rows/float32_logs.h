@@ -99,7 +99,7 @@ struct LogSoftmax {
   static constexpr bool kWide = true;  // side by side, it computes in float64
 
   // Computes logarithms several at a time, as long as their rows stay in the first-level cache.
-  static void rows(const Block& b, const RowRange& rows) {
+  static void rows(const Block& b, RowRange rows) {
     const size_t many = b.n * sizeof(S) <= 2048 ? kWidth<N> : 1;
     State states[kWidth<N>];
     double logs[kWidth<N>];
@@ -146,7 +146,7 @@ struct LogSumExp {
   using C = Compute<S>;
   static constexpr bool kFull = false;
 
-  static void finish(const State* states, const Block& b, const RowRange& rows) {
+  static void finish(const State* states, const Block& b, RowRange rows) {
     double logs[kWidth<N>];
     logs_of<N>(states, rows.count, logs);
     for (size_t j = 0; j < rows.count; ++j) {
@@ -162,8 +162,7 @@ struct LogSumExp {
     }
   }
 
-  static void tile(const TileSums<N>& sums, const float* entries, const Block& b,
-                   const RowRange& rows) {
+  static void tile(const TileSums<N>& sums, const float* entries, const Block& b, RowRange rows) {
     using Sums = TileSums<N>;
     double lse[kWidth<N>], c[kWidth<N>];
     for (int g = 0; g < Sums::kVectors; ++g) {
@@ -204,7 +203,7 @@ template <class S, int N>
 struct WholeState {
   static constexpr bool kFull = true;
 
-  static void finish(const State* states, const Block& b, const RowRange& rows) {
+  static void finish(const State* states, const Block& b, RowRange rows) {
     for (size_t j = 0; j < rows.count; ++j) {
       State s = states[j];
       const double temperature = temperature_of(b, rows.first + j);
@@ -215,8 +214,7 @@ struct WholeState {
     }
   }
 
-  static void tile(const TileSums<N>& sums, const float* entries, const Block& b,
-                   const RowRange& rows) {
+  static void tile(const TileSums<N>& sums, const float* entries, const Block& b, RowRange rows) {
     for (size_t j = 0; j < rows.count; ++j) {
       *row_at<State>(b.out, rows.first + j) = tile_state<N>(sums, entries, b.n, j);
     }

@@ -41,7 +41,7 @@ template <int N>
 struct LogSoftmax<double, N> {
   static constexpr bool kWide = true;
 
-  static void rows(const Block& b, const RowRange& rows) {
+  static void rows(const Block& b, RowRange rows) {
     for (size_t r = rows.first; r < rows.first + rows.count; ++r) {
       row(row_at<double>(b.x, r), row_at<double>(b.out, r), b.n, temperature_of(b, r));
     }
@@ -95,7 +95,7 @@ struct LogSumExp<double, N> {
 
   // `begins`: where the rows begin, if they are contiguous. States of other rows are careful
   // already.
-  static void finish(const PreciseState* states, const Block& b, const RowRange& rows,
+  static void finish(const PreciseState* states, const Block& b, RowRange rows,
                      const double* const* begins) {
     using V = Vec<double, N>;
     for (size_t j = 0; j < rows.count; j += N) {
@@ -129,7 +129,7 @@ template <int N>
 struct WholeState<double, N> {
   static constexpr Way kWay = kAll;
 
-  static void finish(const PreciseState* states, const Block& b, const RowRange& rows,
+  static void finish(const PreciseState* states, const Block& b, RowRange rows,
                      const double* const*) {
     for (size_t j = 0; j < rows.count; ++j) *row_at<State>(b.out, rows.first + j) = states[j];
   }

@@ -37,7 +37,7 @@ struct LogSoftmaxBackward {
   struct Lanes {
     C inverse[kWidth<N>];
 
-    void read(const Block& b, const RowRange& rows) {
+    void read(const Block& b, RowRange rows) {
       for (size_t r = 0; r < kWidth<N>; ++r) {
         inverse[r] = static_cast<C>(1.0 / *numbers_of(b, rows.first + (r < rows.count ? r : 0)));
       }

@@ -32,7 +32,7 @@ struct ScaledWeights {
   struct Lanes {
     C maximum[kWidth<N>], inverse[kWidth<N>], scale[kWidth<N>], shift[kWidth<N>];
 
-    void read(const Block& b, const RowRange& rows) {
+    void read(const Block& b, RowRange rows) {
       for (size_t r = 0; r < kWidth<N>; ++r) {
         const Row row(numbers_of(b, rows.first + (r < rows.count ? r : 0)));
         maximum[r] = row.maximum;

@@ -14,7 +14,7 @@ struct Softmax {
   using C = Compute<S>;
   static constexpr bool kWide = false;
 
-  static void rows(const Block& b, const RowRange& rows) {
+  static void rows(const Block& b, RowRange rows) {
     for (size_t r = rows.first; r < rows.first + rows.count; ++r) {
       row(row_at<S>(b.x, r), row_at<S>(b.out, r), b.n, temperature_of(b, r), b.scratch);
     }

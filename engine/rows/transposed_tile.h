@@ -68,7 +68,7 @@ struct Tile {
   C entries[kRounded * kWidth<N>];
 
   // Lanes past the last row repeat it, so that none is undefined.
-  SOFTSCOPE_INLINE void fill_from(const Block& b, const RowRange& rows) {
+  SOFTSCOPE_INLINE void fill_from(const Block& b, RowRange rows) {
     // A row shorter than a vector may be read as a whole vector if enough rows follow it.
     const bool inside = b.x.row == static_cast<ptrdiff_t>(b.n) &&
                         (b.rows - rows.first - rows.count + 1) * b.n >= static_cast<size_t>(N);
@@ -84,7 +84,7 @@ struct Tile {
     }
   }
 
-  SOFTSCOPE_INLINE void give_to(const Block& b, const RowRange& rows) const {
+  SOFTSCOPE_INLINE void give_to(const Block& b, RowRange rows) const {
     const bool whole = rows.count == kWidth<N> && b.out.step == 1 && b.n >= N;
     for (size_t g = 0; g < rows.count; g += N) {
       for (size_t i = 0; i < b.n; i += N) {
@@ -154,7 +154,7 @@ template <class W, int N>
 struct Temperatures {
   W value[kWidth<N>], inverse[kWidth<N>];
 
-  SOFTSCOPE_INLINE void read(const Block& b, const RowRange& rows) {
+  SOFTSCOPE_INLINE void read(const Block& b, RowRange rows) {
     if (b.numbers_row == 0 && rows.first != 0) return;  // shared by all rows, and read already
     for (size_t r = 0; r < kWidth<N>; ++r) {
       const double t = temperature_of(b, rows.first + (r < rows.count ? r : 0));
