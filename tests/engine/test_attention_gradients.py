@@ -1,4 +1,4 @@
-"""The way back of attention's kernels, beyond one block in every direction, against autograd in float64."""
+"""The backward pass of attention's kernels, beyond one block in every direction, against autograd in float64."""
 
 import math
 

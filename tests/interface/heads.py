@@ -50,7 +50,7 @@ def dense(
     q: np.ndarray, k: np.ndarray, v: np.ndarray, *, scale: Any = None, causal: bool = False, query_start: int = 0,
     window: Any = None, mask: Any = None, softcap: Any = None, sink: Any = None,
 ) -> dict[str, np.ndarray]:  # fmt: skip
-    """Output, weights, scores and what is visible, from DESIGN's sentences, for (batch, heads, n, d)."""
+    """Output, weights, scores and what is visible, from the documented formulas, for (batch, heads, n, d)."""
     batch, heads, n, d = q.shape
     m, group = k.shape[-2], heads // k.shape[1]
     scales = np.broadcast_to(1 / np.sqrt(d) if scale is None else scale, heads)

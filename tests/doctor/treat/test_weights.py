@@ -201,3 +201,17 @@ def test_the_keys_of_the_state_dict_stay_and_training_goes_on():
         optimizer.step()
         losses.append(loss.item())
     assert losses[-1] < losses[0] - 0.2
+
+
+def test_a_clipped_head_stays_within_its_bound_whatever_the_weights() -> None:
+    """Rounding must not lift the largest logit above tau again: with 8 roundings of margin it did for seed after seed."""
+    x = 100 * torch.ones(1, 5, 8)
+    for seed in range(60):
+        torch.manual_seed(seed)
+        model = torch.nn.MultiheadAttention(8, 2, batch_first=True)
+        with remedies.largest_logits(model) as largest:
+            model(x, x, x)
+        remedies.qk_clip(model, largest, tau=1.0)
+        with remedies.largest_logits(model) as largest:
+            model(x, x, x)
+        assert max(largest["MultiheadAttention"]) <= 1.0, seed

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from torch import nn
 
 TAU = 100.0  # Kimi K2's
-MARGIN = 8.0  # roundings of the weights' dtype below the bound, so that rounded logits stay within it
+MARGIN = 64.0  # roundings of the weights' dtype below the bound; with 8, one layer in twenty ended above it
 
 
 def qk_clip(
