@@ -204,7 +204,7 @@ def test_the_keys_of_the_state_dict_stay_and_training_goes_on():
 
 
 def test_a_clipped_head_stays_within_its_bound_whatever_the_weights() -> None:
-    """Rounding must not lift the largest logit above tau again: with 8 roundings of margin it did for seed after seed."""
+    """Rounding must not lift the largest logit above tau again; with 8 roundings of margin it did."""
     x = 100 * torch.ones(1, 5, 8)
     for seed in range(60):
         torch.manual_seed(seed)

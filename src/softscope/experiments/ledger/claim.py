@@ -50,9 +50,7 @@ def claim(
 ) -> Callable[[Callable[[], Outcome]], Claim]:
     """Make the function that follows the check of this claim."""
     if not _ID.fullmatch(identity):
-        raise ValueError(
-            f"identity must look like S1-03, but {identity!r} came; see the identities in experiments/ledger/texts"
-        )
+        raise ValueError(f"identity must look like S1-03, but {identity!r} came; number it like the others")
     if experiment and experiment not in NAMES:
         raise ValueError(f"experiment must be one of {', '.join(NAMES)}, but {experiment!r} came")
     return lambda check: Claim(identity, says, where, experiment, slow, check)
