@@ -103,8 +103,8 @@ def follow(
         count += 1
         known = snapshot.loss if loss is None else loss(snapshot)
         moved = dataclasses.replace(snapshot, step=snapshot.step + first_step, loss=known)
-        # Building a history takes longer as it grows. These facts seldom change, so looking at 1, 2, 4, 8, … snapshots
-        # is enough.
+        # Building a history takes longer as it grows, and these facts seldom change: do it at 1, 2, 4, 8, … snapshots
+        # only.
         history = scope.history() if count & (count - 1) == 0 else None
         for sink in sinks:
             sink.sites(scope.sites)

@@ -52,7 +52,7 @@ class HistoryView:
         return any(snapshot.has_loss for snapshot in self.history.snapshots)
 
     def broken(self, site: int) -> int | None:
-        """The step since which the loss or this site's readings are NaN; None if the last reading was fine."""
+        """The step since which the loss is not finite or this site reads NaN; None if the last reading was fine."""
         since = None
         for snapshot in reversed(self.history.snapshots):
             loss = snapshot.loss

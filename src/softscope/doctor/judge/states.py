@@ -118,7 +118,7 @@ def _satisfied(view: HistoryView, head: Head, wanted: int) -> bool:
 
 
 def reads_right(advantage: float, error: float, enough: float = RIGHT.value) -> bool:
-    """Whether the advantage exceeds `enough` by more than its error allows for.
+    """Whether the advantage is at least `enough`, even less two standard errors.
 
     >>> reads_right(3.0, 0.1), reads_right(1.3, 0.3), reads_right(0.6, 0.2)
     (True, True, False)
@@ -143,7 +143,11 @@ def _advantage(view: HistoryView, head: Head, count: int) -> tuple[float, float]
 
 
 def _pooled(values: list[float], errors: list[float]) -> tuple[float, float]:
-    """Pool readings. A reading of one sequence has no error of its own, so the spread of the readings serves; one has none."""
+    """Mean and standard error of several readings.
+
+    A reading of a single sequence has no error of its own. Then the spread between the readings gives the error; for
+    one reading alone it is infinite.
+    """
     mean = float(np.mean(values))
     if len(errors) == len(values):
         return mean, float(np.linalg.norm(errors)) / len(errors)

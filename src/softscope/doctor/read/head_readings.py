@@ -28,8 +28,9 @@ def of_heads(parts: list[RowReadings], strongest: Tensor | None = None) -> dict[
     """Each reading per head, (heads,), over the rows of all forward passes of a step.
 
     Averages cover rows of tokens that see at least 32 keys, or half as many as the richest row of their sequence. Rows
-    with one key are left out. Transmission, advantage, regret ratio and blocked also leave out the rows the loss does not
-    care about: those with demand 0, or below 1e-5 of `strongest` (heads,), the largest mean demand the head has had.
+    with one key are left out. Transmission, advantage, regret ratio and blocked also leave out the rows the loss does
+    not care about: those with demand 0, or below 1e-5 of `strongest` (heads,), the largest mean demand the head has
+    had.
     """
     included = _rows(parts, "included")
     cares = included
@@ -167,8 +168,9 @@ def _error(values: Tensor, of: Tensor, mean: Tensor, sequences: Tensor) -> Tenso
 def _blocked_mass(parts: list[RowReadings]) -> Tensor:
     """The largest share of the blocked rows' weight on one key position, or on one key per sequence.
 
-    A sink is not always at the same position: in a padded batch, the last token of a sequence is not. Sequences with fewer
-    than 8 blocked rows count only towards the first share, since the top key of a single row holds all of its weight.
+    A sink is not always at the same position: in a padded batch, the last token of a sequence is not. Sequences with
+    fewer than 8 blocked rows count only towards the first share, since the top key of a single row holds all of its
+    weight.
     """
     columns = [part.blocked_columns for part in parts if part.blocked_columns is not None]
     pooled = _over_sequences(columns)

@@ -48,8 +48,8 @@ def _judge(view: HistoryView, head: Head) -> Judgement:
 def causes(scale: float, d: int, q: float, k: float, cosine: float, n: float) -> list[str]:
     """Which of the three factors of a logit, scale · |q||k| · cos, is outside its ordinary range.
 
-    Ordinary values are 1/√d for the scale, √d for each norm, and the |cos| of random directions. A factor is a cause if it
-    alone would freeze the head with the other factors ordinary.
+    Ordinary values are 1/√d for the scale, √d for each norm, and the |cos| of random directions. A factor is a cause if
+    it alone would freeze the head with the other factors ordinary.
 
     >>> causes(1.0, 256, 16.0, 16.0, 0.05, 16), causes(1 / 16, 256, 480.0, 16.0, 0.05, 16)
     (['scale'], ['norms'])

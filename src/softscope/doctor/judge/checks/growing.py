@@ -66,7 +66,7 @@ def _judge(view: HistoryView, head: Head) -> Judgement:
 
 
 def steady_rate(steps: Array, logits: Array) -> float | None:
-    """Growth per step over the second half of the run and its end; None if growth slowed or there are too few readings.
+    """Growth per step late in the run (second half, last third); None if it has slowed or readings are too few.
 
     >>> import numpy as np
     >>> steady_rate(np.arange(8), 2.0 * np.arange(8)), steady_rate(np.arange(8), np.sqrt(np.arange(8.0)))
