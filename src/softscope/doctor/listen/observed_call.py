@@ -67,7 +67,10 @@ def dtype_of(x: Tensor) -> str:
 
 
 def heads_axis(x: Tensor, heads: int | None = None) -> Tensor:
-    """Reshape (…, n, d) to (B, heads, n, d). Three axes mean (batch, n, d) with one head, or one entry's heads if given."""
+    """Reshape (…, n, d) to (B, heads, n, d).
+
+    Three axes mean (batch, n, d) with one head, or (heads, n, d) of one entry if the first axis is `heads` long.
+    """
     if x.ndim == 2:
         return x[None, None]
     if x.ndim == 3:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from softscope.doctor.treat.remedies import Applied
 
 # A largest logit at which a head can choose and still change its mind: the peak weight among 16 keys is at most 0.91.
-# In `softscope experiment remedies`, heads brought to 5 learn, whatever they were stuck on; those at 10 not always did.
+# In `softscope experiment remedies`, heads brought to 5 learn, whatever they were stuck on; those at 10 did not always.
 REST = 5.0
 _SHOWN = 3  # heads in one line of code
 

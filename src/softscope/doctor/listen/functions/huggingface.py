@@ -22,7 +22,7 @@ EAGER = "eager_attention_forward"
 
 
 def patches(homes: list[ModuleType]) -> list[Patch]:
-    """Patches for the registry's entries, including those a model file overrides, and for the files' eager functions."""
+    """Patches for the registry's entries, including overrides in model files, and for the files' eager functions."""
     if "transformers.modeling_utils" not in sys.modules:
         return []
     registry = getattr(sys.modules["transformers.modeling_utils"], "AttentionInterface", None)

@@ -27,7 +27,7 @@ def describe(
     scale: float | None = None,
     enable_gqa: bool = False,
 ) -> ObservedCall:
-    """Describe the call. The causal mask starts at the first key even if there are more keys than queries: PyTorch's rule."""
+    """Describe the call. As in PyTorch, causal counts from the first key even with more keys than queries."""
     del enable_gqa  # fewer key heads already show it
     if query.is_nested or key.is_nested:
         raise UnseenError(reasons.NESTED)

@@ -64,9 +64,7 @@ def _ours(done: Applied, module: softscope.nn.MultiheadAttention, options: Optio
         done.on_undo(back)
 
     def back() -> None:
-        if isinstance(
-            module, softscope.nn.MultiheadAttention
-        ):  # otherwise an earlier undo has already reverted this too
+        if isinstance(module, softscope.nn.MultiheadAttention):  # else an earlier undo has already reverted this
             module._take(before)
 
     return work

@@ -34,8 +34,8 @@ def qk_clip(
 
     Args:
         model: changed in place.
-        largest: for each site the largest |scale·q·k| of each head, as `largest_logits` measures it, with NaN for a head
-            that was not measured; or, per site, a dictionary of only the heads to clip.
+        largest: for each site the largest |scale·q·k| of each head, as `largest_logits` measures it, with NaN for a
+            head that was not measured; or, per site, a dictionary of only the heads to clip.
         tau: the bound.
 
     >>> import torch

@@ -30,9 +30,9 @@ def qk_norm(
     Args:
         model: changed in place.
         sites: names as in `scope.sites`; None for all known sites.
-        kind: "unit": logits are sharpness·cosine. "rms": normalise to mean square 1 and keep the model's scale; with 1/√d
-            the logits are √d·cosine, without a scale d·cosine. "rms" learns gains per component, except in Hugging Face
-            models, where rotary positions have already been applied at that point.
+        kind: "unit": logits are sharpness·cosine. "rms": normalise to mean square 1 and keep the model's scale; with
+            1/√d the logits are √d·cosine, without a scale d·cosine. "rms" learns gains per component, except in Hugging
+            Face models, where rotary positions have already been applied at that point.
         sharpness: for "unit": the largest logit; √d by default.
 
     >>> import torch

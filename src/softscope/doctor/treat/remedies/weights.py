@@ -138,7 +138,7 @@ def _pair(module: nn.Module) -> tuple[nn.Linear, nn.Linear] | None:
 
 
 def _conv1d(module: nn.Module) -> Any:
-    """GPT-2's c_attn: q, k and v side by side, with the weight transposed. Other models use this name for other layouts."""
+    """GPT-2's c_attn: q, k and v side by side, weight transposed. Elsewhere the name stands for other layouts."""
     found = getattr(module, "c_attn", None)
     fits = type(module).__name__ == "GPT2Attention" and type(found).__name__ == "Conv1D"
     return found if fits and found is not None and found.weight.shape[1] == 3 * found.weight.shape[0] else None
@@ -162,7 +162,7 @@ def _unknown(module: nn.Module, site: str) -> NotSupportedError:
 
 
 def _normalised(module: nn.Module) -> str:
-    """Name of the module that normalises q and k after their projections, or ''."""
+    """Name of whatever normalises q and k after their projections, or ''."""
     options = getattr(module, "options", None) or getattr(module, "softscope_remedy", None)
     if getattr(options, "qk_norm", None):
         return "qk_norm"
