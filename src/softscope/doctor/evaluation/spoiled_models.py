@@ -30,7 +30,7 @@ WAYS: dict[str, Text] = {
     "logits × 4": Text(zh="开始时分数 × 4", en="logits × 4 at the start"),
     "high rate": Text(zh="学习率太高", en="too high a learning rate"),
 }
-# Options and learning rate of the models that are spoiled from the start of training.
+# Options and learning rate of the models whose flaw, if any, is there from the start of training.
 TRAINED: dict[str, tuple[dict[str, Any], float]] = {
     "healthy": ({}, 1e-3),
     "no scale": ({"scale": 1.0}, 1e-3),
@@ -42,7 +42,7 @@ TRAINED: dict[str, tuple[dict[str, Any], float]] = {
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class SpoiledModel:
-    """A model, its spoiled heads, and the doctor's diagnosis with and without a loss."""
+    """A model, the heads touched to spoil them, and the doctor's diagnosis with and without a loss."""
 
     way: str
     task: str
@@ -111,7 +111,7 @@ def _trained(model: Any, task: str, seed: int, rate: float) -> Diagnosis:
 
 
 def looked_at(model: Any, task: str, *, loss: bool) -> Diagnosis:
-    """Diagnose a model from three readings, without changing it; without a loss there is no backward pass."""
+    """Diagnose a model as it is, from three readings; without a loss there is no backward pass."""
     generator = torch.Generator().manual_seed(20_000)
     with softscope.probe(model, every=1, max_rows=None) as scope:
         for _ in range(3):

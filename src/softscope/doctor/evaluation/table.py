@@ -15,7 +15,7 @@ from softscope.doctor.judge.diagnosis import Diagnosis
 
 @dataclasses.dataclass
 class Count:
-    """Counts for one method: all heads, touched heads, spoiled heads, and how many of each were named."""
+    """Counts for one method: all heads, touched, spoiled, spoiled and named (found), named without cause (alarms)."""
 
     heads: int = 0
     touched: int = 0

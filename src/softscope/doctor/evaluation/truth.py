@@ -1,4 +1,4 @@
-"""Decides whether a head is spoiled: from its materialised float64 weights, and nothing that the doctor's checks use."""
+"""Decides whether a head is spoiled from its materialised float64 weights; uses nothing the doctor's checks use."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ class Record:
         self._write(self._note_unseen, list(modules))
 
     def note(self, facts: Mapping[str, Any]) -> None:
-        """Record further facts about this run, which `read_record` returns in the history. Values must be valid in JSON."""
+        """Record further facts about this run; `read_record` returns them. Values must be valid in JSON."""
         self._write(self._note, dict(facts))
 
     def close(self, ended: str = "") -> None:

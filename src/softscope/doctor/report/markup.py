@@ -82,7 +82,7 @@ def share(x: float) -> str:
 def curve(
     xs: Sequence[float], ys: Sequence[float], width: int, height: int, span: tuple[float, float] | None = None
 ) -> str:
-    """An SVG path in whole pixels with at most 17 points, over the given span or its own range; '' if there is no curve.
+    """An SVG path in whole pixels, at most 17 points, over the given span or its own range; '' if there is none.
 
     >>> curve([0.0, 1.0, 2.0], [0.0, 1.0, 0.0], 10, 4)
     'm0 4l5-4 5 4'

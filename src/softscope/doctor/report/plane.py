@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 WIDTH, HEIGHT, LEFT, BOTTOM, TOP = 640, 340, 54, 44, 14
 DECADES = (-6, 1)  # of transmission; lower values are drawn at the edge, and the tooltip has the number
 ADVANTAGES = (-1.5, 3.5)
-# One shape per state: colour alone is lost in print and on many readers.
+# One shape per state: colour alone is lost in print, and many people cannot tell the colours apart.
 SHAPES: dict[StateName, str] = {
     "learning": '<circle r="5"/>',
     "right": '<path d="M0-6.5 6.5 0 0 6.5-6.5 0z"/>',

@@ -32,9 +32,9 @@ def temperature(
         model: changed in place.
         heads: the temperature of each head, per site named as in `scope.sites`: > 0; above 1 flattens.
         way: "logits": a fixed factor per head where weights are computed; training does not change it. "weights":
-            divides W_Q and b_Q of the head. That changes no code and no other head, but training may undo it: Adam moves
-            small weights as far as large ones, and a starving model fell back within 60 steps (`softscope experiment
-            remedies`).
+            divides W_Q and b_Q of the head. That changes no code and no other head, but training may undo it: Adam
+            moves small weights as far as large ones, and a starving model fell back within 60 steps (`softscope
+            experiment remedies`).
 
     >>> import torch
     >>> from softscope.doctor import remedies
