@@ -58,7 +58,7 @@ def _wal(database: sqlite3.Connection) -> bool:
 
 def into_one_file(database: sqlite3.Connection) -> None:
     """Merge the log into the file, so that the file can be copied, or read from a folder that is not writable."""
-    with contextlib.suppress(sqlite3.Error):  # a reader is active or the disk is full: the log stays
+    with contextlib.suppress(sqlite3.Error):  # a reader is active or the disk is full: the log stays and is read too
         database.execute("PRAGMA journal_mode = DELETE")
 
 
