@@ -1,4 +1,4 @@
-"""The doctor: attaches to a PyTorch transformer unchanged, reads its attention, and tells which heads starve.
+"""The doctor: attaches to an unmodified PyTorch transformer, reads its attention, and reports which heads starve.
 
     with Record("run.db") as record, softscope.probe(model) as scope:
         follow(scope, record)
@@ -6,7 +6,7 @@
     diagnosis = diagnose(scope.history())       # or: diagnose(read_record("run.db"))
 
 Data flows one way: `listen` (which calls, which rows) → `read` (readings of rows and heads) → `judge` (states, checks,
-diagnosis) → `treat` (prescriptions, remedies); `record` and `report` write it down.
+diagnosis) → `treat` (prescriptions, remedies). `record` and `report` store and present the results.
 """
 
 from typing import TYPE_CHECKING
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from softscope.doctor.treat import remedies
     from softscope.doctor.treat.prescriptions import Prescription
 
-# Each name is imported from its home on first use: judging a record needs no PyTorch, and a probe needs no SQLite.
+# Names are imported on first use: judging a record then needs no PyTorch, and a probe needs no SQLite.
 _HOMES = {
     "Diagnosis": "judge.diagnosis",
     "History": "read.snapshot",

@@ -1,7 +1,6 @@
-"""The doctor inside trainers that own the loop: Hugging Face's.
+"""The doctor inside trainers that own the training loop: Hugging Face's.
 
-In a loop of your own nothing is needed but `softscope.probe` and `softscope.doctor.sinks.follow`; both ways are in
-docs/examples.
+Your own loop needs only `softscope.probe` and `softscope.doctor.sinks.follow`. docs/examples shows both ways.
 """
 
 from __future__ import annotations
@@ -22,22 +21,23 @@ if TYPE_CHECKING:
 
 
 class HuggingFaceCallback:
-    """A callback for `transformers.Trainer`: attaches the probe when training begins, removes it when it ends.
+    """A callback for `transformers.Trainer`: attaches the probe when training begins and removes it when training ends.
 
         Trainer(model, arguments, train_dataset=…, callbacks=[HuggingFaceCallback("run.db")])
 
-    The loss beside a step is the model's own. Where it gives none (a loss function of yours), or gradients are
-    accumulated (its losses are then parts, and only the trainer knows of what), it is the last one that the trainer
-    logged, an average over `logging_steps`. Steps are the trainer's, also after `resume_from_checkpoint`. Of
-    several ranks the first one is read. A training that ends with an exception does not tell its callbacks: use it as a
-    context manager, or call `close`, to be sure that the probe is removed.
+    Each step is recorded with the model's own loss. There are two exceptions: the model returns no loss (you use your
+    own loss function), or gradients are accumulated (the model's losses are then parts, and only the trainer knows of
+    what). In both cases the callback uses the last loss the trainer logged, an average over `logging_steps`. Step
+    numbers are the trainer's, also after `resume_from_checkpoint`. With several ranks, only the first is read. A
+    trainer that stops with an exception does not notify its callbacks: to be sure that the probe is removed, use the
+    callback as a context manager or call `close`.
 
     Args:
-        record: where to record: a path, or a `Record`, which stays open; None for nowhere.
-        every: how often the probe reads; the probe's own schedule if not given.
-        rows: how many query rows it reads; the probe's own choice if not given.
-        sinks: where the snapshots go besides; see `softscope.doctor.sinks`.
-        probe: what attaches; `softscope.probe` if not given.
+        record: where to record: a path, or a `Record`, which stays open; None to record nothing.
+        every: how often the probe reads; by default the probe's own schedule.
+        rows: how many query rows it reads; by default the probe's own choice.
+        sinks: further places to send snapshots to; see `softscope.doctor.sinks`.
+        probe: the function that attaches the probe; by default `softscope.probe`.
 
     Examples:
         >>> import torch, types
@@ -65,11 +65,11 @@ class HuggingFaceCallback:
         self._options = {name: value for name, value in (("every", every), ("rows", rows)) if value is not None}
         self._probe = probe
         self._open = contextlib.ExitStack()
-        self._loss: float | None = None  # the last that was logged
-        self._parts = 1  # forward passes in a step
+        self._loss: float | None = None  # the last one logged
+        self._parts = 1  # forward passes per step
 
     def on_train_begin(self, args: Any, state: Any, _: Any, model: Any = None, **__: Any) -> None:
-        """Attach."""
+        """Attach the probe."""
         self.close()
         if not getattr(state, "is_world_process_zero", True):
             return
@@ -86,17 +86,17 @@ class HuggingFaceCallback:
             self._open = opened.pop_all()
 
     def on_step_end(self, *_: Any, **__: Any) -> None:
-        """One step is done."""
+        """Mark the end of a step."""
         if self.scope is not None:
             self.scope.step()
 
     def on_log(self, *_: Any, logs: dict[str, Any] | None = None, **__: Any) -> None:
-        """Take the loss from what is logged."""
+        """Remember the logged loss."""
         if logs and "loss" in logs:
             self._loss = float(logs["loss"])
 
     def on_train_end(self, *_: Any, **__: Any) -> None:
-        """Remove."""
+        """Remove the probe."""
         self.close()
 
     def _loss_of(self, snapshot: Snapshot) -> float | None:
@@ -115,7 +115,8 @@ class HuggingFaceCallback:
         self._open.__exit__(*error)
 
     def __getattr__(self, name: str) -> Callable[..., None]:
-        # A subclass of TrainerCallback would inherit the other events, and need transformers to be defined at all.
+        # Subclassing TrainerCallback would provide the other events, but then this class could not exist without
+        # transformers.
         if name.startswith("on_"):
             return lambda *_, **__: None
         raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")

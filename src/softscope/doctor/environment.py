@@ -1,4 +1,4 @@
-"""What is known of a run besides its readings: versions, seed, the model's class. Never argv or environment."""
+"""Facts about a run besides its readings: versions, seed, the model's class. Never argv or environment variables."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def of_run() -> dict[str, Any]:
-    """Versions of what decides the numbers; of PyTorch and transformers, if they are loaded."""
+    """Versions of the packages that affect the numbers; PyTorch and transformers only if they are loaded."""
     found: dict[str, Any] = {
         "softscope": softscope.__version__,
         "python": platform.python_version(),
@@ -31,11 +31,11 @@ def of_run() -> dict[str, Any]:
 
 
 def of_model(model: nn.Module) -> dict[str, Any]:
-    """Its class, its size and where it lies."""
-    inner = getattr(model, "_orig_mod", model)
+    """The model's class, size and device."""
+    module = getattr(model, "_orig_mod", model)
     first = next(iter(model.parameters()), None)
     return {
-        "model": type(inner).__name__,
+        "model": type(module).__name__,
         "parameters": sum(p.numel() for p in model.parameters()),
         "device": "cpu" if first is None else first.device.type,
     }

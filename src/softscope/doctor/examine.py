@@ -1,4 +1,4 @@
-"""A model and a batch, without a training run: a few passes, read, and with a loss their backward passes too."""
+"""Examine a model on a batch without a training run: a few forward passes, plus backward passes if there is a loss."""
 
 from __future__ import annotations
 
@@ -17,30 +17,31 @@ if TYPE_CHECKING:
 
     from softscope.doctor.read.snapshot import History
 
-READINGS = int(IN_A_ROW.value)  # a state needs no more
+READINGS = int(IN_A_ROW.value)  # no state needs more readings than this
 
 
 class ModelFailedError(Exception):
-    """The model, its loss or its optimizer raised: what, in one line."""
+    """The model, its loss or its optimizer raised an exception; the message says which, in one line."""
 
 
 class BrokenLossError(Exception):
-    """The loss is no number."""
+    """The loss is not a finite number."""
 
 
 class WrongLossError(Exception):
-    """The loss is nothing that a backward pass can start from: what came."""
+    """A backward pass cannot start from this loss; the message says what came instead."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Given:
-    """What is to be examined.
+    """The inputs of an examination.
 
     Attributes:
         model: any module.
-        batches: one for each pass: a mapping is passed by name, a tuple by place, anything else as it is.
-        loss: gives a loss from output and batch; without it the output's own `loss` is taken, if it has one.
-        optimizer: steps after each pass, if there is one; otherwise no weight changes.
+        batches: one per pass. A mapping becomes keyword arguments, a tuple positional ones, anything else the one
+            argument.
+        loss: computes the loss from output and batch. If None, the output's own `loss` is used, if it has one.
+        optimizer: steps after each pass. If None, no weight changes.
     """
 
     model: nn.Module
@@ -50,7 +51,7 @@ class Given:
 
 
 def examine(given: Given, progress: Callable[[float], None] = lambda _: None) -> History:
-    """Read the model's attention in one pass for each batch.
+    """Read the model's attention, one pass per batch.
 
     >>> import torch
     >>> model = nn.TransformerEncoderLayer(8, 2, 8, batch_first=True)
@@ -102,7 +103,7 @@ def _call(model: nn.Module, batch: Any) -> Any:
 
 
 def passes(batch: Any, many: int = READINGS) -> list[Any]:
-    """One batch as so many: cut along its first axis where that is long enough, else the whole of it each time.
+    """Split one batch into `many`: along its first axis if that is long enough, otherwise repeat the whole batch.
 
     >>> import torch
     >>> [part.shape[0] for part in passes(torch.ones(7, 2))], len(passes(torch.ones(2, 2)))

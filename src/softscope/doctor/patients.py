@@ -18,7 +18,7 @@ STEPS, EVERY = 200, 5
 
 @dataclasses.dataclass(frozen=True)
 class Patient:
-    """One model to be trained under observation."""
+    """One model to train under observation."""
 
     name: str
     title: Text
@@ -33,7 +33,7 @@ PATIENTS = (SCALED, UNSCALED)
 
 @dataclasses.dataclass(frozen=True)
 class Trained:
-    """What became of a patient: its readings, and the share of right answers over the last steps."""
+    """The result of training a patient: its readings, and the share of correct answers over the last steps."""
 
     patient: Patient
     history: History
@@ -49,9 +49,9 @@ def train(
     watch: Callable[[History], None] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Trained:
-    """Train a patient with the doctor watching; `watch` gets the history after every reading.
+    """Train a patient under observation; `watch` receives the history after every reading.
 
-    On one thread: the tensors are small.
+    Runs on one thread, because the tensors are small.
     """
     import torch
 

@@ -1,4 +1,4 @@
-"""The probe at work: when to listen, what to keep of a call, and how steps become snapshots."""
+"""The running probe: decides when to listen and what to keep of a call, and turns steps into snapshots."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class Scope:
-    """What `softscope.probe` gives: the readings of one run, while it runs and after it."""
+    """The object returned by `softscope.probe`: the readings of one run, during the run and after it."""
 
     def __init__(self, model: nn.Module, *, every: int | None, max_rows: int | None, seed: int) -> None:
         self.model = model
@@ -43,20 +43,20 @@ class Scope:
         self._sites: dict[str, Site] = {}
         self._snapshots: list[Snapshot] = []
         self._unseen: dict[str, Reason] = {}
-        self._partly: dict[str, Reason] = {}  # read, but not everything of it
+        self._partly: dict[str, Reason] = {}  # sites that are read only in part
         self._callbacks: list[Callable[[Snapshot], None]] = []
-        self._found: dict[str, list[RowReadings]] = {}  # of the open step
-        self._waiting: list[tuple[str, KeptRows]] = []  # calls whose gradient may still come
+        self._found: dict[str, list[RowReadings]] = {}  # readings of the open step
+        self._waiting: list[tuple[str, KeptRows]] = []  # calls whose gradient may still arrive
         self._losses: list[Tensor] = []
         self._strongest: dict[str, Tensor] = {}
-        self._calls: dict[str, int] = {}  # of the open pass
+        self._calls: dict[str, int] = {}  # calls per site in the open pass
         self._places: list[patches.Patch] | None = None
         self._warned = False
         self._with_grad = False
         self._hooks = forward_hooks.ForwardHooks(model, self._open_pass, self._close_pass)
         self._began = time.monotonic()
 
-    # What the user calls.
+    # Called by the user.
 
     def __enter__(self) -> Self:
         self._began = time.monotonic()
@@ -73,7 +73,7 @@ class Scope:
         self._guard(self._steps.end)
 
     def step(self, loss: Any = None) -> None:
-        """One step is over, with this loss: a number, or a tensor with one.
+        """Mark the end of a step, optionally with its loss: a number, or a tensor holding one.
 
         >>> import torch, softscope as ss
         >>> model = torch.nn.MultiheadAttention(8, 2, batch_first=True)
@@ -87,12 +87,12 @@ class Scope:
         self._guard(lambda: self._steps.mark(_number(loss)))
 
     def on_snapshot(self, callback: Callable[[Snapshot], None]) -> None:
-        """Call this with every snapshot from now on, once its step is over."""
+        """Call `callback` with every snapshot from now on, as soon as its step is over."""
         self._callbacks.append(callback)
 
     @property
     def sites(self) -> tuple[Site, ...]:
-        """The places where attention was seen so far; a snapshot's rows are in this order."""
+        """The sites seen so far, in the order of a snapshot's rows."""
         return tuple(self._sites.values())
 
     def history(self) -> History:
@@ -106,9 +106,9 @@ class Scope:
         return History(sites, tuple(widened(s, sites) for s in self._snapshots), tuple(reasons.items()), known)
 
     def prescribe(self) -> list[Prescription]:
-        """Which remedies fit what was read so far, why, and the reading to expect; the most certain first.
+        """The remedies that fit the readings so far, with reason and expected reading; the most certain come first.
 
-        Each has `apply(model)` for what can be done in code.
+        A prescription that code can carry out has `apply(model)`.
 
         >>> import torch, softscope as ss
         >>> model = torch.nn.MultiheadAttention(8, 2, batch_first=True)
@@ -118,12 +118,12 @@ class Scope:
         []
         """
         from softscope.doctor.judge.diagnosis import (
-            diagnose,  # judging is for who asks; a probe alone does not pay for it
+            diagnose,  # imported here: a probe that nobody asks for a diagnosis should not pay for it
         )
 
         return list(diagnose(self.history()).prescriptions)
 
-    # What the forward hooks call around each forward pass of the model.
+    # Called by the forward hooks around each forward pass of the model.
 
     def _open_pass(self) -> None:
         self._guard(self._steps.begin_pass)
@@ -153,17 +153,17 @@ class Scope:
     def _sampled(self, step: int) -> bool:
         return default_schedule(step) if self._every is None else step % self._every == 0
 
-    # What the patches call.
+    # Called by the patches.
 
     def hear(self, observed: ObservedCall) -> None:
-        """Keep what reading this call takes, and read it now if no gradient can come."""
+        """Keep what is needed to read this call, and read it at once if no gradient can come."""
         place = module_paths.innermost(self._paths)
         if (
             place is None
             or observed.result.device.type == "meta"
             or not (observed.result.numel() and observed.n and observed.m)
         ):
-            return  # nothing is there to read
+            return  # nothing to read
         path = place[0] + observed.below
         self._calls[path] = self._calls.get(path, 0) + 1
         name = path if self._calls[path] == 1 else f"{path}#{self._calls[path]}"
@@ -201,7 +201,7 @@ class Scope:
         self._waiting.append(entry)
 
         def arrive(grad: Tensor) -> None:
-            if entry not in self._waiting:  # a second backward pass, or the step is over
+            if entry not in self._waiting:  # a second backward pass, or the step is already over
                 return
             self._waiting.remove(entry)
             try:
@@ -215,12 +215,12 @@ class Scope:
         result.register_hook(arrive)  # type: ignore[no-untyped-call]
 
     def trouble(self, error: Exception) -> None:
-        """A call could not be described."""
+        """Record that a call could not be described."""
         place = module_paths.innermost(self._paths)
         self._lose(place[0] if place else type(self.model).__name__, error)
 
     def _lose(self, name: str, error: Exception) -> None:
-        """From now on this site is not read."""
+        """Stop reading this site."""
         self._found.pop(name, None)
         if isinstance(error, UnseenError):
             self._unseen[name] = error.reason
@@ -232,7 +232,7 @@ class Scope:
     def _warn(self, text: str) -> None:
         if not self._warned:
             self._warned = True
-            with contextlib.suppress(RuntimeWarning):  # where warnings are errors, the run still goes on
+            with contextlib.suppress(RuntimeWarning):  # the run goes on even where warnings are errors
                 warnings.warn(f"softscope.probe: {text}; the run goes on", RuntimeWarning, stacklevel=2)
 
     def _guard(self, work: Callable[[], None]) -> None:
@@ -241,14 +241,14 @@ class Scope:
         except Exception as error:
             self._warn(f"{type(error).__name__}: {error}")
 
-    # What the steps call.
+    # Called when a step ends.
 
     def _finish(self, step: int, loss: float | None) -> None:
-        """The step is over: what was read becomes a snapshot."""
+        """Close the step and turn its readings into a snapshot."""
         waiting, self._waiting = self._waiting, []
         found, self._found = self._found, {}
         losses, self._losses = self._losses, []
-        for name, kept in waiting:  # no gradient came
+        for name, kept in waiting:  # their gradient never came
             if name not in found and name not in self._unseen and kept.untouched():
                 with patches.busy(), quiet(kept.rows.device):
                     found.setdefault(name, []).append(read(kept, None))
@@ -264,7 +264,7 @@ class Scope:
 
 
 def _number(loss: Any) -> float | None:
-    """The loss as a number; None, with the step counted all the same, where it is none."""
+    """Convert the loss to a number; return None if it is not one. The step counts either way."""
     if isinstance(loss, Tensor):
         loss = loss.detach().float().mean() if loss.numel() else None
     try:

@@ -1,6 +1,6 @@
-"""Where snapshots go while a model trains: a record, TensorBoard, any `log(dict, step)`, or several of them.
+"""Where snapshots go during training: a record, TensorBoard, any `log(dict, step)`, or several of these.
 
-A sink has these methods of `Record`: `sites`, `add`, `unseen`, `note`. `follow` joins sinks to a probe.
+A sink has four methods, the same as `Record`: `sites`, `add`, `unseen`, `note`. `follow` connects sinks to a probe.
 
 >>> import numpy as np
 >>> from softscope.doctor import Site, Snapshot, sinks
@@ -26,32 +26,32 @@ if TYPE_CHECKING:
     from softscope.doctor.listen.reasons import Reason
     from softscope.doctor.read.snapshot import History, Site, Snapshot
 
-# What goes to a logger of scalars, and which head is the worst: the one with the least or the most of it.
+# The readings sent to a scalar logger, each with the function that picks its worst head (largest or smallest value).
 WORST = {"blocked": np.nanmax, "transmission": np.nanmin, "sharpness": np.nanmax, "max_logit": np.nanmax}
 
 
 class Sink(Protocol):
-    """What takes snapshots.
+    """Anything that accepts snapshots.
 
     >>> from softscope.doctor import sinks
     >>> to: sinks.Sink = sinks.Log(print)
     """
 
     def sites(self, sites: Iterable[Site]) -> None:
-        """Which sites the next snapshots speak of."""
+        """Set the sites that the next snapshots refer to."""
 
     def add(self, snapshot: Snapshot) -> None:
-        """What one step said."""
+        """Add the snapshot of one step."""
 
     def unseen(self, modules: Iterable[tuple[str, Reason]]) -> None:
-        """Modules that could not be read, and why."""
+        """Add the modules that could not be read, with reasons."""
 
     def note(self, facts: Mapping[str, Any]) -> None:
-        """What else is known of the run."""
+        """Add other facts about the run."""
 
 
 class SnapshotSource(Protocol):
-    """What a probe offers to those who follow it.
+    """The part of a probe that sinks use.
 
     >>> import torch, softscope
     >>> from softscope.doctor import sinks
@@ -64,25 +64,26 @@ class SnapshotSource(Protocol):
         """The sites seen so far, in the order of a snapshot's rows."""
 
     def on_snapshot(self, callback: Callable[[Snapshot], None]) -> Any:
-        """Call it with each snapshot."""
+        """Call `callback` with each snapshot."""
 
     def history(self) -> History:
-        """All that was read so far."""
+        """Everything read so far."""
 
 
 def follow(
     scope: SnapshotSource, *sinks: Sink, first_step: int = 0, loss: Callable[[Snapshot], float | None] | None = None
 ) -> None:
-    """Give every snapshot of a probe to the sinks.
+    """Send every snapshot of a probe to the sinks.
 
-    `with Record("run.db") as record, softscope.probe(model) as scope: follow(scope, record, TensorBoard(writer))`, in
-    this order: a probe may read its last step when it is removed, and the record is to be open then.
+    Open the record before the probe:
+    `with Record("run.db") as record, softscope.probe(model) as scope: follow(scope, record, TensorBoard(writer))`.
+    A probe may read its last step while it is being removed, and the record must still be open then.
 
     Args:
-        scope: what `softscope.probe` gives.
+        scope: the object returned by `softscope.probe`.
         sinks: records and loggers.
-        first_step: is added to the steps, which a probe counts from 0; for a run that is resumed.
-        loss: gives the loss of a snapshot, where another one than the probe's is meant.
+        first_step: added to the probe's steps, which start at 0; use it for a resumed run.
+        loss: returns the loss of a snapshot, to replace the one the probe has.
 
     Examples:
         >>> import torch, softscope
@@ -102,7 +103,8 @@ def follow(
         count += 1
         known = snapshot.loss if loss is None else loss(snapshot)
         moved = dataclasses.replace(snapshot, step=snapshot.step + first_step, loss=known)
-        # A history takes longer the more there is in it: at 1, 2, 4, 8, … snapshots is enough for what seldom changes.
+        # Building a history takes longer as it grows, and these facts seldom change: do it at 1, 2, 4, 8, … snapshots
+        # only.
         history = scope.history() if count & (count - 1) == 0 else None
         for sink in sinks:
             sink.sites(scope.sites)
@@ -115,10 +117,10 @@ def follow(
 
 
 def scalars(sites: Iterable[Site], snapshot: Snapshot) -> dict[str, float]:
-    """A few numbers for each site: the mean over heads and the worst head of each reading in `WORST`.
+    """A few numbers per site: for each reading in `WORST`, the mean over heads and the value of the worst head.
 
-    Eight for each site with a loss, four without, whatever the number of heads: 96 for a model of 12 layers. What is
-    NaN or infinite is left out. Names are stable: `softscope/SITE/READING` and `softscope/SITE/READING_worst`.
+    That makes eight per site with a loss and four without, however many heads there are: 96 for a model of 12 layers.
+    NaN and infinite values are left out. Names are stable: `softscope/SITE/READING` and `softscope/SITE/READING_worst`.
 
     >>> from softscope.doctor.read.snapshot import Site, Snapshot
     >>> site = Site("encoder.0", "sdpa", heads=2, kv_heads=2, scale=0.125, head_size=64)
@@ -137,9 +139,9 @@ def scalars(sites: Iterable[Site], snapshot: Snapshot) -> dict[str, float]:
 
 
 class Log:
-    """Calls `log(dict, step)`, as Weights & Biases (`run.log`) and MLflow (`log_metrics`) have it; see `scalars`.
+    """Calls `log(dict, step)`, the signature of Weights & Biases (`run.log`) and MLflow (`log_metrics`); see `scalars`.
 
-    A logger that fails is told of once and left alone from then on: a training does not end for it.
+    If the logger fails, it warns once and stops logging; the training goes on.
 
     >>> from softscope.doctor import Site, Snapshot
     >>> log = Log(lambda values, step: print(step, values))
@@ -153,28 +155,28 @@ class Log:
         self._sites: tuple[Site, ...] = ()
 
     def sites(self, sites: Iterable[Site]) -> None:
-        """Which sites the next snapshots speak of."""
+        """Set the sites that the next snapshots refer to."""
         self._sites = tuple(sites)
 
     def add(self, snapshot: Snapshot) -> None:
-        """Log what one step said."""
+        """Log the scalars of one snapshot."""
         if self._log is None:
             return
         try:
             self._log(scalars(self._sites, snapshot), snapshot.step)
-        except Exception as error:  # it is not ours: it may raise anything
+        except Exception as error:  # third-party code: it may raise anything
             self._log = None
             warn(f"the logger failed ({str(error) or type(error).__name__}): training goes on without it")
 
     def unseen(self, modules: Iterable[tuple[str, Reason]]) -> None:
-        """Not a number: not logged."""
+        """Ignored: only numbers are logged."""
 
     def note(self, facts: Mapping[str, Any]) -> None:
-        """Not a number: not logged."""
+        """Ignored: only numbers are logged."""
 
 
 class TensorBoard(Log):
-    """Writes the same scalars through a `SummaryWriter`, or whatever has its `add_scalar(name, value, step)`.
+    """Writes the same scalars to a `SummaryWriter`, or to any object with `add_scalar(name, value, step)`.
 
     >>> import types
     >>> from softscope.doctor import Site, Snapshot

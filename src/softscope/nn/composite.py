@@ -35,17 +35,17 @@ def attend(
     """
     # Half-precision logits lose whole units where they are large: float32 inside, whatever autocast would do.
     with _own_dtypes(q.device.type):
-        inner = torch.promote_types(q.dtype, torch.float32)
-        logits = _logits(q.to(inner), k.to(inner), scale, softcap)
+        dtype = torch.promote_types(q.dtype, torch.float32)
+        logits = _logits(q.to(dtype), k.to(dtype), scale, softcap)
         visible = masks.causal(q.shape[-2], k.shape[-2], q.device) if causal else None
         if mask is not None:
             shown, added = _read(mask)
-            logits = logits if added is None else logits + added.to(inner)
+            logits = logits if added is None else logits + added.to(dtype)
             visible = shown if visible is None else visible & shown
         weights = _weights(logits, visible, sink, alpha)
         if dropout:
             weights = functional.dropout(weights, dropout)
-        return (weights @ v.to(inner)).to(v.dtype), weights.to(q.dtype)
+        return (weights @ v.to(dtype)).to(v.dtype), weights.to(q.dtype)
 
 
 def _own_dtypes(device: str) -> AbstractContextManager[object]:

@@ -17,9 +17,9 @@ def by_length(q: Tensor, gain: Tensor, length: float, counts: Tensor) -> Tensor:
         length: of a row whose logits stay as they are, at gain 1.
         counts: how many keys each row sees, broadcastable to (…, heads, n). A row of one key has nothing to choose.
     """
-    inner = torch.promote_types(q.dtype, torch.float32)
-    factor = counts.clamp(min=1).to(inner).log() / math.log(length)
-    return q * (gain.to(inner)[:, None] * factor).to(q.dtype)[..., None]
+    dtype = torch.promote_types(q.dtype, torch.float32)
+    factor = counts.clamp(min=1).to(dtype).log() / math.log(length)
+    return q * (gain.to(dtype)[:, None] * factor).to(q.dtype)[..., None]
 
 
 def seen_keys(mask: Tensor | None, *, causal: bool, n: int, m: int, device: torch.device) -> Tensor:

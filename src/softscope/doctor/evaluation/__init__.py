@@ -1,1 +1,1 @@
-"""Heads spoiled on purpose, and how many of them the doctor finds: the table of docs/telling-apart.md."""
+"""Spoils heads on purpose and counts how many the doctor finds: the table of docs/telling-apart.md."""

@@ -26,7 +26,7 @@ def _bar(share: float) -> None:
 
 
 def _tell(seed: int, patient: SpoiledModel) -> None:
-    """One line for each model where what was named is not what is spoiled."""
+    """Print one line for a model whose named heads differ from its spoiled heads."""
     sick = spoiled(patient)
     for loss, diagnosis in (("with", patient.with_loss), ("without", patient.without_loss)):
         said = named(diagnosis)

@@ -1,4 +1,4 @@
-"""Text that is on every machine: Python's own library, letter by letter, for small language models."""
+"""A text corpus that every machine has: Python's standard library, by character, for small language models."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ FILES = ("argparse", "ast", "collections/__init__", "datetime", "difflib", "insp
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class TextBatch:
-    """Pieces of text: tokens and, for each, the token that comes next; (batch, length)."""
+    """Pieces of text: tokens, and the next token for each; (batch, length)."""
 
     tokens: Tensor
     target: Tensor
 
     @property
     def inputs(self) -> tuple[Tensor, ...]:
-        """What `SmallTransformer` is called with: tokens."""
+        """The arguments of `SmallTransformer`: tokens."""
         return (self.tokens,)
 
     @property
@@ -33,14 +33,14 @@ class TextBatch:
 
 @functools.cache
 def letters() -> Tensor:
-    """Some files of the standard library as numbers below 128, one behind the other."""
+    """Some files of the standard library as numbers below 128, concatenated."""
     room = pathlib.Path(dataclasses.__file__).parent
     text = "".join((room / f"{name}.py").read_text("utf-8") for name in FILES)
     return torch.tensor([min(ord(letter), VOCABULARY - 1) for letter in text])
 
 
 def text_batch(batch: int, *, length: int, generator: torch.Generator) -> TextBatch:
-    """`batch` pieces from random places.
+    """`batch` pieces from random positions.
 
     >>> made = text_batch(2, length=64, generator=torch.Generator().manual_seed(0))
     >>> made.tokens.shape, bool((made.tokens[:, 1:] == made.target[:, :-1]).all())

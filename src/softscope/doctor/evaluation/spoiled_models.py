@@ -1,4 +1,4 @@
-"""Small models with heads spoiled on purpose, each way with several seeds, and what the doctor says of each model."""
+"""Small models with heads spoiled on purpose, several seeds per method, and the doctor's diagnosis of each."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from softscope.doctor.evaluation.corpus import VOCABULARY, text_batch
 from softscope.doctor.judge.diagnosis import Diagnosis, diagnose
 
 D, HEADS, LENGTH, PAIRS, STEPS, EVERY = 256, 4, 96, 16, 100, 10
-TIMES = 30.0  # q, where it is multiplied; and what is added to k, in lengths of k
+TIMES = 30.0  # factor on q, where q is multiplied; and the shift of k, in norms of k
 
 Place = tuple[int, int]  # layer and head
 
@@ -30,7 +30,7 @@ WAYS: dict[str, Text] = {
     "logits × 4": Text(zh="开始时分数 × 4", en="logits × 4 at the start"),
     "high rate": Text(zh="学习率太高", en="too high a learning rate"),
 }
-# Of the models that are trained spoiled: options and learning rate.
+# Options and learning rate of the models whose flaw, if any, is there from the start of training.
 TRAINED: dict[str, tuple[dict[str, Any], float]] = {
     "healthy": ({}, 1e-3),
     "no scale": ({"scale": 1.0}, 1e-3),
@@ -42,7 +42,7 @@ TRAINED: dict[str, tuple[dict[str, Any], float]] = {
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class SpoiledModel:
-    """A model, which of its heads were spoiled, and what the doctor says with and without a loss."""
+    """A model, the heads touched to spoil them, and the doctor's diagnosis with and without a loss."""
 
     way: str
     task: str
@@ -111,7 +111,7 @@ def _trained(model: Any, task: str, seed: int, rate: float) -> Diagnosis:
 
 
 def looked_at(model: Any, task: str, *, loss: bool) -> Diagnosis:
-    """Three readings of a model as it is; without a loss there is no backward pass."""
+    """Diagnose a model as it is, from three readings; without a loss there is no backward pass."""
     generator = torch.Generator().manual_seed(20_000)
     with softscope.probe(model, every=1, max_rows=None) as scope:
         for _ in range(3):
@@ -129,22 +129,22 @@ def looked_at(model: Any, task: str, *, loss: bool) -> Diagnosis:
 
 @torch.no_grad()
 def multiply_q(layer: tasks.Attention, head: int, generator: torch.Generator) -> None:
-    """The head's W_Q times 30."""
+    """Multiply the head's W_Q by 30."""
     del generator
     _rows(layer.w_q, layer, head).mul_(TIMES)
 
 
 @torch.no_grad()
 def shift_k(layer: tasks.Attention, head: int, generator: torch.Generator) -> None:
-    """The head's keys pushed along one direction, each as far as one component of its token says.
+    """Push the head's keys along one direction, each in proportion to one component of its token.
 
-    The same shift of every key would change nothing: a softmax does not see what is added to all of its logits.
+    Shifting every key by the same amount would change nothing: softmax ignores a constant added to all its logits.
     """
     weight = _rows(layer.w_k, layer, head)
     size, d = weight.shape
     along = functional.normalize(torch.randn(size, generator=generator), dim=0)
     seen = functional.normalize(torch.randn(d, generator=generator), dim=0)
-    length = float(torch.linalg.matrix_norm(weight))  # of a key, for tokens of unit variance
+    length = float(torch.linalg.matrix_norm(weight))  # norm of a key, for tokens of unit variance
     weight.add_(TIMES * length * torch.outer(along, seen))
 
 

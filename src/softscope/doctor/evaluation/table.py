@@ -1,4 +1,4 @@
-"""Counting what was found, what was missed and what was named for nothing, and the table of it."""
+"""Counts the heads that were found, missed and named without cause, and formats the table."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from softscope.doctor.judge.diagnosis import Diagnosis
 
 @dataclasses.dataclass
 class Count:
-    """Of one way: heads in all, how many were touched, how many are spoiled, and how many of which were named."""
+    """Counts for one method: all heads, touched, spoiled, spoiled and named (found), named without cause (alarms)."""
 
     heads: int = 0
     touched: int = 0
@@ -29,23 +29,23 @@ class Count:
 
     @property
     def missed(self) -> int:
-        """Spoiled, and not named."""
+        """Spoiled heads that were not named."""
         return self.spoiled - self.found
 
     @property
     def recall(self) -> str:
-        """The share of the spoiled that is named."""
+        """The share of spoiled heads that were named."""
         return "–" if not self.spoiled else f"{self.found / self.spoiled:.0%}"
 
     @property
     def precision(self) -> str:
-        """The share of the named that is spoiled."""
+        """The share of named heads that are spoiled."""
         named = self.found + self.alarms
         return "–" if not named else f"{self.found / named:.0%}"
 
 
 def named(diagnosis: Diagnosis) -> set[tuple[int, int]]:
-    """The heads that a finding names; one of a layer as a whole names all of its heads."""
+    """The heads named by a finding; a finding on a whole layer names all of its heads."""
     found = set()
     for outcome in diagnosis.outcomes:
         for head in outcome.heads if outcome.kind == "finding" else ():
@@ -55,12 +55,12 @@ def named(diagnosis: Diagnosis) -> set[tuple[int, int]]:
 
 
 def spoiled(patient: SpoiledModel) -> set[tuple[int, int]]:
-    """The heads that were touched and are frozen; one that was not touched and is frozen has learned to be."""
+    """The touched heads that are frozen; an untouched frozen head has learned to be frozen."""
     return truth.frozen(patient.model, patient.batch) & patient.touched
 
 
 def counted(patients: Iterable[SpoiledModel]) -> dict[tuple[str, bool], Count]:
-    """By way, and whether there was a loss."""
+    """Counts by method, and by whether there was a loss."""
     counts = {(way, loss): Count() for way in WAYS for loss in (True, False)}
     for patient in patients:
         sick = spoiled(patient)
@@ -76,7 +76,7 @@ def counted(patients: Iterable[SpoiledModel]) -> dict[tuple[str, bool], Count]:
 
 
 def table(counts: dict[tuple[str, bool], Count], lang: Lang) -> str:
-    """As Markdown."""
+    """The table as Markdown."""
     titles = Text(
         zh="| 弄坏的方式 | 头 | 动过 | 真的坏了 | 文本的损失 | 找到 | 漏掉 | 误报 | 没有损失时：找到 | 漏掉 | 误报 |",
         en="| way | heads | touched | spoiled | loss on text | found | missed | false alarms | without a loss: found | "

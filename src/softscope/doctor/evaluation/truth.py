@@ -1,4 +1,4 @@
-"""Is a head spoiled? Told from its weights written down in float64, by nothing that the doctor's checks look at."""
+"""Decides whether a head is spoiled from its materialised float64 weights; uses nothing the doctor's checks use."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FROZEN = 0.998  # a row whose largest weight is above it has less than 0.2% of i
 
 @torch.no_grad()
 def frozen(model: Any, batch: Any) -> set[tuple[int, int]]:
-    """Layers and heads with more than 10% of their rows frozen; in recall, frozen on a key that was not asked for."""
+    """Layers and heads with more than 10% of their rows frozen; for recall, frozen on a key that was not asked for."""
     found = set()
     for layer, weights in enumerate(written_down(model, batch)):
         top, place = weights.max(dim=-1)  # (batch, heads, n)

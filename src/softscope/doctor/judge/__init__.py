@@ -1,1 +1,1 @@
-"""Judging: from a history of snapshots to states of heads, findings of checks, and a diagnosis."""
+"""Judging: turns a history of snapshots into head states, check findings and a diagnosis."""

@@ -1,4 +1,4 @@
-"""From a history to what is to be said of it: states, outcomes, prescriptions, and a verdict in plain words."""
+"""From a history to a diagnosis: states, check results, prescriptions, and a verdict in plain words."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True)
 class Diagnosis:
-    """All that the doctor says of one history.
+    """Everything the doctor concludes from one history.
 
     >>> from softscope.doctor import History
     >>> diagnosis = diagnose(History((), ()))
@@ -37,17 +37,17 @@ class Diagnosis:
 
     @property
     def counts(self) -> dict[Kind, int]:
-        """How many judgements of each kind."""
+        """Number of judgements of each kind."""
         return checks.counts(self.outcomes)
 
     @property
     def states(self) -> dict[StateName, int]:
-        """How many heads are in each state."""
+        """Number of heads in each state."""
         found = [head.state for head in self.view.states.values()]
         return {state: found.count(state) for state in STATES}
 
     def of(self, kind: Kind) -> dict[str, list[CheckResult]]:
-        """The outcomes of one kind by the code of their check, in the order of the checks."""
+        """The results of one kind, grouped by check code, in the order of the checks."""
         found: dict[str, list[CheckResult]] = {}
         for outcome in self.outcomes:
             if outcome.kind == kind:
@@ -55,23 +55,23 @@ class Diagnosis:
         return found
 
     def fails(self, at: Severity) -> bool:
-        """Whether there is an outcome of this severity or a higher one."""
+        """Whether any result has this severity or a higher one."""
         severe = checks.SEVERITIES[: checks.SEVERITIES.index(at) + 1]
         return any(outcome.kind in severe for outcome in self.outcomes)
 
     @property
     def verdict(self) -> Text:
-        """One or two sentences in plain words."""
+        """The verdict in one or two plain sentences."""
         return _verdict(self)
 
 
 def diagnose(history: History, title: Text | str = "", *, mute: Iterable[str] = ()) -> Diagnosis:
-    """Judge a history: every check is asked, and remedies follow from the findings.
+    """Judge a history: run every check, and derive remedies from the findings.
 
     Args:
-        history: what a probe or a record gives.
-        title: stands above what is said.
-        mute: checks not to ask, such as "SS010" or "SS004:encoder.*".
+        history: from a probe or a record.
+        title: the heading of the diagnosis.
+        mute: checks to silence, such as "SS010" or "SS004:encoder.*".
 
     >>> import numpy as np
     >>> from softscope.doctor import History, Site, Snapshot
@@ -87,7 +87,7 @@ def diagnose(history: History, title: Text | str = "", *, mute: Iterable[str] = 
 
 
 def named(view: HistoryView, heads: Iterable[Head], most: int = 4) -> Text:
-    """The heads by name, the first few of them."""
+    """The names of the first few heads."""
     names = [view.name(head) for head in dict.fromkeys(heads)]
     more = len(names) - most
     zh, en = "、".join(name.zh for name in names[:most]), ", ".join(name.en for name in names[:most])

@@ -1,4 +1,4 @@
-"""A history laid open for judging: its heads, their readings over time, and each head's state."""
+"""A history prepared for judging: its heads, their readings over time, and the state of each head."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 
 class Head(NamedTuple):
-    """One head of one site, by index; `head` None is the site as a whole."""
+    """One head of one site, by index; if `head` is None, the whole site."""
 
     site: int
     head: int | None
 
 
 class HistoryView:
-    """What checks ask of a history. Readings that are NaN are not there."""
+    """The queries that checks make on a history. NaN readings count as not taken."""
 
     def __init__(self, history: History) -> None:
         self.history = history
@@ -52,7 +52,7 @@ class HistoryView:
         return any(snapshot.has_loss for snapshot in self.history.snapshots)
 
     def broken(self, site: int) -> int | None:
-        """Since which step the loss is no number, or what was read at this site; None if the last reading was fine."""
+        """The step since which the loss is not finite or this site reads NaN; None if the last reading was fine."""
         since = None
         for snapshot in reversed(self.history.snapshots):
             loss = snapshot.loss
@@ -69,7 +69,7 @@ class HistoryView:
         return self.history.sites[head.site]
 
     def name(self, head: Head) -> Text:
-        """The head as people call it."""
+        """The head's name for people."""
         site = self.site(head).name
         return (
             Text(zh=site, en=site)
@@ -86,15 +86,15 @@ class HistoryView:
         return self.steps[taken], values[taken]
 
     def last(self, name: str, head: Head, count: int) -> list[float]:
-        """The last `count` values, fewer where fewer were taken."""
+        """The last `count` values, or fewer if fewer were taken."""
         return [float(x) for x in self.curve(name, head)[1][-count:]]
 
     def value(self, name: str, head: Head) -> float | None:
-        """The latest value; None where the reading was never taken."""
+        """The latest value; None if the reading was never taken."""
         found = self.last(name, head, 1)
         return found[0] if found else None
 
     def siblings(self, name: str, head: Head) -> list[float]:
-        """The latest values of the site's heads, this one's too."""
+        """The latest values of all heads of the site, including this one."""
         found = (self.value(name, Head(head.site, j)) for j in range(self.site(head).heads))
         return [x for x in found if x is not None]

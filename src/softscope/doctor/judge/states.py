@@ -1,6 +1,7 @@
-"""Is a head learning, right, resting, positional or starving? DESIGN's table, on the last readings of a history.
+"""Decides from the last readings whether a head is learning, right, resting, positional or starving.
 
-Positional is ours: the previous-token heads of trained models are as sharp as stuck ones, without an advantage.
+"Positional" is our own state: the previous-token heads of trained models are as sharp as stuck heads and have no
+advantage either.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ MEANINGS: dict[StateName, Text] = {
         zh="没有损失就无从判断，不等于健康", en="cannot be told without a loss, which does not mean healthy"
     ),
 }
-SETTLED: tuple[StateName, ...] = ("right", "resting", "positional")  # many rows blocked, and that is as it should be
+SETTLED: tuple[StateName, ...] = ("right", "resting", "positional")  # many rows are blocked, and that is fine
 NO_LOSS = Text(
     zh="没有见到反向传播：没有损失就无法判断", en="no backward pass was seen: without a loss it cannot be judged"
 )
@@ -56,20 +57,20 @@ TOO_FEW = Text(
 
 @dataclasses.dataclass(frozen=True)
 class HeadState:
-    """The state of a head, and what decided it; NaN where it was not read."""
+    """The state of a head and the readings that decided it; NaN for readings not taken."""
 
     state: StateName
-    blocked: float = math.nan  # the share of rows, the latest
-    transmission: float = math.nan  # the median where it was read, else the mean; the latest
+    blocked: float = math.nan  # latest share of blocked rows
+    transmission: float = math.nan  # latest value: the median where it was read, else the mean
     advantage: float = math.nan  # over the readings that decided
     error: float = math.nan
     mass: float = math.nan
-    since: int | None = None  # the step from which on many rows were blocked
-    why: Text | None = None  # for the unjudged
+    since: int | None = None  # the step since which many rows have been blocked
+    why: Text | None = None  # set only if unjudged
 
 
 def state(view: HistoryView, head: Head) -> HeadState:
-    """The state from the last readings; earlier ones are the past."""
+    """The state according to the last readings; earlier ones do not count."""
     wanted = int(IN_A_ROW.value)
     if view.broken(head.site) is not None:
         return HeadState("unjudged", why=BROKEN)
@@ -86,7 +87,7 @@ def state(view: HistoryView, head: Head) -> HeadState:
         error=error,
         mass=math.nan if mass is None else mass,
     )
-    many = blocked > np.float32(MANY.value)  # readings are float32: of ten rows one is not over 10%
+    many = blocked > np.float32(MANY.value)  # readings are float32: one row in ten must not exceed 10%
     if not many[-1] or (len(many) >= wanted and not many[-wanted:].all()):
         return found
     if len(many) < wanted:
@@ -97,7 +98,7 @@ def state(view: HistoryView, head: Head) -> HeadState:
 
 
 def _blocked_state(view: HistoryView, head: Head, found: HeadState, wanted: int) -> StateName:
-    """What a head is of whose rows many have been blocked for long enough."""
+    """State of a head that has had many blocked rows for long enough."""
     masses = view.last("blocked_mass", head, wanted)
     if masses and min(masses) >= SINK.value:
         return "resting"
@@ -111,13 +112,13 @@ def _blocked_state(view: HistoryView, head: Head, found: HeadState, wanted: int)
 
 
 def _satisfied(view: HistoryView, head: Head, wanted: int) -> bool:
-    """Whether the loss has stopped caring what the head reads."""
+    """Whether the loss no longer depends on what the head reads."""
     demand = view.curve("demand", head)[1]
     return len(demand) > wanted and bool(demand[-wanted:].max() < SATISFIED.value * demand.max())
 
 
 def reads_right(advantage: float, error: float, enough: float = RIGHT.value) -> bool:
-    """Whether the advantage is enough beyond its error.
+    """Whether the advantage is at least `enough`, even less two standard errors.
 
     >>> reads_right(3.0, 0.1), reads_right(1.3, 0.3), reads_right(0.6, 0.2)
     (True, True, False)
@@ -128,7 +129,7 @@ def reads_right(advantage: float, error: float, enough: float = RIGHT.value) -> 
 def _advantage(view: HistoryView, head: Head, count: int) -> tuple[float, float]:
     """Mean and standard error over the last readings, which come from different batches.
 
-    While the error leaves it open whether the advantage is enough, older readings are asked too.
+    If the error leaves it open whether the advantage is enough, older readings are included too.
     """
     values, errors = view.last("advantage", head, ASKED), view.last("advantage_error", head, ASKED)
     if not values:
@@ -142,7 +143,11 @@ def _advantage(view: HistoryView, head: Head, count: int) -> tuple[float, float]
 
 
 def _pooled(values: list[float], errors: list[float]) -> tuple[float, float]:
-    """A reading of one sequence has no error of its own: then the readings' spread is taken, and one alone has none."""
+    """Mean and standard error of several readings.
+
+    A reading of a single sequence has no error of its own. Then the spread between the readings gives the error; for
+    one reading alone it is infinite.
+    """
     mean = float(np.mean(values))
     if len(errors) == len(values):
         return mean, float(np.linalg.norm(errors)) / len(errors)

@@ -1,4 +1,4 @@
-"""Every threshold of the doctor, once: its value, why it is that, and where it comes from."""
+"""Every threshold of the doctor in one place: its value, its reason and its source."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ OURS = "softscope: measured on the built-in patients and on small and trained mo
 
 @dataclasses.dataclass(frozen=True)
 class Threshold:
-    """A number that decides, with its reason and its source."""
+    """A number that decides something, with its reason and source."""
 
     value: float
     reason: Text
@@ -45,8 +45,8 @@ RIGHT = Threshold(
         "with 30% random labels 1.3 ± 0.3; stuck ones have −0.6 … 0.6",
     ),
 )
-ASKED = 12  # readings at most, while the error leaves it open
-ERRORS = 2.0  # standard errors by which an advantage must pass RIGHT
+ASKED = 12  # the most readings to use while the error leaves the answer open
+ERRORS = 2.0  # standard errors by which an advantage must exceed RIGHT
 SATISFIED = Threshold(
     0.01,
     Text(
@@ -123,7 +123,7 @@ REACH = Threshold(
     ),
     "softscope, as above; 50 is also Gemma 2's soft cap",
 )
-SIBLINGS = 4  # heads of one site that have the reading: with three, one outlier moves the median too far
+SIBLINGS = 4  # heads of a site that need the reading: among three, one outlier moves the median too far
 SCALE = Threshold(
     1.5,
     Text(
@@ -174,7 +174,7 @@ HALF_LARGEST = Threshold(
     Text(zh="float16 最大的数", en="the largest number in float16"),
     "IEEE 754 binary16",
 )
-HALF_NEAR = 0.25  # of it: one doubling of both q and k away
+HALF_NEAR = 0.25  # of the limit: doubling both q and k reaches it
 LSE_LOWEST = Threshold(
     -math.log(3.4028234663852886e38),
     Text(
@@ -210,7 +210,7 @@ ALIGNED = Threshold(
 def freezing(n: float) -> float:
     """The spread of n logits above which a few of them hold all the weight: √(2·log n).
 
-    The freezing point of the random energy model (Derrida 1981): for independent normal logits.
+    This is the freezing point of the random energy model (Derrida 1981), for independent normal logits.
 
     >>> round(freezing(16), 2), round(freezing(512), 2)
     (2.35, 3.53)

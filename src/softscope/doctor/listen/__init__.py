@@ -1,1 +1,1 @@
-"""Listening: which functions are overheard in whose model, when a step ends, which rows are read, what stays unseen."""
+"""Listening: which functions to observe in a model, when a step ends, which rows to read, and what stays unseen."""

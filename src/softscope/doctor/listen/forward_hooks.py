@@ -1,6 +1,6 @@
-"""The one place where the probe touches the model: around its forward passes.
+"""The hooks around the model's forward passes: the only place where the probe touches the model.
 
-Between sampled steps this is all that is attached. What is read is overheard in `patches`, while a pass lasts.
+Between sampled steps nothing else is attached. During a sampled pass, `patches` observes the calls.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from torch.nn.modules.module import register_module_forward_hook, register_modul
 
 
 class _Hook:
-    """A hook that its model does not take along when it is copied or saved.
+    """A hook that is dropped when its model is copied or saved.
 
-    In its place stands something of Python's own that takes anything and does nothing: what was saved loads without
+    A standard-library callable that accepts anything and does nothing takes its place, so a saved model loads without
     softscope.
     """
 
@@ -35,7 +35,7 @@ class _Hook:
 
 
 class ForwardHooks:
-    """Calls `opened()` before and `closed(output)` after each forward pass of the model, also one that fails."""
+    """Calls `opened()` before and `closed(output)` after each forward pass of the model, even one that fails."""
 
     def __init__(self, model: nn.Module, opened: Callable[[], None], closed: Callable[[Any], None]) -> None:
         self._model, self._opened, self._closed = model, opened, closed
@@ -44,12 +44,12 @@ class ForwardHooks:
         self._depth = 0
 
     def attach(self) -> None:
-        """Be called from now on."""
+        """Start calling `opened` and `closed`."""
         model = self._model
         compiled = getattr(model, "_compiled_call_impl", None)
         if compiled is not None:  # `model.compile()`: a hook would be compiled along with the model
             self._around(compiled)
-        elif isinstance(model, nn.TransformerEncoderLayer):  # which leaves its fast path where it has a hook
+        elif isinstance(model, nn.TransformerEncoderLayer):  # a hook on the layer itself would disable its fast path
             for handle in (
                 register_module_forward_pre_hook(lambda module, _: self._before(module)),
                 register_module_forward_hook(lambda module, _, output: self._after(module, output), always_call=True),
@@ -65,12 +65,12 @@ class ForwardHooks:
                 self._undo.callback(handle.remove)
 
     def detach(self) -> None:
-        """Be called no more."""
+        """Stop calling them."""
         self._with_compiler()
         self._undo.close()
 
     def without_compiler(self) -> None:
-        """Until the pass ends nothing is compiled: compiled code calls nothing that could be overheard."""
+        """Disable compilation until the pass ends: compiled code makes no calls that we could observe."""
         modules = self._model.modules()
         if any(m._compiled_call_impl is not None or hasattr(m, "_orig_mod") for m in modules):
             self._stance = torch.compiler.set_stance("force_eager")

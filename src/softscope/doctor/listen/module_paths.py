@@ -1,7 +1,7 @@
-"""Where in the model a call comes from: the path of the innermost module that is being called.
+"""Where in the model a call comes from: the path of the innermost module being called.
 
-Read from the interpreter's stack. Hooks on every module would say the same, but PyTorch leaves its fast path where a
-hook is (the run would no longer be the bare one), and a compiler sees them.
+We read it from the interpreter's stack. Hooks on every module would give the same answer, but PyTorch leaves its fast
+path when a module has a hook (the probe would then change the run), and a compiler sees hooks.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from typing import Any
 
 from torch import nn
 
-# The frames in which a module is called, and the local that holds it.
+# The code object of the frames that call a module, and the local variable that holds the module.
 _CALL = nn.Module._call_impl.__code__
-# Wrappers whose own part of the path says nothing.
+# Wrappers whose part of the path carries no information.
 _WRAPPERS = ("_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module")
 
 
 def paths(model: nn.Module) -> dict[int, str]:
-    """The path of each module by its id; a module used in several places has the first."""
+    """The path of each module, by id; a module used in several places gets its first path."""
     parallel = isinstance(model, nn.parallel.DistributedDataParallel | nn.DataParallel)
     found = {}
     for name, module in model.named_modules():
@@ -31,7 +31,7 @@ def paths(model: nn.Module) -> dict[int, str]:
 
 
 def innermost(known: dict[int, str]) -> tuple[str, Any] | None:
-    """Path and module of the innermost call of a known module, or None outside of all."""
+    """Path and module of the innermost call of a known module; None outside all of them."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         if frame.f_code is _CALL:

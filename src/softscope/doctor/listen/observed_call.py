@@ -1,4 +1,4 @@
-"""What an intercepted call was: its tensors and options in one form, whatever function computed it."""
+"""An observed attention call: its tensors and options in one form, whichever function computed it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from softscope.doctor.listen.reasons import Reason
 
 
 class UnseenError(Exception):
-    """A call that cannot be read, and why: a code of `reasons`, with what it leaves open."""
+    """A call that cannot be read: a code from `reasons` and the values for its sentence."""
 
     def __init__(self, code: str, *values: object) -> None:
         self.reason = Reason(code, tuple(map(str, values)))
@@ -24,20 +24,21 @@ class UnseenError(Exception):
 
 @dataclasses.dataclass(eq=False)
 class ObservedCall:
-    """One call of attention. Tensors are detached and shared, not copied.
+    """One attention call. Tensors are detached and shared, not copied.
 
-    Either q and k are there, and with v the weights' gradient follows from the output's; or logits and weights
-    (B, heads, n, m) are, as an explicit softmax shows them, and their gradient is seen itself.
+    There are two cases. Either q and k are present, and with v the gradient of the weights follows from that of the
+    output. Or logits and weights (B, heads, n, m) are present, from an explicit softmax, and the gradient is observed
+    directly.
     """
 
     kind: str
-    result: Tensor  # what a hook for the gradient goes on: the output, or the weights
+    result: Tensor  # the tensor to hook for the gradient: the output, or the weights
     gradient: Callable[[Tensor], Tensor]  # of the result, as (B, heads, n, dv) or (B, heads, n, m)
     heads: int
     n: int
     m: int
-    options: Options  # how the n queries see the m keys; of an explicit softmax at most the scale is known
-    start: int | None = 0  # where query 0 stands among the keys; None where a look would wait for the device
+    options: Options  # how the n queries see the m keys; for an explicit softmax at most the scale is known
+    start: int | None = 0  # position of query 0 among the keys; None if reading it would wait for the device
     q: Tensor | None = None  # (B, heads, n, d)
     k: Tensor | None = None  # (B, kv_heads, m, d)
     v: Tensor | None = None  # (B, kv_heads, m, dv)
@@ -46,9 +47,9 @@ class ObservedCall:
     kv_heads: int = 0
     dropout: float = 0.0
     fused: bool = True
-    causal: bool = False  # what the call says of itself; what it hides, its options say
+    causal: bool = False  # as declared by the call; the options hold what it actually hides
     dtype: str = "float32"
-    below: str = ""  # what follows the module's path in the site's name
+    below: str = ""  # appended to the module's path in the site's name
 
     def queries_and_keys(self) -> bool:
         """Whether the readings come from q and k."""
@@ -56,7 +57,7 @@ class ObservedCall:
 
 
 def positions(n: int, start: int, like: Tensor) -> Tensor:
-    """Where n queries stand among the keys, the first at `start`."""
+    """Positions of n queries among the keys, the first at `start`."""
     return torch.arange(start, start + n, device=like.device)
 
 
@@ -66,7 +67,10 @@ def dtype_of(x: Tensor) -> str:
 
 
 def heads_axis(x: Tensor, heads: int | None = None) -> Tensor:
-    """(…, n, d) as (B, heads, n, d). Three axes are (batch, n, d) of one head, or heads of one entry if it says so."""
+    """Reshape (…, n, d) to (B, heads, n, d).
+
+    Three axes mean (batch, n, d) with one head, or (heads, n, d) of one entry if the first axis is `heads` long.
+    """
     if x.ndim == 2:
         return x[None, None]
     if x.ndim == 3:
@@ -75,7 +79,7 @@ def heads_axis(x: Tensor, heads: int | None = None) -> Tensor:
 
 
 def mask_axes(mask: Tensor | None, shape: tuple[int, ...], heads: int | None = None) -> Tensor | None:
-    """The mask of weights of that shape (…, n, m), as it broadcasts to (B, heads, n, m)."""
+    """Reshape the mask for weights of shape (…, n, m) so that it broadcasts to (B, heads, n, m)."""
     if mask is None or len(shape) == 4 or mask.ndim <= 2:
         return mask
     if len(shape) == 3:
@@ -84,7 +88,7 @@ def mask_axes(mask: Tensor | None, shape: tuple[int, ...], heads: int | None = N
 
 
 def quiet(device: torch.device) -> contextlib.ExitStack:
-    """No gradients and no autocast, for what the doctor computes itself."""
+    """A context without gradients and autocast, for the doctor's own computations."""
     stack = contextlib.ExitStack()
     stack.enter_context(torch.no_grad())
     if torch.amp.is_autocast_available(device.type) and torch.is_autocast_enabled(device.type):
@@ -94,7 +98,7 @@ def quiet(device: torch.device) -> contextlib.ExitStack:
 
 @torch.no_grad()
 def padding(observed: ObservedCall) -> Tensor | None:
-    """Which keys anybody sees, (B or 1, m), or None where all are seen: keys that nobody sees are padding."""
+    """Which keys at least one query sees, (B or 1, m), or None if all are seen: keys that nobody sees are padding."""
     if observed.logits is not None:
         shown = ~logit_is_hidden(observed.logits)
         return shown.any(dim=-2).any(dim=1)

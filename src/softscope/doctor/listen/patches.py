@@ -1,6 +1,6 @@
-"""Where calls are overheard: functions replaced, while somebody listens, by ones that call them and tell.
+"""Patches: while somebody listens, attention functions are replaced by wrappers that call them and report the call.
 
-The original is called once with what came, and what it gives is given on. Nothing of ours raises into the model.
+A wrapper calls the original once with unchanged arguments and returns its result. Our code never raises into the model.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ Function = Callable[..., Any]
 
 
 class Patch(NamedTuple):
-    """A function that lies somewhere: as an attribute, or as an item of a dictionary."""
+    """A function to replace: an attribute of an object, or an item of a dictionary."""
 
     owner: Any
     name: str
     wrap: Callable[[Function], Function]
 
     def get(self) -> Function:
-        """What lies there now."""
+        """The current function."""
         found: Function = self.owner[self.name] if isinstance(self.owner, dict) else getattr(self.owner, self.name)
         return found
 
     def put(self, function: Function) -> None:
-        """Lay something else there."""
+        """Replace the function."""
         if isinstance(self.owner, dict):
             self.owner[self.name] = function
         else:
@@ -36,26 +36,26 @@ class Patch(NamedTuple):
 
 
 class Listener(Protocol):
-    """Who is told."""
+    """Receives observed calls."""
 
     thread: int
 
     def hear(self, observed: ObservedCall) -> None:
-        """One call."""
+        """Receive one call."""
 
     def trouble(self, error: Exception) -> None:
-        """One call that could not be read."""
+        """Receive the error of a call that could not be read."""
 
 
 class _Applied(NamedTuple):
     patch: Patch
     original: Function
-    inherited: bool  # it was not the owner's own, so it is deleted and not laid back
+    inherited: bool  # the owner inherited it, so undoing means deleting ours, not restoring the original
 
 
 class _Local(threading.local):
     def __init__(self) -> None:
-        self.busy = False  # inside a call that is told as a whole, or in the doctor's own computing
+        self.busy = False  # inside a call that is reported as a whole, or in the doctor's own computation
         self.around: list[dict[str, Any]] = []  # what outer calls know about the inner one
 
 
@@ -66,7 +66,7 @@ _lock = threading.RLock()
 
 
 def listen(listener: Listener, patches: list[Patch]) -> None:
-    """Apply the patches that are not applied yet, and tell this listener from now on."""
+    """Apply the patches that are not applied yet, and report to this listener from now on."""
     with _lock:
         _listeners.append(listener)
         for patch in patches:
@@ -79,7 +79,7 @@ def listen(listener: Listener, patches: list[Patch]) -> None:
 
 
 def stop(listener: Listener) -> None:
-    """Tell this listener nothing more; when nobody listens, everything lies as it did."""
+    """Stop reporting to this listener; once nobody listens, restore every original."""
     with _lock:
         if listener in _listeners:
             _listeners.remove(listener)
@@ -93,7 +93,7 @@ def stop(listener: Listener) -> None:
 
 
 def told(describe: Callable[..., ObservedCall | None]) -> Callable[[Function], Function]:
-    """A wrapper that tells what `describe(result, *args, **kwargs)` makes of a call."""
+    """Wrap a function to report what `describe(result, *args, **kwargs)` makes of each call."""
 
     def wrap(original: Function) -> Function:
         @functools.wraps(original)
@@ -116,7 +116,10 @@ def told(describe: Callable[..., ObservedCall | None]) -> Callable[[Function], F
 def surrounding(
     know: Callable[..., dict[str, Any]], describe: Callable[..., ObservedCall | None] | None = None
 ) -> Callable[[Function], Function]:
-    """A wrapper of a function in which an overheard call happens, of which it knows more; or, if none did, tells."""
+    """Wrap a function that contains an observed call, and add to it what `know` returns.
+
+    If no inner call was observed, report what `describe` makes of this one.
+    """
 
     def wrap(original: Function) -> Function:
         @functools.wraps(original)
@@ -147,12 +150,12 @@ def surrounding(
 
 
 def context() -> dict[str, Any]:
-    """What the nearest surrounding call knows; empty outside of all."""
+    """What the nearest surrounding call knows; empty outside all of them."""
     return _local.around[-1] if _local.around else {}
 
 
 class busy:  # noqa: N801  (read as a word: with busy():)
-    """While the doctor computes, nothing is overheard."""
+    """Pauses observation during the doctor's own computations."""
 
     def __enter__(self) -> None:
         self._before, _local.busy = _local.busy, True

@@ -1,4 +1,4 @@
-"""Why a module was not read: a code and what it leaves open, said in both languages by who shows it."""
+"""Why a module was not read: a code and its values; the display turns them into a sentence in either language."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NESTED = "nested"
 MASK = "mask"
 BIAS = "bias"
 FAILED = "failed"
-TOLD = "told"  # in somebody's own words
+TOLD = "told"  # in the caller's own words
 
 SENTENCES: dict[str, Text] = {
     SILENT: Text(zh="名字说它是注意力，却没有看到它的调用", en="its name says attention, but no call was seen in it"),
@@ -48,7 +48,7 @@ SENTENCES: dict[str, Text] = {
 
 @dataclasses.dataclass(frozen=True)
 class Reason:
-    """One of the codes above, with the values that its sentence has places for.
+    """One of the codes above, with the values to fill into its sentence.
 
     >>> Reason(HEADS, ("4", "8")).text.zh
     '它在一次传播里有 4 个头，另一次有 8 个'

@@ -1,4 +1,4 @@
-"""Where one step ends and the next begins, found from what the model and its optimizer do."""
+"""Detects where one step ends and the next begins, from the behaviour of the model and its optimizer."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ import torch
 from torch import Tensor, nn
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
-_LOOKED_AT = 4  # parameters
+_LOOKED_AT = 4  # parameters to compare by value
 
 
 class Steps:
-    """Counts the steps of a run, and calls `finish(index, loss)` once each is over.
+    """Counts the steps of a run and calls `finish(index, loss)` when each is over.
 
-    A step is over when an optimizer of the model has stepped, however many passes it took. Before one ever has, it is
-    when the next forward pass finds other parameters, or when no backward pass came between (inference). Once the user
-    marks steps, marks alone count.
-    Passes without gradients between training steps (validation) belong to none.
+    A step is over when an optimizer of the model has stepped, however many passes that took. Until an optimizer has
+    ever stepped, a step is over when the next forward pass finds changed parameters, or when there was no backward pass
+    in between (inference). Once the user marks steps, only marks count. Passes without gradients between training steps
+    (validation) belong to no step.
     """
 
     def __init__(self, model: nn.Module, finish: Callable[[int, float | None], None]) -> None:
         self.index = 0
         self.passes = 0
-        self.reading = False  # whether the pass under way belongs to a step
+        self.reading = False  # whether the current pass belongs to a step
         self._model, self._finish = model, finish
         self._open = self._closed = False  # a step has begun; its optimizer has stepped
-        self._marked = self._optimized = self._trained = False  # ever
+        self._marked = self._optimized = self._trained = False  # at any time in the run
         self._backward = False  # in this step
         self._versions = 0.0
         self._parameters: list[nn.Parameter] = []
@@ -36,19 +36,19 @@ class Steps:
         self._handle: Any = None
 
     def attach(self) -> None:
-        """Listen to all optimizers."""
+        """Start observing all optimizers."""
         self._parameters = [p for p in self._model.parameters() if not p.is_inference()]
         plain = (p for p in self._parameters if type(p) is nn.Parameter and p.requires_grad and p.numel())
         self._few = sorted(plain, key=nn.Parameter.numel)[:_LOOKED_AT]
         self._handle = register_optimizer_step_post_hook(self._stepped)
 
     def detach(self) -> None:
-        """Listen no more."""
+        """Stop observing them."""
         if self._handle is not None:
             self._handle.remove()
 
     def begin_pass(self) -> None:
-        """A forward pass begins."""
+        """Note that a forward pass begins."""
         self.passes += 1
         self.reading = torch.is_grad_enabled() or not self._trained
         if not self.reading:
@@ -61,19 +61,19 @@ class Steps:
             self._versions = self._changes()
 
     def end_pass(self, output: Any) -> None:
-        """It has ended: watch for a backward pass from what it gave."""
+        """Note that the pass has ended, and watch for a backward pass from its output."""
         for tensor in _tensors(output, 8):
             if tensor.requires_grad:
                 tensor.register_hook(self._came_back)  # type: ignore[no-untyped-call]
 
     def mark(self, loss: float | None) -> None:
-        """The user says that a step is over."""
+        """End the step because the user says so."""
         self._marked = True
         if self._open:
             self.end(loss)
 
     def end(self, loss: float | None = None) -> None:
-        """Finish the step that is open, if one is."""
+        """Finish the open step, if there is one."""
         if self._open:
             self._open = False
             index, self.index = self.index, self.index + 1
@@ -89,9 +89,9 @@ class Steps:
         return not self._backward or self._changes() != self._versions
 
     def _changes(self) -> float:
-        """A number that changes when parameters do.
+        """A number that changes when the parameters do.
 
-        Versions do not count what is written through `.data`: so a few of the smallest are looked at themselves.
+        Tensor versions miss writes through `.data`, so it also includes the values of a few of the smallest parameters.
         """
         with torch.no_grad():
             return sum(p._version for p in self._parameters) + math.fsum(float(p.double().norm()) for p in self._few)
@@ -109,7 +109,7 @@ class Steps:
 
 
 def _tensors(output: Any, most: int) -> list[Tensor]:
-    """The first tensors in what a model gave: itself, or in its tuples and dictionaries."""
+    """The first tensors in a model's output: the output itself, or inside its tuples and dictionaries."""
     found: list[Tensor] = []
 
     def look(value: Any, depth: int) -> None:

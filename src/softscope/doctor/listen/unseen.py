@@ -1,4 +1,4 @@
-"""Modules that look like attention and of which no call was seen."""
+"""Modules that look like attention but made no observed call."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _ATTENTION = re.compile(r"attention|attn|mha$", re.IGNORECASE)
 
 
 def unseen_modules(model: nn.Module, sites: tuple[Site, ...], passes: int) -> list[tuple[str, Reason]]:
-    """Path and reason, the outermost module of each that was missed."""
+    """Path and reason of each missed module, outermost modules only."""
     observed = [site.name.partition("#")[0] for site in sites]
     why = Reason(reasons.SILENT if passes else reasons.NO_PASS)
     known = module_paths.paths(model)

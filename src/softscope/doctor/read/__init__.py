@@ -1,1 +1,1 @@
-"""Reading: from the rows that were kept to the readings of rows, of heads, and the snapshot of a step."""
+"""Reading: from the kept rows to row readings, head readings and the snapshot of a step."""

@@ -1,4 +1,4 @@
-"""From tensors on the model's device to the arrays of a snapshot, in one transfer."""
+"""Copies readings from the model's device into the arrays of a snapshot, in one transfer."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def snapshot_of(
     sites: tuple[Site, ...],
     strongest: dict[str, Tensor],
 ) -> Snapshot:
-    """All readings of one step as arrays (sites, heads); `strongest`, the largest demand of each site, is updated."""
+    """All readings of one step as (sites, heads) arrays; updates `strongest`, the largest demand per site."""
     places = {site.name: index for index, site in enumerate(sites)}
     told = {name: of_heads(parts, strongest.get(name)) for name, parts in found.items() if name in places}
     for name, readings in told.items():
@@ -29,7 +29,7 @@ def snapshot_of(
             before = strongest.get(name)
             strongest[name] = readings["demand"] if before is None else torch.fmax(before, readings["demand"])
     order = [(name, reading) for name, readings in told.items() for reading in readings]
-    device = next(iter(told.values()))["count"].device  # layers may lie on several
+    device = next(iter(told.values()))["count"].device  # layers may be on several devices
     flat = torch.cat([told[name][reading].to(device, torch.float32) for name, reading in order]).cpu().numpy()
     heads = max(site.heads for site in sites)
     arrays: dict[str, Array] = {}
@@ -43,7 +43,7 @@ def snapshot_of(
 
 
 def widened(snapshot: Snapshot, sites: tuple[Site, ...]) -> Snapshot:
-    """The snapshot with room for sites that were found after it."""
+    """Widen a snapshot to hold sites that were found after it."""
     shape = (len(sites), max((site.heads for site in sites), default=0))
 
     def widen(array: Array) -> Array:

@@ -1,4 +1,4 @@
-"""Rows read from q and k: by the engine's kernel, or with tensor operations on other devices and for entmax."""
+"""Reads rows from q and k: with the engine's kernel, or with tensor operations on other devices and for entmax."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class FromQueries:
         self.key_lengths = 1.0 / self.k_norm.clamp_min(torch.finfo(self.k_norm.dtype).tiny)
 
     def counts(self) -> Tensor:
-        """How many keys each row sees, (B, heads, R)."""
+        """Number of visible keys per row, (B, heads, R)."""
         shape, m = (*self.call.batch, self.kept.observed.heads, len(self.kept.numbers)), self.keys
         shown = self.call.visible_and_bias()[0]
         if shown is None:
@@ -33,7 +33,7 @@ class FromQueries:
         return shown.expand(*shown.shape[:-1], m).sum(dim=-1).expand(shape)
 
     def tile(self, part: slice, grad: Tensor | None) -> Tile:
-        """Some of the rows, over the keys that they can see."""
+        """Read some of the rows, over the keys they can see."""
         last = self.kept.last_key(part)
         call, lengths = self.call.of_rows(part).of_keys(last), self.key_lengths[..., :last]
         sink, extra = call.options.sink, {}
@@ -41,7 +41,7 @@ class FromQueries:
             reading, weights = row_reading.by_engine(call, grad, key_lengths=lengths, want_weights=True)
             assert weights is not None
             if sink is not None:
-                # The sink's share of the weight is what its logit is beside the keys' lse.
+                # The sink's share of the weight is the sigmoid of its logit minus the lse of the keys.
                 share = torch.sigmoid(sink - Partition(reading.state, reading.highest).lse)
                 weights = torch.cat([weights, share.unsqueeze(-1).to(weights.dtype)], dim=-1)
         else:
@@ -52,18 +52,13 @@ class FromQueries:
         return Tile(reading, gradient, weights, 0 if sink is None else 1, extra)
 
     def over_keys(self) -> Tensor:
-        """The mean length of the keys that anybody sees, (B, heads)."""
-        known, norms = self.kept.known_keys, self.k_norm
-        if known is None or known.shape[-1] != norms.shape[-1]:
-            found = norms.mean(dim=-1)
-        else:
-            shown = known[:, None].to(norms.dtype)
-            found = (norms * shown).sum(dim=-1) / shown.sum(dim=-1)
+        """Mean norm of the keys that at least one query sees, (B, heads)."""
+        found = self.kept.over_keys(self.k_norm)
         return found.repeat_interleave(self.kept.observed.heads // found.shape[-1], dim=-1)
 
 
 def _sparse(call: Call, count: Tensor) -> dict[str, Tensor]:
-    """What sparse weights have in place of a partition."""
+    """Readings of sparse weights, which have no partition function."""
     support = dense_attention.support(call, None)
     several = count > 1
     full = torch.log(torch.where(several, count, 2).to(support["entropy"].dtype))

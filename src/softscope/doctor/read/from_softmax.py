@@ -1,4 +1,4 @@
-"""Rows read from the logits and weights of a softmax that the model calls itself; q and k may be known besides."""
+"""Reads rows from the logits and weights of an explicit softmax in the model; q and k may be known too."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from softscope.doctor.read.tiles import Tile
 
 
 class FromSoftmax:
-    """The kept rows of an explicit softmax; its gradient is that of the weights."""
+    """The kept rows of an explicit softmax; the gradient is that of the weights."""
 
     def __init__(self, kept: KeptRows) -> None:
         assert kept.logits is not None
@@ -27,7 +27,8 @@ class FromSoftmax:
         self.hidden = logit_is_hidden(kept.logits)
         self.call, behind = None, 0
         if kept.call is not None:
-            # Where q and k are known, one column more than keys is a sink behind them; more is another softmax.
+            # With q and k known, one column more than there are keys is a sink after them; more columns mean another
+            # softmax.
             behind = kept.logits.shape[-1] - kept.call.k.shape[-2]
             options = dataclasses.replace(kept.call.options, mask=None, left=None, right=None)
             self.call = dataclasses.replace(kept.call, options=options).spread() if behind in (0, 1) else None
@@ -39,11 +40,11 @@ class FromSoftmax:
             self.key_lengths = 1.0 / self.k_norm.clamp_min(torch.finfo(self.k_norm.dtype).tiny)
 
     def counts(self) -> Tensor:
-        """How many keys each row sees, (B, heads, R)."""
+        """Number of visible keys per row, (B, heads, R)."""
         return (~self.hidden).sum(dim=-1)
 
     def tile(self, part: slice, grad: Tensor | None) -> Tile:
-        """Some of the rows."""
+        """Read some of the rows."""
         x, visible = self.logits[:, :, part], ~self.hidden[:, :, part]
         x = x.to(computing(x))
         weights = self.weights[:, :, part].to(x.dtype)
@@ -60,11 +61,5 @@ class FromSoftmax:
         return Tile(reading, gradient, weights, self.sinks, {})
 
     def over_keys(self) -> Tensor | None:
-        """The mean length of the keys that anybody sees, (B, heads), where it is known."""
-        if self.k_norm is None:
-            return None
-        known = self.kept.known_keys
-        if known is None or known.shape[-1] != self.k_norm.shape[-1]:
-            return self.k_norm.mean(dim=-1)
-        shown = known[:, None].to(self.k_norm.dtype)
-        return (self.k_norm * shown).sum(dim=-1) / shown.sum(dim=-1)
+        """Mean norm of the keys that at least one query sees, (B, heads); None if unknown."""
+        return None if self.k_norm is None else self.kept.over_keys(self.k_norm)

@@ -1,4 +1,4 @@
-"""The readings of heads: what the rows of one step say together."""
+"""The readings of heads: aggregates over the rows of one step."""
 
 from __future__ import annotations
 
@@ -10,26 +10,27 @@ from torch import Tensor
 from softscope.doctor.read.snapshot import QUANTILES
 from softscope.doctor.read.tiles import RowReadings
 
-# Which readings also come with their median and 5% and 95% quantiles; of the others a mean or an extreme says it all.
+# Readings that also get their median and 5% and 95% quantiles. For the others, a mean or an extreme is enough.
 SPREAD = (
     "sharpness", "jacobian_trace", "peak", "logit_spread", "q_norm", "cosine",
     "demand", "supply", "transmission", "advantage", "regret_ratio",
 )  # fmt: skip
-# A single sequence is cut into so many runs of rows, which then count as sequences.
+# A single sequence is split into this many runs of rows, and each run counts as a sequence.
 RUNS = 8
-# Below this share of the most that its head's loss ever asked for, a row's demand is rounding: the loss has what it
-# wants. A solved task at loss 3e-7 in float32 has an advantage of 0.7 there, of no meaning.
+# A row's demand below this share of the largest demand its head ever had is rounding error: the loss is satisfied. A
+# solved task at loss 3e-7 in float32 shows an advantage of 0.7 there, which means nothing.
 ROUNDING = 1e-5
-# With fewer blocked rows than this in a sequence, one column of it holding most of their weight says nothing.
+# If a sequence has fewer blocked rows than this, one column holding most of their weight means nothing.
 ENOUGH = 8
 
 
 def of_heads(parts: list[RowReadings], strongest: Tensor | None = None) -> dict[str, Tensor]:
     """Each reading per head, (heads,), over the rows of all forward passes of a step.
 
-    Averages are over rows of tokens that see at least 32 keys, or half as many as the richest row of their sequence;
-    rows with one key are left out, and of transmission, advantage, regret ratio and blocked those that the loss does
-    not care about: demand 0, or below 1e-5 of the largest mean demand that the head has had, `strongest` (heads,).
+    Averages cover rows of tokens that see at least 32 keys, or half as many as the richest row of their sequence. Rows
+    with one key are left out. Transmission, advantage, regret ratio and blocked also leave out the rows the loss does
+    not care about: those with demand 0, or below 1e-5 of `strongest` (heads,), the largest mean demand the head has
+    had.
     """
     included = _rows(parts, "included")
     cares = included
@@ -58,7 +59,7 @@ def of_heads(parts: list[RowReadings], strongest: Tensor | None = None) -> dict[
 
 
 def _rows(parts: list[RowReadings], name: str) -> Tensor:
-    """(heads, all rows of all passes)."""
+    """One value per row over all passes, (heads, all rows)."""
     found = []
     for part in parts:
         value = getattr(part, name) if name in ("included", "valid") else part.values[name]
@@ -71,7 +72,7 @@ def _nothing_is_nan(x: Tensor) -> Tensor:
 
 
 def _mean(values: Tensor, of: Tensor) -> Tensor:
-    """The mean over the rows where `of` is True; NaN over none."""
+    """Mean over the rows where `of` is True; NaN if there are none."""
     return values.masked_fill(~of, 0.0).sum(dim=-1) / of.sum(dim=-1)
 
 
@@ -84,7 +85,7 @@ def _summary(name: str, values: Tensor, included: Tensor) -> dict[str, Tensor]:
 
 
 def quantiles(values: Tensor, of: Tensor) -> dict[str, Tensor]:
-    """Linear between neighbours, as `numpy.quantile`; torch's own has a limit of 16 million entries."""
+    """Quantiles with linear interpolation, as in `numpy.quantile`; torch's own is limited to 16 million entries."""
     ordered = values.masked_fill(~of, math.inf).sort(dim=-1).values
     last = of.sum(dim=-1) - 1
     found = {}
@@ -99,7 +100,7 @@ def quantiles(values: Tensor, of: Tensor) -> dict[str, Tensor]:
 
 
 def _sink(parts: list[RowReadings]) -> dict[str, Tensor]:
-    """The key position that holds most weight over all sequences, and its share; a learned sink is position −1."""
+    """The key position with the most weight over all sequences, and its share; a learned sink is position −1."""
     total = _over_sequences([part.columns for part in parts])
     share, column = total.max(dim=-1)
     learned = _width(parts) < total.shape[-1]
@@ -115,7 +116,7 @@ def _width(parts: list[RowReadings]) -> int:
 
 
 def _over_sequences(columns: list[Tensor]) -> Tensor:
-    """(heads, most keys): summed over sequences and passes, which may have different numbers of keys."""
+    """Sum over sequences and passes, which may differ in their number of keys: (heads, most keys)."""
     widest = max(x.shape[-1] for x in columns)
     padded = [torch.nn.functional.pad(x.sum(dim=0), (0, widest - x.shape[-1])) for x in columns]
     return torch.stack(padded).sum(dim=0)
@@ -137,7 +138,7 @@ def _moving(parts: list[RowReadings], cares: Tensor) -> dict[str, Tensor]:
 
 
 def _sequences(parts: list[RowReadings]) -> Tensor:
-    """Which sequence each row belongs to, (all rows,); a single sequence is cut into runs of neighbouring rows."""
+    """The sequence each row belongs to, (all rows,); a single sequence is split into runs of neighbouring rows."""
     shapes = [part.included.shape for part in parts]
     device = parts[0].included.device
     if sum(shape[0] for shape in shapes) == 1:
@@ -151,11 +152,11 @@ def _sequences(parts: list[RowReadings]) -> Tensor:
 
 
 def _error(values: Tensor, of: Tensor, mean: Tensor, sequences: Tensor) -> Tensor:
-    """The standard error of a mean over rows that are alike within a sequence; NaN where only one has any.
+    """Standard error of a mean over rows that are alike within a sequence; NaN if only one sequence has rows.
 
     √(s/(s−1) · Σ over sequences of (Σ over its rows of value − mean)²) / rows.
     """
-    many = sequences.shape[0]  # at most: how many there are is known on the device alone
+    many = sequences.shape[0]  # an upper bound: only the device knows the exact number
     away = (values - mean.unsqueeze(-1)).masked_fill(~of, 0.0)
     sums = values.new_zeros(values.shape[0], many).index_add_(1, sequences, away)
     rows = values.new_zeros(values.shape[0], many).index_add_(1, sequences, of.to(values.dtype))
@@ -165,10 +166,11 @@ def _error(values: Tensor, of: Tensor, mean: Tensor, sequences: Tensor) -> Tenso
 
 
 def _blocked_mass(parts: list[RowReadings]) -> Tensor:
-    """The largest share of the blocked rows' weight that one key position holds, or one key in each sequence.
+    """The largest share of the blocked rows' weight on one key position, or on one key per sequence.
 
-    A sink is not always at the same position: in a padded batch the last token of a sequence is not. Sequences with
-    fewer than 8 blocked rows count for the first only, since the top key of one row alone holds all of its weight.
+    A sink is not always at the same position: in a padded batch, the last token of a sequence is not. Sequences with
+    fewer than 8 blocked rows count only towards the first share, since the top key of a single row holds all of its
+    weight.
     """
     columns = [part.blocked_columns for part in parts if part.blocked_columns is not None]
     pooled = _over_sequences(columns)
@@ -185,7 +187,7 @@ def _blocked_mass(parts: list[RowReadings]) -> Tensor:
 
 
 def _blocked_offset_mass(parts: list[RowReadings]) -> Tensor:
-    """The largest share of the blocked rows' weight that one offset, key − query, holds; a sink is at no offset."""
+    """The largest share of the blocked rows' weight at one offset, key − query; a sink has no offset."""
     offsets = [part.blocked_offsets for part in parts if part.blocked_offsets is not None]
     widest = max(x.shape[-1] for x in offsets)
     sides = [(widest - x.shape[-1]) // 2 for x in offsets]

@@ -1,4 +1,4 @@
-"""The readings of single query rows: what `reference.row_reading` says of each, for the rows that were kept."""
+"""The readings of single query rows: the kept rows get the readings that `reference.row_reading` defines."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ TILE = 1 << 20  # weights at a time on a CPU: 4 MB of float32
 
 
 def read(kept: KeptRows, grad: Tensor | None) -> RowReadings:
-    """All readings of the kept rows; with the gradient of the call's result, whole, also what the loss asks of them.
+    """All readings of the kept rows; given the full gradient of the call's result, also what the loss asks of them.
 
-    A few rows at a time, in memory that stays in a cache, and only the keys that a causal row can see.
+    It works through a few rows at a time, so the memory stays in cache, and reads only the keys a causal row can see.
     """
     if grad is not None:
         grad = kept.observed.gradient(grad).index_select(2, kept.rows)
@@ -36,7 +36,7 @@ def read(kept: KeptRows, grad: Tensor | None) -> RowReadings:
     for part in _slices(kept):
         tile = source.tile(part, None if grad is None else grad[:, :, part])
         found.append(by_key(tile, included[:, :, part], kept.positions(part), source.keys))
-        tiles.append(tile._replace(weights=tile.weights[..., :0]))  # only sums of them are kept
+        tiles.append(tile._replace(weights=tile.weights[..., :0]))  # only sums of the weights are kept
     return joined(_values(source, tiles, count), found, source.keys, valid, included, source.over_keys())
 
 
@@ -90,7 +90,7 @@ def _values(source: FromQueries | FromSoftmax, tiles: list[Tile], count: Tensor)
 
 
 def _together(readings: list[RowReading]) -> RowReading:
-    """The rows of all tiles behind one another."""
+    """Concatenate the rows of all tiles."""
     if len(readings) == 1:
         return readings[0]
     first = readings[0]

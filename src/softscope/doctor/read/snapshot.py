@@ -1,7 +1,7 @@
-"""What the doctor has read: the one form in which readings go from the probe to the record, the checks and the report.
+"""The data model of readings, shared by the probe, the record, the checks and the report.
 
-A *site* is one place in the model where attention is computed: a module, or a call in it. A *snapshot* is what one
-sampled step said: for each reading an array (sites, heads) in float32, NaN where a site has no such head or the reading
+A *site* is one place in the model that computes attention: a module, or a call in it. A *snapshot* holds the readings
+of one sampled step: for each reading a float32 array (sites, heads), NaN where a site has no such head or the reading
 could not be taken.
 """
 
@@ -17,69 +17,70 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
-# Over visible keys, without a loss. A name alone is the mean over the rows that were read.
+# Readings over visible keys that need no loss. A bare name is the mean over the rows read.
 FORWARD = (
     "sharpness",  # 1 − entropy/log n
     "jacobian_trace",  # Σ p·(1 − p)
     "peak",  # the largest weight
     "max_logit",  # the largest scale·q·k of any row, before cap and mask
     "logit_spread",  # the standard deviation of a row's visible logits
-    "sink_column",  # the key that holds most weight, summed over rows
+    "sink_column",  # the key with the most weight, summed over rows
     "sink_mass",  # its share of the weight
     "q_norm",
     "k_norm",
-    "cosine",  # between q and k, the mean of |cos|
+    "cosine",  # mean |cos| between q and k
     "lse_min",  # the smallest log-sum-exp of any row
     "count",  # visible keys
 )
-# With a loss: DESIGN, "Sharp and right, resting, or stuck?"
+# Readings that need a loss: they tell whether a sharp head is right, resting or stuck.
 GRADIENT = (
     "demand",
     "supply",
     "transmission",
-    "advantage",  # over the blocked rows where there are any, else over all
-    "advantage_error",  # its standard error, counting sequences and not rows
+    "advantage",  # over the blocked rows if there are any, else over all
+    "advantage_error",  # its standard error, counting sequences rather than rows
     "regret_ratio",
-    "blocked",  # the share of rows that are
-    "blocked_mass",  # the largest share that one column holds of the blocked rows' weight
+    "blocked",  # the share of blocked rows
+    "blocked_mass",  # the largest share of the blocked rows' weight in one column
 )
-# With a loss, where queries and keys are positions of one sequence. A head of which it is not known is judged without.
-PATTERNS = ("blocked_offset_mass",)  # the largest share that one offset, key − query, holds of the blocked rows' weight
-# Besides the mean, as "sharpness:median" and so on, where they say something.
+# Needs a loss, and queries and keys that are positions of one sequence. Heads for which it is unknown are judged
+# without.
+PATTERNS = ("blocked_offset_mass",)  # the largest share of the blocked rows' weight at one offset, key − query
+# Added to the mean where they are informative, as "sharpness:median" and so on.
 QUANTILES = {"median": 0.5, "p05": 0.05, "p95": 0.95}
 
 
 @dataclasses.dataclass(frozen=True)
 class Site:
-    """One place where attention is computed.
+    """One place that computes attention.
 
     >>> site = Site("encoder.0", "sdpa", heads=2, kv_heads=2, scale=0.125, head_size=64)
     >>> site.scale == site.head_size**-0.5
     True
     """
 
-    name: str  # the module's path in the model, and "#2" behind it for the second call in one forward pass
-    kind: str  # how it was seen: "sdpa", "huggingface", "multihead", "softmax", "softscope"
+    name: str  # the module's path in the model, with "#2" appended for its second call in one forward pass
+    kind: str  # how it was observed: "sdpa", "huggingface", "multihead", "softmax", "softscope"
     heads: int
     kv_heads: int
-    scale: float  # what multiplied q·k; NaN where unknown (an explicit softmax)
-    head_size: int  # d; 0 where unknown
+    scale: float  # the factor on q·k; NaN if unknown (an explicit softmax)
+    head_size: int  # d; 0 if unknown
     causal: bool = False
-    fused: bool = True  # False: every logit was written down
-    dropout: float = 0.0  # readings are of the weights before it
+    fused: bool = True  # False: every logit was materialised
+    dropout: float = 0.0  # readings are of the weights before dropout
     dtype: str = "float32"
 
 
 @dataclasses.dataclass(frozen=True)
 class Snapshot:
-    """What one sampled step said.
+    """The readings of one sampled step.
 
     >>> Snapshot(0, 0.1, None, {"sharpness": np.array([[0.25, 0.5]])}).has_loss
     False
     """
 
     step: int
-    seconds: float  # since the probe began
+    seconds: float  # since the probe started
     loss: float | None
     readings: dict[str, Array]  # name → (sites, heads)
 
@@ -91,7 +92,7 @@ class Snapshot:
 
 @dataclasses.dataclass(frozen=True)
 class History:
-    """All that is known of one run: its sites, its snapshots in the order of steps, and what could not be seen.
+    """Everything known about one run: its sites, its snapshots in step order, and what could not be seen.
 
     >>> site = Site("encoder.0", "sdpa", heads=2, kv_heads=2, scale=0.125, head_size=64)
     >>> steps = [Snapshot(step, 0.1, None, {"peak": np.array([[0.25, 0.5]])}) for step in (0, 20)]
@@ -101,13 +102,13 @@ class History:
 
     sites: tuple[Site, ...]
     snapshots: tuple[Snapshot, ...]
-    unseen: tuple[tuple[str, Reason], ...] = ()  # module path and why
+    unseen: tuple[tuple[str, Reason], ...] = ()  # module path and reason
     facts: dict[str, Any] = dataclasses.field(
         default_factory=dict
     )  # versions, model class, seeds; no argv, no environment
 
     def series(self, name: str) -> Array:
-        """One reading over time: (snapshots, sites, heads); NaN where a snapshot has no such reading."""
+        """One reading over time: (snapshots, sites, heads); NaN where a snapshot lacks the reading."""
         heads = max((site.heads for site in self.sites), default=0)
         nothing = np.full((len(self.sites), heads), np.nan, np.float32)
         found = [snapshot.readings.get(name, nothing) for snapshot in self.snapshots]

@@ -1,4 +1,4 @@
-"""Tiles of rows: what each says, its weights by key and by offset, and all tiles together."""
+"""Tiles of rows: their readings, their weights by key and by offset, and the sum over all tiles."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from softscope._gradient_readings import GradientReadings
 
 @dataclasses.dataclass(eq=False)
 class RowReadings:
-    """One number per row, (B, heads, R), and what belongs to columns."""
+    """Readings per row, (B, heads, R), plus sums per key column."""
 
     values: dict[str, Tensor]
     valid: Tensor  # rows of tokens that see a key
-    included: Tensor  # those of them that see enough keys for an average
-    columns: Tensor  # (B, heads, m): weight per key summed over the included rows; a sink's is one more
-    keys: int  # m; more columns than that: the sink's
+    included: Tensor  # those that also see enough keys for an average
+    columns: Tensor  # (B, heads, m): weight per key summed over the included rows; one more column for a sink
+    keys: int  # m; any column beyond is the sink's
     k_norm: Tensor | None  # (B, heads)
     blocked_columns: Tensor | None = None  # (B, heads, m): the same over blocked rows
-    blocked_rows: Tensor | None = None  # (B, heads): how many
-    blocked_offsets: Tensor | None = None  # (heads, 2m − 1): their weight per key − query, 0 in the middle
+    blocked_rows: Tensor | None = None  # (B, heads): number of blocked rows
+    blocked_offsets: Tensor | None = None  # (heads, 2m − 1): their weight per key − query, with 0 in the middle
 
 
 class Tile(NamedTuple):
-    """What some rows say: their reading, what the loss asks of them, and their weights."""
+    """Some rows: their reading, what the loss asks of them, and their weights."""
 
     reading: RowReading
     gradient: GradientReadings | None
-    weights: Tensor  # (B, heads, rows, keys + sinks), over the first keys, and behind them the sinks
+    weights: Tensor  # (B, heads, rows, keys + sinks): the first keys, then the sinks
     sinks: int
-    extra: dict[str, Tensor]  # readings that others than a partition gave
+    extra: dict[str, Tensor]  # readings that do not come from a partition
 
 
 class ByKey(NamedTuple):
@@ -49,7 +49,7 @@ class ByKey(NamedTuple):
 
 
 def by_key(tile: Tile, included: Tensor, positions: Sequence[int] | None, m: int) -> ByKey:
-    """Where the weight of the included rows lies, and that of the blocked ones among them."""
+    """Where the included rows put their weight, and where the blocked ones among them do."""
     columns = _columns(tile, included, m)
     if tile.gradient is None:
         return ByKey(columns, None, None, None)
@@ -65,7 +65,7 @@ def by_key(tile: Tile, included: Tensor, positions: Sequence[int] | None, m: int
 
 
 def _columns(tile: Tile, rows: Tensor, m: int) -> Tensor:
-    """Σ over these rows of the weight of each of m keys, and behind them of the sink: (B, heads, m or m + 1)."""
+    """Weight of each of m keys, and then of the sink, summed over these rows: (B, heads, m or m + 1)."""
     found = (rows.to(tile.weights.dtype).unsqueeze(-2) @ tile.weights).squeeze(-2)
     keys = found.shape[-1] - tile.sinks
     if keys == m:
@@ -74,7 +74,7 @@ def _columns(tile: Tile, rows: Tensor, m: int) -> Tensor:
 
 
 def _add_offsets(to: Tensor, tile: Tile, rows: Tensor, positions: Sequence[int]) -> None:
-    """Add the weight of these rows at each key − query from 1 − m to m − 1 to (heads, 2m − 1); a sink has none."""
+    """Add these rows' weight at each key − query from 1 − m to m − 1 to (heads, 2m − 1); a sink has no offset."""
     together = (tile.weights * rows.unsqueeze(-1)).sum(dim=0)
     keys, middle = tile.weights.shape[-1] - tile.sinks, to.shape[-1] // 2
     for row, position in enumerate(positions):
@@ -85,7 +85,7 @@ def _add_offsets(to: Tensor, tile: Tile, rows: Tensor, positions: Sequence[int])
 def joined(
     values: dict[str, Tensor], found: list[ByKey], keys: int, valid: Tensor, included: Tensor, k_norm: Tensor | None
 ) -> RowReadings:
-    """The rows' numbers, and the columns of all tiles added."""
+    """Join the rows' readings and add up the columns of all tiles."""
     columns = torch.stack([part.columns for part in found]).sum(dim=0)
     result = RowReadings(values, valid, included, columns, keys, k_norm)
     blocked = [part.blocked for part in found if part.blocked is not None]

@@ -1,4 +1,4 @@
-"""A record as a table for other tools: CSV, JSON, Parquet; one row for each step, site, head and reading."""
+"""Exports a record as a table for other tools: CSV, JSON or Parquet, one row per step, site, head and reading."""
 
 from __future__ import annotations
 
@@ -23,10 +23,11 @@ SCHEMA_VERSION = 1
 
 
 def export(history: History, path: str | os.PathLike[str]) -> None:
-    """Write a history to a file whose name ends in .csv, .json or .parquet; the last needs pyarrow.
+    """Write a history to a .csv, .json or .parquet file; Parquet needs pyarrow.
 
-    Rows are `step, site, head, reading, value`; "loss" and "seconds", which no site has, come with site and head empty.
-    NaN is an empty cell in CSV and null in JSON, infinities "inf" and "-inf". The file is there whole or not at all.
+    Rows are `step, site, head, reading, value`. "loss" and "seconds" belong to no site, so their site and head are
+    empty. NaN is an empty cell in CSV and null in JSON; infinities are "inf" and "-inf". The write is atomic: the file
+    appears whole or not at all.
 
     >>> import pathlib, tempfile
     >>> from softscope.doctor import History, Site, Snapshot
@@ -55,7 +56,7 @@ def export(history: History, path: str | os.PathLike[str]) -> None:
 
 
 def suffixes() -> tuple[str, ...]:
-    """The endings that `export` knows."""
+    """The file suffixes that `export` supports."""
     return tuple(_WRITERS)
 
 
@@ -67,7 +68,7 @@ def _blocks(history: History, snapshot: Snapshot) -> Iterator[tuple[str, str, Ar
 
 
 def _whole(snapshot: Snapshot) -> Iterator[tuple[str, float]]:
-    """What a snapshot says of the whole model."""
+    """The values of a snapshot that concern the whole model."""
     yield "seconds", snapshot.seconds
     if snapshot.loss is not None:
         yield "loss", snapshot.loss
@@ -84,7 +85,7 @@ def _csv(history: History, path: pathlib.Path) -> None:
 
 
 def _cell(value: Any) -> str:
-    """The shortest text that gives the same float32 again (or float64, for a loss)."""
+    """The shortest text that parses back to the same float32 (or float64, for a loss)."""
     return "" if np.isnan(value) else str(value)
 
 

@@ -1,4 +1,4 @@
-"""Opening the file: for writing in WAL mode where that works, for reading without touching it."""
+"""Opens the file: in WAL mode for writing, where that works; for reading, without modifying it."""
 
 from __future__ import annotations
 
@@ -14,32 +14,33 @@ from softscope.doctor.record.schema import APPLICATION, TABLES, VERSION
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# How long to wait for another process's lock. A writer stands in somebody's training loop and tries again later.
+# Seconds to wait for another process's lock. The writer is inside a training loop, so it gives up early and retries
+# later.
 _WRITER_WAITS, _READER_WAITS = 0.5, 10.0
-_VFS = ""  # a test sets one that has no shared memory, as network filesystems have none
+_VFS = ""  # a test sets one without shared memory, like that of network filesystems
 
 
 def for_writing(path: pathlib.Path) -> tuple[sqlite3.Connection, bool]:
-    """A connection that may write, and whether it is in WAL mode: else readers and writer wait for each other.
+    """A connection for writing, and whether it is in WAL mode; without WAL, readers and writer block each other.
 
-    A file that is there and no record of this version is left as it is: RecordError.
+    An existing file that is not a record of this version is left untouched and raises RecordError.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.exists() and path.stat().st_size:
         with contextlib.closing(_reader(path)) as database:
-            _check(database, path)  # nothing that is not ours is touched
+            _check(database, path)  # never touch a file that is not ours
     database = sqlite3.connect(
         _uri(path, "rwc"), uri=True, timeout=_WRITER_WAITS, isolation_level=None, check_same_thread=False
     )
     try:
-        # The tables first and in one transaction: who reads meanwhile finds nothing, or all of them.
+        # Create the tables first, in one transaction: a concurrent reader sees none of them or all of them.
         database.execute("BEGIN IMMEDIATE")
         if not _application(database):
             for statement in TABLES.strip().split(";\n"):
                 database.execute(statement)
         database.execute("COMMIT")
         wal = _wal(database)
-        # In WAL mode a killed process loses nothing, and only a power cut the last steps; no fsync for each step.
+        # In WAL mode a killed process loses nothing and a power cut only the last steps, so we skip the fsync per step.
         database.execute("PRAGMA synchronous = NORMAL")
     except BaseException:
         database.close()
@@ -50,22 +51,20 @@ def for_writing(path: pathlib.Path) -> tuple[sqlite3.Connection, bool]:
 def _wal(database: sqlite3.Connection) -> bool:
     try:
         answer = database.execute("PRAGMA journal_mode = WAL").fetchone()[0]
-    except sqlite3.OperationalError:  # some network filesystems promise shared memory and fail
+    except sqlite3.OperationalError:  # some network filesystems claim to have shared memory and then fail
         answer = database.execute("PRAGMA journal_mode = DELETE").fetchone()[0]
     return bool(answer == "wal")
 
 
 def into_one_file(database: sqlite3.Connection) -> None:
-    """Fold the log into the file, so that it can be copied, or read from where nobody may write."""
-    with contextlib.suppress(
-        sqlite3.Error
-    ):  # somebody is reading, or the disk is full: the log stays, and is read with it
+    """Merge the log into the file, so that the file can be copied, or read from a folder that is not writable."""
+    with contextlib.suppress(sqlite3.Error):  # a reader is active or the disk is full: the log stays and is read too
         database.execute("PRAGMA journal_mode = DELETE")
 
 
 @contextlib.contextmanager
 def reading(path: pathlib.Path) -> Iterator[sqlite3.Connection]:
-    """A connection that only reads, and sees one moment of the record; what is no record raises RecordError."""
+    """A read-only connection with a consistent view of the record; raises RecordError if the file is not a record."""
     try:
         if path.is_dir():
             raise RecordError("folder", path)
@@ -79,7 +78,7 @@ def reading(path: pathlib.Path) -> Iterator[sqlite3.Connection]:
         raise RecordError(_reason(error, path), path, detail=error) from None
     except PermissionError as error:
         raise RecordError("unreadable", path, detail=error.strerror) from None
-    except (ValueError, KeyError, TypeError) as error:  # what stands in the tables makes no sense
+    except (ValueError, KeyError, TypeError) as error:  # the tables hold invalid data
         if isinstance(error, RecordError):
             raise
         raise RecordError("damaged", path, detail=error) from error
@@ -87,7 +86,7 @@ def reading(path: pathlib.Path) -> Iterator[sqlite3.Connection]:
 
 def _reason(error: sqlite3.Error, path: pathlib.Path) -> str:
     if isinstance(error, sqlite3.OperationalError) and "no such" not in str(error):
-        return "unreadable"  # locked, or not allowed; what lacks a table is damaged
+        return "unreadable"  # locked, or no permission; a missing table means damaged
     with path.open("rb") as file:
         return "damaged" if file.read(16) == b"SQLite format 3\0" else "foreign"
 
@@ -101,7 +100,7 @@ def _reader(path: pathlib.Path) -> sqlite3.Connection:
         forbidden = error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY)
         if not forbidden or pathlib.Path(f"{path}-wal").exists():
             raise
-        # In WAL mode, and its folder may not be written: without a log nobody is writing, so nothing can change.
+        # In WAL mode, in a folder that is not writable: there is no log, so nobody is writing and nothing can change.
         database = sqlite3.connect(_uri(path, "ro") + "&immutable=1", uri=True, isolation_level=None)
     except sqlite3.DatabaseError:
         database.close()

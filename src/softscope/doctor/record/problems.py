@@ -1,4 +1,4 @@
-"""What is wrong with a record: an error for who reads it, a warning for who writes it."""
+"""Problems with a record: an error for readers, a warning for writers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pathlib
 
-# reason → what is wrong with the file, and the way out.
+# reason → what is wrong with the file, and what to do about it.
 _SENTENCES = {
     "missing": "there is no file {path}; name the file that the run writes, or start the run first",
     "folder": "{path} is a folder; name the record in it",
@@ -27,7 +27,7 @@ _SENTENCES = {
 
 
 class RecordError(ValueError):
-    """A file that cannot be read as a record; `reason` is a word for programs, `values` what the sentence names.
+    """The file cannot be read as a record; `reason` is a word for programs, `values` fill the message.
 
     >>> import tempfile
     >>> from softscope.doctor import RecordError, read_record
@@ -46,7 +46,7 @@ class RecordError(ValueError):
 
 
 class RecordNotFoundError(RecordError, FileNotFoundError):
-    """There is no such file.
+    """The file does not exist.
 
     >>> from softscope.doctor import read_record
     >>> read_record("no-such-run.db")
@@ -57,7 +57,7 @@ class RecordNotFoundError(RecordError, FileNotFoundError):
 
 
 class RecordWarning(UserWarning):
-    """Something about the record that the training does not stop for.
+    """A problem with the record that does not stop the training.
 
     >>> import tempfile
     >>> from softscope.doctor import Record, RecordWarning
@@ -71,11 +71,11 @@ class RecordWarning(UserWarning):
 
 
 def warn(sentence: str) -> None:
-    """Say it once; where warnings are errors, it stays unsaid, and the training goes on."""
+    """Warn; where warnings are errors, stay silent, and the training goes on."""
     with contextlib.suppress(RecordWarning):
         warnings.warn(sentence, RecordWarning, stacklevel=3)
 
 
 def reasons() -> tuple[str, ...]:
-    """Every reason that an error may have: the command line has words for each."""
+    """Every reason an error may have; the command line has a message for each."""
     return tuple(_SENTENCES)

@@ -1,4 +1,4 @@
-"""Reading a record: all of it, or what has come since the last look."""
+"""Reads a record: all of it, or only what is new since the last look."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 
 def read_record(path: str | os.PathLike[str], *, part: int = -1) -> History:
-    """The history in a record, also while it is being written; what is no record raises RecordError.
+    """Read the history from a record, even while it is being written; raises RecordError if the file is not a record.
 
     Args:
         path: the file.
-        part: which model's, if several were recorded into one file: 0 is the first, −1 the last.
+        part: which model to read, if several were recorded into one file: 0 is the first, −1 the last.
 
     >>> import tempfile
     >>> from softscope.doctor import Record
@@ -40,16 +40,16 @@ def read_record(path: str | os.PathLike[str], *, part: int = -1) -> History:
 
 @dataclasses.dataclass(frozen=True)
 class News:
-    """What has come since a look before: for who follows a run."""
+    """What is new since an earlier look, for following a run."""
 
     sites: tuple[Site, ...]
     snapshots: tuple[Snapshot, ...]
-    mark: int  # to be given to the next look
-    ended: str | None  # None while the run goes on; '' if it ended well, else the exception's name
+    mark: int  # pass it to the next look
+    ended: str | None  # None while the run goes on; '' if it ended normally, else the exception's name
 
 
 def news(path: str | os.PathLike[str], mark: int | None = None) -> News:
-    """The snapshots after the mark; without one only the last."""
+    """The snapshots after the mark; without a mark, only the last one."""
     path = pathlib.Path(path)
     with file.reading(path) as database:
         parts = _parts(database)
@@ -77,7 +77,7 @@ def _history(database: sqlite3.Connection, path: pathlib.Path, part: int) -> His
     number, sites = parts[part]
     rows: list[Any] = []
     for row in database.execute(_STEPS + "WHERE part = ? ORDER BY id", (number,)):
-        # A run that was resumed from a checkpoint repeats steps: what came after the checkpoint is past history.
+        # A run resumed from a checkpoint repeats steps: drop what the earlier run recorded after the checkpoint.
         while rows and rows[-1][1] >= row[1]:
             rows.pop()
         rows.append(row)

@@ -1,6 +1,6 @@
-"""A reason as a record keeps it: its code and values as a JSON list; somebody's own words as they are.
+"""How a record stores a reason: code and values as a JSON list; free text as it is.
 
-Records that are older hold English sentences. They are kept here as they were then, since those of today may change.
+Older records hold English sentences. This file keeps them as they were, since today's sentences may change.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _OLD_SENTENCES = {
 
 
 def reason_as_text(reason: Reason | str) -> str:
-    """What stands in the file.
+    """The text stored in the file.
 
     >>> reason_as_text(Reason(reasons.HEADS, ("4", "8"))), reason_as_text("a kernel of its own")
     ('["heads", "4", "8"]', 'a kernel of its own')
@@ -39,7 +39,7 @@ def reason_as_text(reason: Reason | str) -> str:
 
 
 def reason_of_text(text: str) -> Reason:
-    """The reason in the file, whoever wrote it; what is no code of ours is a sentence.
+    """Parse the reason stored in the file, whoever wrote it; anything that is not one of our codes is free text.
 
     >>> reason_of_text('["heads", "4", "8"]')
     Reason(code='heads', values=('4', '8'))
@@ -48,13 +48,13 @@ def reason_of_text(text: str) -> Reason:
         code, *values = json.loads(text)
         if SENTENCES[code].en.count("{}") == len(values) and all(isinstance(value, str) for value in values):
             return Reason(code, tuple(values))
-    except (ValueError, TypeError, KeyError):  # a sentence, or the code of a later softscope
+    except (ValueError, TypeError, KeyError):  # free text, or a code from a later softscope
         pass
     return reason_of_old_sentence(text)
 
 
 def reason_of_old_sentence(sentence: str) -> Reason:
-    """The reason that an older softscope wrote in English; a sentence that was none of ours stays as it is.
+    """The reason for an English sentence of an older softscope; any other sentence stays free text.
 
     >>> reason_of_old_sentence("it had 4 heads in one pass and 8 in another").text.zh
     '它在一次传播里有 4 个头，另一次有 8 个'

@@ -1,4 +1,4 @@
-"""Writing a record while a model trains: whatever happens to the file, training goes on."""
+"""Writes a record during training: whatever happens to the file, training goes on."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ if TYPE_CHECKING:
     from softscope.doctor.listen.reasons import Reason
     from softscope.doctor.read.snapshot import Site, Snapshot
 
-# Snapshots that wait in memory while the file cannot be written; beyond it recording stops.
+# Snapshots to hold in memory while the file cannot be written; beyond that, recording stops.
 _PATIENCE = 256
 
 
 class Record:
-    """The record of one run, in one SQLite file that can be read while it is written.
+    """The record of one run, in one SQLite file that can be read while it is being written.
 
-    A snapshot is in the file when `add` returns: a killed run loses nothing. A run that is resumed goes on in the same
-    file. Where its steps repeat those of before (from a checkpoint, or from 0), the newer ones count. If the model is
-    another one (sites, heads or scale differ), it says so and begins a new *part*; old parts stay, and `read` gives the
-    last one if not asked for another.
+    When `add` returns, the snapshot is in the file: a killed run loses nothing. A resumed run continues in the same
+    file. If its steps repeat earlier ones (from a checkpoint, or from 0), the newer ones count. If the model is a
+    different one (sites, heads or scale differ), the record warns and begins a new *part*. Old parts stay;
+    `read_record` returns the last one unless asked for another.
 
-    Nothing is ever raised into the training: if the file cannot be written, one warning says why. Up to 256 snapshots
-    then wait for the disk to have room again, and after that recording stops. If a second process opens the same file,
-    the first stops recording: of several ranks, let one record.
+    The record never raises into the training: if the file cannot be written, one warning says why. Up to 256 snapshots
+    then wait until the disk has room again; after that, recording stops. If a second process opens the same file, the
+    first stops recording: with several ranks, let only one record.
 
     Args:
-        path: the file; folders on the way are made. Versions and PyTorch's seed are noted, argv and environment never.
+        path: the file; missing folders are created. Versions and PyTorch's seed are stored, argv and environment never.
 
     Examples:
         >>> import tempfile, numpy as np
@@ -61,15 +61,15 @@ class Record:
         self.path = pathlib.Path(path)
         self._process, self._lock = os.getpid(), threading.RLock()
         self._database: sqlite3.Connection | None = None
-        self._session, self._part = 0, 0  # numbers in the file, from 1
+        self._session, self._part = 0, 0  # row ids in the file, from 1
         self._sites: tuple[Site, ...] = ()
-        self._queue: list[tuple[Callable[[sqlite3.Connection, Any], None], Any]] = []  # what is not in the file yet
+        self._queue: list[tuple[Callable[[sqlite3.Connection, Any], None], Any]] = []  # changes not in the file yet
         self._warned = False
         try:
             self._database, wal = file.for_writing(self.path)
             weakref.finalize(self, _close, self._database, self._process)
             self._change([(self._begin, of_run())])
-        except Exception as error:  # of whatever kind: none may end a training
+        except Exception as error:  # of any kind: none may end a training
             self._stop(error)
             return
         if not wal:
@@ -79,7 +79,7 @@ class Record:
             )
 
     def sites(self, sites: Iterable[Site]) -> None:
-        """Say which sites the next snapshots speak of: those of before and more, or another model's."""
+        """Set the sites that the next snapshots refer to: the earlier ones and more, or those of another model."""
         sites = tuple(sites)
         if sites == self._sites:
             return
@@ -93,19 +93,19 @@ class Record:
             )
 
     def add(self, snapshot: Snapshot) -> None:
-        """Record what one step said."""
+        """Record the snapshot of one step."""
         self._write(self._add, snapshot)
 
     def unseen(self, modules: Iterable[tuple[str, Reason | str]]) -> None:
-        """Note modules that could not be read, each with the reason, or with a sentence of your own."""
+        """Record modules that could not be read, each with its reason or a sentence of your own."""
         self._write(self._note_unseen, list(modules))
 
     def note(self, facts: Mapping[str, Any]) -> None:
-        """Note more about this run: what `read` gives as the history's facts. Values must be JSON's."""
+        """Record further facts about this run; `read_record` returns them. Values must be valid in JSON."""
         self._write(self._note, dict(facts))
 
     def close(self, ended: str = "") -> None:
-        """The run has ended, by an exception of this name if one is given. Then the record is a single file."""
+        """End the run, with the name of the exception that ended it, if any. The record is then a single file."""
         self._write(self._end, ended, now=True)
         with self._lock:
             if self._mine():
@@ -115,7 +115,7 @@ class Record:
 
     @property
     def last_step(self) -> int | None:
-        """The last step in the file, None if there is none: where a resumed run may go on counting."""
+        """The last step in the file, or None; a resumed run can continue counting from it."""
         with self._lock:
             if not self._mine():
                 return None
@@ -133,7 +133,7 @@ class Record:
     ) -> None:
         self.close("" if kind is None else kind.__name__)
 
-    # Changes, each done inside a transaction.
+    # Changes; each runs inside a transaction.
 
     def _begin(self, database: sqlite3.Connection, noted: dict[str, Any]) -> None:
         self._session = database.execute("INSERT INTO sessions (facts) VALUES (?)", (json.dumps(noted),)).lastrowid or 0
@@ -165,7 +165,7 @@ class Record:
         database.executemany("INSERT INTO readings VALUES (?, ?, ?)", blobs)
 
     def _shape(self, snapshot: Snapshot) -> tuple[int, int]:
-        """(sites, heads) of every reading; a blob of another shape would not be readable."""
+        """(sites, heads) of every reading; a blob of another shape could not be read back."""
         shapes = {np.shape(reading) for reading in snapshot.readings.values()} or {(0, 0)}
         known = len(self._sites), max((site.heads for site in self._sites), default=0)
         shape = shapes.pop()
@@ -182,25 +182,26 @@ class Record:
     def _end(self, database: sqlite3.Connection, ended: str) -> None:
         database.execute("UPDATE sessions SET ended = ? WHERE id = ?", (ended, self._session))
 
-    # What keeps the training going.
+    # Protection of the training.
 
     def _mine(self) -> bool:
-        """Whether there is something to write to, and this is not a copy of it in a forked process."""
+        """Whether there is a file to write to, and this object is not a copy in a forked process."""
         return self._database is not None and self._process == os.getpid()
 
     def _write(self, change: Callable[[sqlite3.Connection, Any], None], argument: Any, now: bool = False) -> None:
-        """Make a change and those still waiting, with one warning in the place of whatever that raises."""
+        """Make this change and the waiting ones; any exception becomes one warning."""
         with self._lock:
             if not self._mine():
                 return
             self._queue.append((change, argument))
             waiting = len(self._queue)
-            # While the file fails, each step would be held up by another try: at 1, 2, 4, 8, … waiting is enough.
+            # While the file fails, a retry at every step would delay the training: retry at 1, 2, 4, 8, … waiting
+            # changes.
             if waiting & (waiting - 1) and not now:
                 return
             try:
                 self._change(self._queue)
-            except (sqlite3.Error, OSError) as error:  # a full disk, a lock: these may pass
+            except (sqlite3.Error, OSError) as error:  # a full disk or a lock may be temporary
                 self._complain(
                     f"cannot be written ({error}): training goes on, and readings wait in memory for a while"
                 )
@@ -212,7 +213,7 @@ class Record:
                 self._queue.clear()
 
     def _change(self, changes: list[tuple[Callable[[sqlite3.Connection, Any], None], Any]]) -> None:
-        """One transaction: all of it is in the file, or nothing."""
+        """Make the changes in one transaction: all of them reach the file, or none."""
         database = self._database
         assert database is not None
         database.execute("BEGIN IMMEDIATE")
@@ -242,5 +243,5 @@ class Record:
 
 
 def _close(database: sqlite3.Connection, process: int) -> None:
-    if os.getpid() == process:  # a fork must not close what its parent writes
+    if os.getpid() == process:  # a fork must not close the file its parent writes
         database.close()

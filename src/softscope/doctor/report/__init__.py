@@ -1,4 +1,4 @@
-"""What the doctor says, written down: as a page, as JSON, and as lines of text.
+"""The doctor's report: as a page, as JSON, and as lines of text.
 
 >>> from softscope.doctor import History, diagnose, report
 >>> diagnosis = diagnose(History((), ()))

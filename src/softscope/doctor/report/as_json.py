@@ -1,4 +1,4 @@
-"""The report for programs: machine names, and every sentence in both languages."""
+"""The report for programs: machine-readable names, and every sentence in both languages."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from softscope.doctor.judge.states import HeadState
     from softscope.doctor.treat.prescriptions import Prescription
 
-VERSION = 1  # raised when a name goes or changes its meaning; new names may come without
+VERSION = 1  # raised when a name is removed or changes its meaning; new names do not raise it
 
 
 def document(diagnoses: Sequence[Diagnosis]) -> dict[str, Any]:
-    """The report as Python objects that JSON can hold: no NaN, no infinity.
+    """The report as Python objects that JSON can represent: no NaN, no infinity.
 
     >>> from softscope.doctor import History, diagnose
     >>> made = document([diagnose(History((), ()))])

@@ -1,4 +1,4 @@
-"""The report as lines: what to say, how far in, and in which style; whoever prints them wraps and colours."""
+"""The report as lines with text, indentation and style; the printer does the wrapping and colouring."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from softscope.doctor.judge.diagnosis import Diagnosis
 
-MOST = 4  # heads named under one check
+MOST = 4  # heads named per check
 
 
 Style = Literal["", "title", "finding", "tip", "informative", "passed", "dim"]
@@ -44,7 +44,7 @@ LABELS = {
 
 
 def lines(diagnosis: Diagnosis, lang: Lang) -> Iterator[Line]:
-    """Verdict first, then findings by check, the prescription, what was not seen, and the counts of every answer.
+    """The verdict first, then findings by check, prescriptions, what was not seen, and the count of every answer.
 
     >>> from softscope.doctor import History, diagnose
     >>> [line.text for line in lines(diagnose(History((), ()), "my run"), "en")][:2]

@@ -1,4 +1,4 @@
-"""What was found, with its remedy; what was prescribed; what every check answered; what could not be seen."""
+"""The findings with their remedies, the prescriptions, the answers of every check, and what could not be seen."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def findings(diagnosis: Diagnosis) -> str:
-    """Findings, tips and notes, one card for each check that fired."""
+    """Findings, tips and notes, one card per check that fired."""
     cards = [
         _card(diagnosis, kind, code, outcomes) for kind in SEVERITIES for code, outcomes in diagnosis.of(kind).items()
     ]
@@ -43,7 +43,7 @@ def _card(diagnosis: Diagnosis, kind: Kind, code: str, outcomes: list[CheckResul
 
 
 def prescriptions(diagnosis: Diagnosis) -> str:
-    """Each remedy: what, for whom, why, what to expect, and how well that is known."""
+    """Each remedy: what to do, for which heads, why, what to expect, and how well that is established."""
     cards = []
     for given in diagnosis.prescriptions:
         rows: list[tuple[str, Text | str]] = [
@@ -64,7 +64,7 @@ def prescriptions(diagnosis: Diagnosis) -> str:
 
 
 def answers(diagnosis: Diagnosis) -> str:
-    """Every check and how often it gave which answer."""
+    """Every check, with the number of times it gave each answer."""
     kinds = [kind for kind in KINDS if diagnosis.counts[kind]]
     top = "".join(f'<th scope="col">{both(KIND_NAMES[kind])}</th>' for kind in kinds)
     rows = []
@@ -84,7 +84,7 @@ def answers(diagnosis: Diagnosis) -> str:
 
 
 def unseen(diagnosis: Diagnosis) -> str:
-    """Modules that the probe could not look into."""
+    """Modules that the probe could not read."""
     missed = diagnosis.view.history.unseen
     listed = "".join(f"<li><code>{both(name)}</code> {both(why.text)}</li>" for name, why in missed)
     return (

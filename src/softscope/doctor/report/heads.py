@@ -1,4 +1,4 @@
-"""Every head in a row: its state, its figures, and how they went over the steps."""
+"""The table of heads: state, figures, and their curves over the steps."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from softscope.doctor.judge.history_view import Head, HistoryView
 
 CURVES = ("blocked", "transmission:median", "advantage", "sharpness", "max_logit")
-_ORDER = ("starving", "unjudged", "right", "resting", "positional", "learning")  # those who need looking at first
+_ORDER = ("starving", "unjudged", "right", "resting", "positional", "learning")  # heads that need attention come first
 assert set(_ORDER) == set(STATES)
-_LOGARITHMIC = {"transmission:median": 1e-9, "max_logit": 1e-2}  # and what is drawn at the floor
+_LOGARITHMIC = {"transmission:median": 1e-9, "max_logit": 1e-2}  # with the floor at which smaller values are drawn
 _WIDTH, _HEIGHT = 72, 20
 
 
@@ -58,7 +58,7 @@ def _row(view: HistoryView, head: Head, spans: dict[str, tuple[float, float]]) -
 
 
 def _curve(view: HistoryView, name: str, head: Head) -> tuple[list[float], list[float]]:
-    """Steps and values as drawn: by their logarithm where they run over many powers of ten."""
+    """Steps and values to draw; values that span many powers of ten as logarithms."""
     steps, values = view.curve(name, head)
     drawn = [float(value) for value in values]
     if name in _LOGARITHMIC:
@@ -72,12 +72,12 @@ def _span(view: HistoryView, name: str) -> tuple[float, float]:
 
 
 def _spark(path: str) -> str:
-    """A curve that repeats no number: for those who do not see it, the number stands beside it."""
+    """A curve without text of its own: for those who cannot see it, the number is next to it."""
     return f'<svg class="spark" viewBox="0 0 {_WIDTH} {_HEIGHT}"><path d="{path}"/></svg>' if path else ""
 
 
 def losses(diagnosis: Diagnosis) -> str:
-    """The loss over the steps, where there is one."""
+    """The loss over the steps, if there is one."""
     found = [(s.step, s.loss) for s in diagnosis.view.history.snapshots if s.loss is not None and math.isfinite(s.loss)]
     path = curve([step for step, _ in found], [loss for _, loss in found], 560, 80)
     if not path:

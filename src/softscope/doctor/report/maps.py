@@ -1,4 +1,4 @@
-"""Layer × head, one table for each reading: the number, and its place between the smallest and the largest."""
+"""Layer × head, one table per reading: the number, coloured by its position between the smallest and the largest."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from softscope.doctor.report.markup import both, figure, share, state_cell, word
 if TYPE_CHECKING:
     from softscope.doctor.judge.diagnosis import Diagnosis
 
-# Reading, its title, what it says, and whether its colours follow the logarithm.
+# Reading, title, explanation, and whether the colours are logarithmic.
 READINGS: tuple[tuple[str, Text, Text, bool], ...] = (
     (
         "blocked",
@@ -59,7 +59,7 @@ def maps(diagnosis: Diagnosis) -> str:
 
 
 def shortened(names: list[str]) -> list[str]:
-    """The names without the words that all begin and end with: room for numbers. The whole name is the tooltip.
+    """Drop the words that all names begin and end with, to make room for numbers. The tooltip has the full name.
 
     >>> shortened(["layers.0.attention", "layers.10.attention"]), shortened(["encoder"]), shortened(["a.b", "a.b.c"])
     (['0', '10'], ['encoder'], ['a.b', 'a.b.c'])

@@ -1,4 +1,4 @@
-"""The smallest pieces of the page: texts, numbers, curves. Whatever comes from outside is escaped here."""
+"""The smallest pieces of the page: texts, numbers, curves. All external input is escaped here."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def both(text: Text | str) -> str:
-    """The text in both languages, of which the page shows one; a plain string is the same in both."""
+    """The text in both languages; the page shows one of them. A plain string is the same in both."""
     if isinstance(text, str):
         return html.escape(text)
     if text.zh == text.en:
@@ -27,13 +27,13 @@ def both(text: Text | str) -> str:
 
 
 def state_cell(state: StateName) -> str:
-    """The state of a head in a table; lean, because there are hundreds."""
+    """The state of a head in a table; kept short, because there are hundreds."""
     name = NAMES[state]
     return f'<td class="state {state}"><span class="zh">{name.zh}</span><span class="en">{name.en}</span></td>'
 
 
 def words(*, zh: str, en: str) -> str:
-    """`both` for a text that stands here."""
+    """`both` for a literal text."""
     return both(Text(zh=zh, en=en))
 
 
@@ -47,12 +47,12 @@ def drawn(text: Text | str, attributes: str) -> str:
 
 
 def short(view: HistoryView, head: Head) -> str:
-    """A head's name where there are many: the same in both languages."""
+    """A head's short name for crowded places; the same in both languages."""
     return html.escape(f"{view.site(head).name} · {head.head}")
 
 
 def figure(x: float | None, digits: int = 3) -> str:
-    """A number in three digits, or two where there is little room.
+    """Format a number with three digits, or two where space is tight.
 
     >>> figure(0.12345), figure(265.4), figure(3e-34), figure(None), figure(0.0), figure(-0.2341), figure(0.0631, 2)
     ('0.123', '265', '3e-34', '–', '0', '−0.234', '0.06')
@@ -71,7 +71,7 @@ def figure(x: float | None, digits: int = 3) -> str:
 
 
 def share(x: float) -> str:
-    """A share in percent.
+    """Format a share as a percentage.
 
     >>> share(0.456), share(float("nan"))
     ('46%', '–')
@@ -82,7 +82,7 @@ def share(x: float) -> str:
 def curve(
     xs: Sequence[float], ys: Sequence[float], width: int, height: int, span: tuple[float, float] | None = None
 ) -> str:
-    """An SVG path in whole pixels, of 17 points at most, over the span or its own range. '' where there is none.
+    """An SVG path in whole pixels, at most 17 points, over the given span or its own range; '' if there is none.
 
     >>> curve([0.0, 1.0, 2.0], [0.0, 1.0, 0.0], 10, 4)
     'm0 4l5-4 5 4'
@@ -99,6 +99,6 @@ def curve(
         (round((x - left) / x_range * width), round(height - ((y - low) / y_range if y_range else 0.5) * height))
         for x, y in points
     ]
-    # Steps from point to point, and no blank before a minus: half the size, with hundreds of curves on a page.
+    # Relative steps, and no space before a minus sign: this halves the size, and a page has hundreds of curves.
     steps = [(b[0] - a[0], b[1] - a[1]) for a, b in itertools.pairwise(whole)]
     return f"m{whole[0][0]} {whole[0][1]}l" + " ".join(f"{x} {y}" for x, y in steps).replace(" -", "-")

@@ -1,4 +1,4 @@
-"""The report as one page that needs nothing else: both languages, light and dark, printable; no request goes out."""
+"""The report as one self-contained page: both languages, light and dark, printable; it makes no requests."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from softscope.doctor.judge.diagnosis import Diagnosis
 
 TITLE = Text(zh="softscope 体检报告", en="softscope checkup")
-# Nothing may be fetched, whatever a module is called.
+# Nothing may be fetched, whatever a module's name contains.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
 
 
 def page(diagnoses: Sequence[Diagnosis], lang: Lang = "en") -> str:
-    """The whole page; it opens in the language.
+    """The whole page, opening in the given language.
 
     >>> from softscope.doctor import History, diagnose
     >>> 'src="http' in page([diagnose(History((), ()))])

@@ -1,4 +1,4 @@
-"""Transmission × advantage with every head on it: who can still move, and who reads the right keys."""
+"""A plot of every head by transmission and advantage: which can still move, and which read the right keys."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from softscope.doctor.judge.diagnosis import Diagnosis
 
 WIDTH, HEIGHT, LEFT, BOTTOM, TOP = 640, 340, 54, 44, 14
-DECADES = (-6, 1)  # of transmission; what lies below is drawn at the edge, and its tooltip has the number
+DECADES = (-6, 1)  # of transmission; lower values are drawn at the edge, and the tooltip has the number
 ADVANTAGES = (-1.5, 3.5)
-# A shape for each state: colour alone would say nothing in print, nor to many eyes.
+# One shape per state: colour alone is lost in print, and many people cannot tell the colours apart.
 SHAPES: dict[StateName, str] = {
     "learning": '<circle r="5"/>',
     "right": '<path d="M0-6.5 6.5 0 0 6.5-6.5 0z"/>',
@@ -37,7 +37,7 @@ ZONES = Text(
 
 
 def plane(diagnosis: Diagnosis) -> str:
-    """The picture with its legend; where there is no loss, a sentence instead."""
+    """The plot with its legend; a sentence instead if there is no loss."""
     view = diagnosis.view
     judged = {head: found for head, found in view.states.items() if not math.isnan(found.transmission)}
     if not judged:
@@ -64,7 +64,7 @@ def plane(diagnosis: Diagnosis) -> str:
 
 
 def _edge(diagnosis: Diagnosis) -> float:
-    """The transmission below which a row is blocked: 0.0025·√n, with the keys that the median head sees."""
+    """The transmission below which a row is blocked: 0.0025·√n, where n is the number of keys the median head sees."""
     found = (diagnosis.view.value("count", head) for head in diagnosis.view.heads)
     keys = [n for n in found if n is not None and 1.0 <= n < math.inf]
     return BLOCKED * math.sqrt(statistics.median(keys) if keys else 16.0)

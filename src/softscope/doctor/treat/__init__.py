@@ -1,1 +1,1 @@
-"""Treating: which remedy fits what was found, and the remedies as code."""
+"""Treating: which remedy fits a finding, and the remedies as code."""

@@ -1,4 +1,4 @@
-"""What `softscope experiment remedies` found: which remedy revives a starving model. A test runs it and compares."""
+"""Results of `softscope experiment remedies`: which remedy revives a starving model. A test reruns it and compares."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from softscope._text import Text, same
 
 
 class Found(NamedTuple):
-    """Whether a model without 1/√d learned: treated from the start, and treated when it was stuck."""
+    """Whether a model without 1/√d learned: when treated from the start, and when treated after it was stuck."""
 
     name: Text
     start: bool
     stuck: bool
 
 
-# Recall, d = 256, Adam; 60 steps from the start, 80 when stuck; the same for seeds 0, 1 and 2.
+# Recall, d = 256, Adam; 60 steps from the start, 80 when stuck; same result for seeds 0, 1 and 2.
 RECORDED = {
     "temperature": Found(Text(zh="分数上的温度", en="a temperature on the logits"), start=True, stuck=True),
     "qk-norm-unit": Found(Text(zh="单位长的 QK 归一化", en="unit QK-norm"), start=True, stuck=True),

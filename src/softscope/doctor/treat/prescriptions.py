@@ -1,4 +1,4 @@
-"""Which remedy for what was found, why, and the reading to expect: from what was measured, and it says what failed."""
+"""Which remedy fits a finding, why, and what reading to expect. Based on measurements, including the failures."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ class Prescription:
     expect: Text
     evidence: Text
     does_not: Text | None = None
-    treatment: Treatment | None = None  # what of it can be done in code
+    treatment: Treatment | None = None  # the part that code can carry out
 
     def apply(self, model: Any) -> Applied:
-        """Do in the model what can be done in code, and say what was changed; `undo()` of that puts it back.
+        """Carry out the part that code can do; the result lists the changes, and its `undo()` reverts them.
 
         Args:
-            model: the one that was read; changed in place.
+            model: the model that was read; changed in place.
         """
         if self.treatment is None:
             from softscope.doctor.treat.remedies import NotSupportedError
@@ -55,7 +55,7 @@ class Prescription:
 
 
 def prescribe(view: HistoryView, outcomes: Sequence[CheckResult]) -> list[Prescription]:
-    """The remedies for the findings, the most certain first; nothing for what is only informative."""
+    """The remedies for the findings, the most certain first; merely informative results get none."""
     found: dict[str, list[CheckResult]] = {}
     for outcome in outcomes:
         if outcome.kind == "finding":
@@ -90,7 +90,7 @@ def _heads(outcomes: Sequence[CheckResult]) -> tuple[Head, ...]:
 
 
 def _temperatures(view: HistoryView, heads: Sequence[Head], missing: bool) -> Treatment | None:
-    """What brings the largest logit to REST, and where 1/√d is missing at least that."""
+    """Temperatures that bring the largest logit to REST; if 1/√d is missing, at least the missing factor."""
     doses: dict[str, dict[int, float]] = {}
     for head in heads:
         site = view.site(head)
@@ -103,7 +103,7 @@ def _temperatures(view: HistoryView, heads: Sequence[Head], missing: bool) -> Tr
 
 
 def _clip(view: HistoryView, heads: Sequence[Head], tau: float | None) -> Treatment | None:
-    """QK-clip to `tau`, or to the largest logit of the heads beside them."""
+    """QK-clip to `tau`, or to the largest logit of the site's other heads."""
     tops: dict[str, dict[int, float]] = {}
     bounds: dict[str, float] = {}
     for head in heads:

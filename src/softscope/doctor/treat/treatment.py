@@ -1,6 +1,6 @@
-"""What of a prescription can be done in code: the remedy, the sites and heads, and the dose of each.
+"""The part of a prescription that code can carry out: the remedy, the sites and heads, and the dose of each.
 
-Needs no PyTorch until it is applied: a recorded run can be judged without.
+Needs no PyTorch until it is applied, so a recorded run can be judged without it.
 """
 
 from __future__ import annotations
@@ -13,22 +13,22 @@ if TYPE_CHECKING:
 
     from softscope.doctor.treat.remedies import Applied
 
-# A largest logit at which a head can choose and still change its mind: among 16 keys a peak weight of at most 0.91. In
-# `softscope experiment remedies` heads brought to it learn, whatever they were stuck on; those at 10 did not always.
+# A largest logit at which a head can choose and still change its mind: the peak weight among 16 keys is at most 0.91.
+# In `softscope experiment remedies`, heads brought to 5 learn, whatever they were stuck on; those at 10 did not always.
 REST = 5.0
 _SHOWN = 3  # heads in one line of code
 
 
 @dataclasses.dataclass(frozen=True)
 class Treatment:
-    """A dose for every head: its temperature, or the largest logit that QK-clip brings down to `tau` of its site."""
+    """A dose per head: its temperature, or the largest logit that QK-clip reduces to the `tau` of its site."""
 
     remedy: Literal["temperature", "qk-clip"]
     heads: Mapping[str, Mapping[int, float]]
     tau: Mapping[str, float] = dataclasses.field(default_factory=dict)
 
     def apply(self, model: Any) -> Applied:
-        """Treat the model in place; what was done can be undone."""
+        """Treat the model in place; the result can undo it."""
         from softscope.doctor.treat import remedies
 
         if self.remedy == "temperature":
@@ -39,7 +39,7 @@ class Treatment:
         return done
 
     def code(self) -> str:
-        """The call that does the same after `from softscope.doctor import remedies`; the first few heads of it.
+        """The equivalent call after `from softscope.doctor import remedies`, with the first few heads.
 
         >>> Treatment("temperature", {"attention": {0: 16.0}}).code()
         'remedies.temperature(model, {"attention": {0: 16}})'

@@ -1,4 +1,4 @@
-"""The checks, one file each; `run` asks them all and counts every answer."""
+"""The checks, one file each. `run` runs them all and counts every answer."""
 
 from __future__ import annotations
 
@@ -48,10 +48,12 @@ CHECKS: dict[str, Check] = {module.CHECK.code: module.CHECK for module in _MODUL
 
 
 def run(history: History | HistoryView, *, mute: Iterable[str] = ()) -> list[CheckResult]:
-    """Every outcome of every check, and one "unseen" for each module that could not be seen.
+    """Run every check and return all results, plus one "unseen" result for each module that could not be seen.
 
-    `mute` names codes, each alone or with a pattern of sites: "SS010", "SS004:encoder.*". What they would have said
-    is counted as muted.
+    Args:
+        history: the run to judge.
+        mute: check codes to silence, alone or with a site pattern: "SS010", "SS004:encoder.*". Results they would have
+            given count as muted.
     """
     view = history if isinstance(history, HistoryView) else HistoryView(history)
     rules = [rule.partition(":") for rule in mute]
@@ -64,7 +66,7 @@ def run(history: History | HistoryView, *, mute: Iterable[str] = ()) -> list[Che
 
 
 def counts(outcomes: Iterable[CheckResult]) -> dict[Kind, int]:
-    """How many judgements of each kind there are."""
+    """Number of judgements of each kind."""
     outcomes = list(outcomes)
     return {kind: sum(o.count for o in outcomes if o.kind == kind) for kind in KINDS}
 

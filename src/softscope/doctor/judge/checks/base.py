@@ -1,4 +1,4 @@
-"""What a check is, and what it can say of a head."""
+"""The base of every check, and the judgements it can give on a head."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ KIND_NAMES: dict[Kind, Text] = {
 
 
 class Fired(NamedTuple):
-    """The check has something to say: what was seen, the figures, and where it is less than the check's severity."""
+    """The check fired: the observation, its figures, and a severity if it is lower than the check's own."""
 
     says: Text
     values: dict[str, float]
@@ -38,18 +38,18 @@ class Fired(NamedTuple):
 
 
 class Absent(NamedTuple):
-    """The check has no say: the question does not arise here, or what it needs was not read."""
+    """The check does not judge: the question does not arise here, or a reading it needs was not taken."""
 
     kind: Literal["not-applicable", "unseen"]
     why: Text
 
 
-Judgement = Fired | Absent | None  # None: passed
+Judgement = Fired | Absent | None  # None means passed
 
 
 @dataclasses.dataclass(frozen=True)
 class CheckResult:
-    """What one check said, of one head where it fired, of all heads alike where it did not."""
+    """The result of one check: for one head if it fired, otherwise for all heads with the same answer."""
 
     code: str
     kind: Kind
@@ -59,7 +59,7 @@ class CheckResult:
 
     @property
     def count(self) -> int:
-        """How many judgements this is."""
+        """Number of judgements in this result."""
         return max(1, len(self.heads))
 
 
@@ -68,19 +68,19 @@ PASSED = Text(zh="通过", en="passed")
 
 @dataclasses.dataclass(frozen=True)
 class Check:
-    """One question to a history; `judge` answers it for one head, or for a site as a whole."""
+    """One question about a history; `judge` answers it for one head or for a whole site."""
 
     code: str
     title: Text
     severity: Severity
-    asks: Text  # in one sentence
+    asks: Text  # the question in one sentence
     thresholds: tuple[Threshold, ...]
     remedy: Text
     judge: Callable[[HistoryView, Head], Judgement]
     of_sites: bool = False
 
     def run(self, history: History | HistoryView) -> list[CheckResult]:
-        """The outcomes: one for each head that fired, one for all that passed, one for each reason not to judge."""
+        """Run the check: one result per head that fired, one for all that passed, one per reason not to judge."""
         view = history if isinstance(history, HistoryView) else HistoryView(history)
         heads = [Head(i, None) for i in range(len(view.history.sites))] if self.of_sites else view.heads
         fired: list[CheckResult] = []
@@ -96,6 +96,6 @@ class Check:
 
 
 def unseen(*readings: str) -> Absent:
-    """What a check says where a reading that it needs was not taken."""
+    """The judgement when a reading that the check needs was not taken."""
     names = ", ".join(readings)
     return Absent("unseen", Text(zh=f"没有读到 {names}", en=f"{names} was not read"))

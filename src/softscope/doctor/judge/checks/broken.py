@@ -1,4 +1,4 @@
-"""SS012: the run went NaN, and what was read since then says nothing."""
+"""SS012: the run went NaN; readings taken since then mean nothing."""
 
 from __future__ import annotations
 

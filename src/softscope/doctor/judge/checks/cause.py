@@ -1,4 +1,4 @@
-"""SS011: why the logits of a sick head are large: the scale, the norms of q and k, or their alignment."""
+"""SS011: why a sick head has large logits: the scale, the norms of q and k, or their alignment."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ def _judge(view: HistoryView, head: Head) -> Judgement:
 
 
 def causes(scale: float, d: int, q: float, k: float, cosine: float, n: float) -> list[str]:
-    """Which of the three factors of a logit, scale · |q||k| · cos, is out of its ordinary range.
+    """Which of the three factors of a logit, scale · |q||k| · cos, is outside its ordinary range.
 
-    Ordinary are 1/√d, √d each, and the |cos| of random directions; a factor that alone would freeze ordinary others
-    is a cause.
+    Ordinary values are 1/√d for the scale, √d for each norm, and the |cos| of random directions. A factor is a cause if
+    it alone would freeze the head with the other factors ordinary.
 
     >>> causes(1.0, 256, 16.0, 16.0, 0.05, 16), causes(1 / 16, 256, 480.0, 16.0, 0.05, 16)
     (['scale'], ['norms'])
@@ -57,7 +57,7 @@ def causes(scale: float, d: int, q: float, k: float, cosine: float, n: float) ->
     found = []
     if scale * math.sqrt(d) > SCALE.value:
         found.append("scale")
-    if q * k / d > freezing(n):  # the spread of scaled logits of random directions
+    if q * k / d > freezing(n):  # the spread of scaled logits for random directions
         found.append("norms")
     if cosine > ALIGNED.value * math.sqrt(2.0 / (math.pi * d)):
         found.append("alignment")

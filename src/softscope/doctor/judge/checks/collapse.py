@@ -1,4 +1,4 @@
-"""SS006: the entropy falls off a cliff, and not because the head has found what it looks for."""
+"""SS006: the entropy drops suddenly, and not because the head has found its target."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SS009: no gradient reaches q and k: because the loss does not reach the head, or nothing passes the softmax."""
+"""SS009: no gradient reaches q and k, because the loss does not reach the head or nothing passes the softmax."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SS003: the largest logit is too large, or on its way there without a plateau."""
+"""SS003: the largest logit is too large, or is growing towards that without a plateau."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _judge(view: HistoryView, head: Head) -> Judgement:
 
 
 def steady_rate(steps: Array, logits: Array) -> float | None:
-    """The growth per step of the second half and its end, where it has not slowed; None where it has, or too few know.
+    """Growth per step late in the run (second half, last third); None if it has slowed or readings are too few.
 
     >>> import numpy as np
     >>> steady_rate(np.arange(8), 2.0 * np.arange(8)), steady_rate(np.arange(8), np.sqrt(np.arange(8.0)))
@@ -75,9 +75,9 @@ def steady_rate(steps: Array, logits: Array) -> float | None:
     if len(logits) < GROWTH_READINGS.value or not np.isfinite(logits).all():
         return None
     half, third = len(logits) // 2, len(logits) * 2 // 3
-    parts = (slice(half), slice(half, None), slice(third, None))  # one jump in the second half is no steady growth
+    parts = (slice(half), slice(half, None), slice(third, None))  # one jump in the second half is not steady growth
     early, *late = (float(np.polyfit(steps[part], logits[part], 1)[0]) for part in parts)
-    rate = round(min(late), 9)  # the rounding of a straight line
+    rate = round(min(late), 9)  # absorbs the rounding error of a straight line
     return rate if rate > 0.0 and rate >= STEADY.value * early else None
 
 

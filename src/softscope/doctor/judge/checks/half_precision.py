@@ -1,4 +1,4 @@
-"""SS008: logits that float16 cannot hold, or rows that a half-precision backward turns into NaN."""
+"""SS008: logits that overflow float16, or rows that become NaN in a half-precision backward pass."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _judge(view: HistoryView, head: Head) -> Judgement:
             {"lse_min": low},
         )
     if dtype != "float16" or math.isnan(site.scale) or site.scale == 0.0 or not len(logits):
-        return None  # bfloat16 has float32's range
+        return None  # bfloat16 has the range of float32
     raw = float(logits.max()) / abs(site.scale)
     if raw <= HALF_NEAR * HALF_LARGEST.value:
         return None

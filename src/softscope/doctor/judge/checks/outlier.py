@@ -1,4 +1,4 @@
-"""SS004: one head far outside its siblings. Needs no loss: it compares, and does not judge."""
+"""SS004: one head far from its siblings. Needs no loss: it only compares heads."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _judge(view: HistoryView, head: Head) -> Judgement:
 
 
 def reach(view: HistoryView, head: Head) -> float | None:
-    """scale·|q|·|k| of mean lengths: what logits can be. The product, as a head with q·30 and k/30 is the same head."""
+    """scale·|q|·|k| from mean norms: how large logits can get. A product, because q·30 with k/30 is the same head."""
     q, k, scale = view.value("q_norm", head), view.value("k_norm", head), view.site(head).scale
     return None if q is None or k is None or math.isnan(scale) else abs(scale) * q * k
 

@@ -1,4 +1,4 @@
-"""SS002: a head whose blocked rows all look at one key: parked, which is common and no disease."""
+"""SS002: all blocked rows of a head look at one key. The head is parked, which is common and not a disease."""
 
 from __future__ import annotations
 

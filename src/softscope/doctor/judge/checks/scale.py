@@ -1,4 +1,4 @@
-"""SS005: q·k multiplied by something other than 1/√d, and the readings show that it hurts."""
+"""SS005: q·k is multiplied by something other than 1/√d, and the readings show that it hurts."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _judge(view: HistoryView, site: Head) -> Judgement:
 
 
 def _too_small(view: HistoryView, heads: list[Head], told: str, values: dict[str, float]) -> Judgement:
-    """A scale that is too small makes heads uniform; only a long training can show that they stay so."""
+    """Judge a scale that is too small: it makes heads uniform, and only a long training can show that they stay so."""
     steps = view.steps
     flat = [view.value("sharpness", head) for head in heads]
     if any(x is None or x > UNIFORM.value for x in flat) or steps[-1] - steps[0] < ENOUGH_STEPS.value:

@@ -1,4 +1,4 @@
-"""SS010: attention that writes every logit down, where a fused kernel would not."""
+"""SS010: attention that materialises every logit where a fused kernel would not."""
 
 from __future__ import annotations
 

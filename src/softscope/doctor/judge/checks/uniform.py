@@ -1,4 +1,4 @@
-"""SS007: a head that reads everything alike, and still does after a long training."""
+"""SS007: a head that still attends to all keys equally after a long training."""
 
 from __future__ import annotations
 

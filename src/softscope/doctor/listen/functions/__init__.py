@@ -1,6 +1,6 @@
-"""The functions that compute attention in other people's models, and what each says about a call.
+"""The functions that compute attention in other people's models, and how to describe a call of each.
 
-One file for each way. `all_seams(model)` lists where they lie for this model.
+There is one file per kind of function. `all_patches(model)` lists the patches for a model.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ["all_seams"]
 
 
 def all_patches(model: nn.Module) -> list[Patch]:
-    """Every place where a call of this model's attention can be overheard."""
+    """Every patch through which this model's attention calls can be observed."""
     homes = _homes(model)
     patches = [
         *sdpa.patches(),
@@ -30,14 +30,14 @@ def all_patches(model: nn.Module) -> list[Patch]:
 
 
 def _homes(model: nn.Module) -> list[ModuleType]:
-    """The Python modules in which the classes of the model are written, PyTorch's left out."""
+    """The Python modules that define the model's classes, except PyTorch's own."""
     names = {parent.__module__ for module in model.modules() for parent in type(module).__mro__}
     found = [sys.modules.get(name) for name in sorted(names) if name.partition(".")[0] not in ("torch", "builtins")]
     return [home for home in found if home is not None]
 
 
 def _bound_early(patches: list[Patch], homes: list[ModuleType]) -> list[Patch]:
-    """The same functions under names of their own: `from torch.nn.functional import softmax`."""
+    """The same functions imported under a module's own name: `from torch.nn.functional import softmax`."""
     originals: dict[int, Patch] = {}
     for patch in patches:
         function: Function = patch.get()

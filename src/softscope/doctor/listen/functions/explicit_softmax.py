@@ -1,6 +1,7 @@
 """An explicit softmax over a matrix of scores: `torch.softmax`, `F.softmax`, `Tensor.softmax`.
 
-The weights are known, and their gradient is seen itself; q and k are known only where a surrounding call tells them.
+The weights are known and their gradient is observed directly. q and k are known only if a surrounding call supplies
+them.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from softscope.doctor.listen.patches import Patch, context, told
 
 
 def patches() -> list[Patch]:
-    """The three doors to one operation; one inside another is told once."""
+    """The three entry points of one operation; a nested call is reported once."""
     return [
         Patch(torch, "softmax", told(describe)),
         Patch(functional, "softmax", told(describe)),
@@ -32,10 +33,11 @@ def describe(
     *_: Any,
     **named: Any,
 ) -> ObservedCall | None:
-    """The call, if it looks like attention.
+    """Describe the call if it looks like attention.
 
-    Over the last axis of (batch, heads, n, m); or of (batch·heads, n, m) or (batch, n, m), where a matrix is square
-    or the caller knows its heads: a classifier's or a router's softmax also has three axes.
+    That is a softmax over the last axis of (batch, heads, n, m). Three axes, (batch·heads, n, m) or (batch, n, m),
+    count only if the matrix is square or the caller knows its heads: the softmax of a classifier or router has three
+    axes too.
     """
     dim = named.get("axis", dim)
     if dim is None or not isinstance(input, Tensor) or weights.is_nested or weights.numel() == 0:

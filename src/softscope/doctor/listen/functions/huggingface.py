@@ -1,8 +1,8 @@
 """Hugging Face's attention functions: the entries of its registry, and the eager function of each model file.
 
-The existing entries are wrapped where they lie: a new name would get no mask function, and causality would be lost.
-`sdpa` and `eager` compute with functions that are overheard by themselves; what is known here is added. The flash and
-flex kernels are not, so their calls are told from here.
+We wrap the existing entries in place: a new name would get no mask function, and causality would be lost. `sdpa` and
+`eager` call functions that we observe anyway; here we add what those calls do not show. The flash and flex kernels do
+not call such functions, so their calls are reported from here.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ EAGER = "eager_attention_forward"
 
 
 def patches(homes: list[ModuleType]) -> list[Patch]:
-    """The registry's entries, also those that a model file overrides, and the eager functions of these files."""
+    """Patches for the registry's entries, including overrides in model files, and for the files' eager functions."""
     if "transformers.modeling_utils" not in sys.modules:
         return []
     registry = getattr(sys.modules["transformers.modeling_utils"], "AttentionInterface", None)
@@ -44,7 +44,7 @@ def _is(value: Any, registry: Any) -> bool:
 def _know(
     module: nn.Module, query: Tensor, key: Tensor, value: Tensor, attention_mask: Any = None, *rest: Any, **named: Any
 ) -> dict[str, Any]:
-    """What the inner call does not show: key heads before they are repeated, and with `eager` q and k themselves."""
+    """What the inner call does not show: key heads before they are repeated and, for `eager`, q and k themselves."""
     del value, attention_mask, rest
     causal = named.get("is_causal")
     scale = named.get("scaling")
@@ -66,18 +66,18 @@ def _kernel(
     softcap: float | None = None, is_causal: bool | None = None, s_aux: Tensor | None = None,
     position_bias: Tensor | None = None, **_: Any,
 ) -> ObservedCall:  # fmt: skip
-    """A call of a kernel that computes by itself: flash, flex."""
+    """Describe a call of a self-contained kernel: flash or flex."""
     if attention_mask is not None and not isinstance(attention_mask, Tensor):
         raise UnseenError(reasons.MASK, type(attention_mask).__name__)
     if position_bias is not None:
         raise UnseenError(reasons.BIAS)
     mask = attention_mask
-    if mask is not None and mask.ndim == 2:  # (batch, m), 1 = a token
+    if mask is not None and mask.ndim == 2:  # (batch, m), 1 marks a token
         mask = mask.bool()[:, None, None, -key.shape[2] :]
     n, m = query.shape[2], key.shape[2]
     causal = bool(getattr(module, "is_causal", True) if is_causal is None else is_causal) and n > 1
     if attention_mask is not None and attention_mask.ndim == 4:
-        causal = False  # the mask says it
+        causal = False  # the mask already encodes it
 
     def gradient(grad: Tensor) -> Tensor:
         return grad.transpose(1, 2)  # outputs are (batch, n, heads, dv)

@@ -12,7 +12,7 @@ from softscope.doctor.listen.patches import Patch, context, told
 
 
 def patches() -> list[Patch]:
-    """One function, which PyTorch's own modules and Hugging Face's look up by its name."""
+    """One function; PyTorch's own modules and Hugging Face's look it up by name."""
     return [Patch(functional, "scaled_dot_product_attention", told(describe))]
 
 
@@ -27,11 +27,11 @@ def describe(
     scale: float | None = None,
     enable_gqa: bool = False,
 ) -> ObservedCall:
-    """The call. Causal counts from the first key, also where there are more keys than queries: PyTorch's rule."""
-    del enable_gqa  # fewer key heads say so themselves
+    """Describe the call. As in PyTorch, causal counts from the first key even with more keys than queries."""
+    del enable_gqa  # fewer key heads already show it
     if query.is_nested or key.is_nested:
         raise UnseenError(reasons.NESTED)
-    # What the kernel gets: autocast may have it in half precision.
+    # The tensors the kernel receives: autocast may have converted them to half precision.
     q, k, v = autocast({"q": query.detach(), "k": key.detach(), "v": value.detach()}).values()
     shape = (*query.shape[:-1], key.shape[-2])
     known = context()

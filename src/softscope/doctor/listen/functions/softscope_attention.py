@@ -1,4 +1,4 @@
-"""`softscope.attention` and what `softscope.nn` computes beside it."""
+"""`softscope.attention`, and the attention that `softscope.nn` computes without it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from softscope.nn import composite
 
 
 def patches() -> list[Patch]:
-    """Behind the public function, so that it does not matter under which name it was imported."""
+    """Patches behind the public function, so the name it was imported under does not matter."""
     return [Patch(_attention, "attend", told(_attend)), Patch(composite, "attend", told(_composite))]
 
 
@@ -63,6 +63,6 @@ def _observed(output: Tensor, call: Call, *, fused: bool, dropout: float = 0.0) 
 
 
 def _start(options: Options) -> int | None:
-    """The key position of query 0, where looking at it costs nothing."""
+    """The key position of query 0, if it can be read without waiting for the device."""
     first = options.positions[:1]
     return int(first) if first.device.type == "cpu" and first.shape[0] else None

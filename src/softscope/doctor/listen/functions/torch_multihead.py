@@ -1,6 +1,6 @@
-"""`torch.nn.MultiheadAttention`: the path that writes weights down, and the fused calls of eval mode.
+"""`torch.nn.MultiheadAttention`: the path that materialises weights, and the fused calls of eval mode.
 
-The path through `scaled_dot_product_attention` is overheard there.
+The path through `scaled_dot_product_attention` is observed in `sdpa`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from softscope.doctor.listen.patches import Patch, context, surrounding, told
 
 
 def patches() -> list[Patch]:
-    """The function behind the module, its products (q is seen there), and the two fused calls."""
+    """Patches for the function behind the module, its matrix products (they show q), and the two fused calls."""
     return [
         Patch(functional, "multi_head_attention_forward", surrounding(_know)),
         Patch(torch, "bmm", told(_product)),
@@ -39,7 +39,7 @@ def _know(
 
 
 def _product(_: Tensor, left: Tensor, right: Tensor, **__: Any) -> None:
-    """The first product is that of scaled queries and keys; the second, of weights and values, is passed over."""
+    """Take scaled queries and keys from the first product; ignore the second, of weights and values."""
     known = context()
     if known.get("kind") != "multihead" or "q" in known:
         return
@@ -61,7 +61,7 @@ def _native(
     bias: Tensor, out_weight: Tensor, out_bias: Tensor, mask: Tensor | None = None, need_weights: bool = True,
     average: bool = True, mask_type: int | None = None,
 ) -> ObservedCall:  # fmt: skip
-    """The fused call of the module in eval mode."""
+    """Describe the module's fused call in eval mode."""
     del value, out_weight, out_bias, need_weights, average
     output = result[0] if isinstance(result, tuple) else result
     return _fused(output, query, key, embed_dim, num_heads, weight, bias, mask, mask_type, "")
@@ -72,7 +72,7 @@ def _layer(
     out_bias: Tensor, use_gelu: bool, norm_first: bool, eps: float, norm_weight: Tensor, norm_bias: Tensor,
     *rest: Any,
 ) -> ObservedCall:  # fmt: skip
-    """The fused call of a whole `nn.TransformerEncoderLayer` in eval mode."""
+    """Describe the fused call of a whole `nn.TransformerEncoderLayer` in eval mode."""
     del out_weight, out_bias, use_gelu
     mask, mask_type = (*rest, None, None)[6:8] if len(rest) > 6 else (None, None)
     if src.is_nested:
@@ -82,7 +82,7 @@ def _layer(
 
 
 def _padded(nested: Tensor) -> tuple[Tensor, Tensor, int]:
-    """A nested tensor as (batch, n, d), and which positions are padding."""
+    """Convert a nested tensor to (batch, n, d), and tell which positions are padding."""
     lengths = torch.tensor([x.shape[0] for x in nested.unbind()], device=nested.device)
     padded = nested.to_padded_tensor(0.0)
     return padded, torch.arange(padded.shape[1], device=nested.device) >= lengths[:, None], 1
@@ -92,7 +92,7 @@ def _fused(
     output: Tensor, query: Tensor, key: Tensor, embed_dim: int, heads: int, weight: Tensor, bias: Tensor,
     mask: Tensor | None, mask_type: int | None, below: str,
 ) -> ObservedCall:  # fmt: skip
-    """q and k, which the fused call does not show, are projected again. There is no gradient on this path."""
+    """Project q and k again, since the fused call does not show them. This path has no gradient."""
     if query.is_nested or key.is_nested:
         raise UnseenError(reasons.NESTED)
 
@@ -103,7 +103,7 @@ def _fused(
 
     with torch.no_grad():
         q, k = project(query, 0), project(key, 1)
-    # True hides. Type 0 is (n, m), 1 is (batch, m), 2 is (batch, heads, n, m).
+    # True hides a key. Mask type 0 is (n, m), 1 is (batch, m), 2 is (batch, heads, n, m).
     shown = None if mask is None else ~mask if mask.dtype == torch.bool else mask == 0
     if shown is not None and mask_type == 1:
         shown = shown[:, None, None, :]

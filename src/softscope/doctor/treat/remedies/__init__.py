@@ -1,4 +1,4 @@
-"""Remedies as code: each changes a model in place and says what it changed; `undo()` puts it back.
+"""Remedies as code: each changes a model in place and reports its changes; `undo()` reverts them.
 
 >>> import torch
 >>> from softscope.doctor import remedies

@@ -1,4 +1,4 @@
-"""What a remedy did to a model, and the way back."""
+"""The changes a remedy made to a model, and how to undo them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class NotSupportedError(ValueError):
-    """A remedy that cannot be applied here: why, and what to do instead.
+    """The remedy cannot be applied here; the message says why and what to do instead.
 
     >>> import torch
     >>> from softscope.doctor import remedies
@@ -24,13 +24,13 @@ class NotSupportedError(ValueError):
 
 
 def unsupported(site: str, why: str, instead: str) -> NotSupportedError:
-    """The error to raise, with one sentence."""
+    """Build the error, with a one-sentence message."""
     return NotSupportedError(f"not supported at {site}: {why}; instead {instead}")
 
 
 @dataclasses.dataclass(frozen=True)
 class Change:
-    """What was done at one site, to these heads (all of them if empty).
+    """A change at one site, to these heads (to all heads if empty).
 
     >>> Change("encoder.0", heads=(3,), what="temperature 4").heads
     (3,)
@@ -43,9 +43,9 @@ class Change:
 
 @dataclasses.dataclass
 class Applied:
-    """The changes, in order; nothing was done where there are none.
+    """The changes of a remedy, in order; empty if it did nothing.
 
-    `parameters` are new ones that training may change: an optimizer made before does not know them.
+    `parameters` holds the new trainable parameters: an optimizer created earlier does not know them.
 
     >>> import torch
     >>> from softscope.doctor import remedies
@@ -63,19 +63,19 @@ class Applied:
     _back: list[Callable[[], None]] = dataclasses.field(default_factory=list, repr=False)
 
     def undo(self) -> None:
-        """Put back what was there before: weights as they were then, whatever training did to them since."""
+        """Restore the earlier state; weights return to their old values, whatever training did to them since."""
         while self._back:
             self._back.pop()()
         self.changes.clear()
 
     def absorb(self, other: Applied) -> None:
-        """Make the other's changes part of this one."""
+        """Merge another remedy's changes into this one."""
         self.changes += other.changes
         self.parameters += other.parameters
         self._back.append(other.undo)
 
     def on_undo(self, back: Callable[[], None]) -> None:
-        """Call this on the way back; the last first."""
+        """Register a callback for `undo`; the last one registered runs first."""
         self._back.append(back)
 
     def __bool__(self) -> bool:

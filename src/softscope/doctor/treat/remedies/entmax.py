@@ -1,4 +1,4 @@
-"""α-entmax in the place of softmax: weights that can be exactly 0, and a gradient among those that are not."""
+"""α-entmax instead of softmax: weights can be exactly 0, and gradient flows among those that are not."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 
 def entmax(model: nn.Module, sites: Iterable[str] | None = None, *, alpha: float = 1.5) -> Applied:
-    """Form the weights of every head at these sites with entmax.
+    """Use entmax for the weights of every head at these sites.
 
     Args:
         model: changed in place.
-        sites: as `scope.sites` names them; None for all that are known.
-        alpha: 1 softmax, 2 sparsemax, between entmax.
+        sites: names as in `scope.sites`; None for all known sites.
+        alpha: 1 is softmax, 2 is sparsemax, values between are entmax.
 
     >>> import torch
     >>> from softscope.doctor import remedies

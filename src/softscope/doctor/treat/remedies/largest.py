@@ -1,4 +1,4 @@
-"""The largest |scale·q·k| of every head, over every visible pair of a query and a key: what QK-clip needs to know."""
+"""The largest |scale·q·k| of every head over all visible query-key pairs, as QK-clip needs it."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 
 class _Largest:
-    """Hears every call, and keeps the largest of each head in `found`."""
+    """Listens to every call and keeps each head's largest logit in `found`."""
 
     def __init__(self, model: nn.Module, found: dict[str, list[float]]) -> None:
         self.thread, self.paths, self.found = threading.get_ident(), module_paths.paths(model), found
 
     def hear(self, observed: ObservedCall) -> None:
-        """One call."""
+        """Receive one call."""
         place = module_paths.innermost(self.paths)
         if place is None or observed.q is None or observed.k is None:
             return
@@ -36,16 +36,16 @@ class _Largest:
             self.found[place[0] + observed.below] = (new if old is None else new.maximum(new.new_tensor(old))).tolist()
 
     def trouble(self, error: Exception) -> None:
-        """One call that could not be read."""
+        """Receive the error of a call that could not be read."""
         raise error
 
 
 @contextlib.contextmanager
 def largest_logits(model: nn.Module) -> Iterator[dict[str, list[float]]]:
-    """Measure what the model computes inside the `with`: for each site the largest |scale·q·k| of each head.
+    """Measure the largest |scale·q·k| of each head, per site, for everything the model computes inside the `with`.
 
-    Before soft cap and mask, over visible keys, the largest over all calls of a site. Costs about as much as the
-    attention itself, twice.
+    Measured before soft cap and mask, over visible keys; the largest over all calls of a site. Costs about twice as
+    much as the attention itself.
 
     >>> import torch
     >>> from softscope.doctor import remedies
@@ -65,7 +65,7 @@ def largest_logits(model: nn.Module) -> Iterator[dict[str, list[float]]]:
 
 
 def _of(observed: ObservedCall) -> Tensor:
-    """One number for each head."""
+    """One number per head."""
     assert observed.q is not None
     assert observed.k is not None
     options = observed.options

@@ -1,4 +1,4 @@
-"""Remedies that change how weights are formed from q and k, put into the modules that can form them so."""
+"""Remedies that change how weights are computed from q and k, for the modules that support it."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ INSTEAD = "build the layer with softscope.nn.MultiheadAttention, or call softsco
 
 
 def change(remedy: str, model: nn.Module, sites: Iterable[str] | None, what: str, options: Any) -> Applied:
-    """Give the attention at these sites (None: wherever it is known) other options.
+    """Change the attention options at these sites (None: at all known sites).
 
     Args:
-        remedy: its name, for what is told.
-        model: changed in place; nothing is changed if one site cannot be.
-        sites: as `scope.sites` names them.
+        remedy: its name, for the report.
+        model: changed in place; if one site cannot be changed, none is.
+        sites: names as in `scope.sites`.
         what: the change in words.
-        options: of `softscope.nn.options.Options`, or a function from module and site to these.
+        options: fields of `softscope.nn.options.Options`, or a function from module and site to them.
     """
     done = Applied(remedy)
     work: list[Callable[[], None]] = []
@@ -44,7 +44,7 @@ def change(remedy: str, model: nn.Module, sites: Iterable[str] | None, what: str
 
 
 def _prepared(done: Applied, model: nn.Module, module: nn.Module, site: str, wanted: dict[str, Any]) -> Any:
-    """What is to be done, once it is known that all of it can be."""
+    """The function that makes the change; raises first if the module does not support it."""
     if isinstance(module, Attention):
         return _task(done, module, wanted)
     if isinstance(module, softscope.nn.MultiheadAttention):
@@ -64,7 +64,7 @@ def _ours(done: Applied, module: softscope.nn.MultiheadAttention, options: Optio
         done.on_undo(back)
 
     def back() -> None:
-        if isinstance(module, softscope.nn.MultiheadAttention):  # else what came before is undone already, and this too
+        if isinstance(module, softscope.nn.MultiheadAttention):  # else an earlier undo has already reverted this
             module._take(before)
 
     return work
@@ -77,7 +77,7 @@ def _task(done: Applied, layer: Attention, wanted: dict[str, Any]) -> Any:
         named["sink"] = 0.0 if named["sink"] else None
     if "temperature" in named:
         del named["temperature"]
-        named["learn_temperature"] = True  # which starts at the temperature that it has
+        named["learn_temperature"] = True  # starts at the layer's current temperature
     elif named.get("scale") is not None and not before.learn_temperature:
         named["temperature"] = 1.0
     options = dataclasses.replace(before, **named)
@@ -112,7 +112,7 @@ def _torch(done: Applied, model: nn.Module, module: nn.MultiheadAttention, optio
 
 
 def _taking(done: Applied, module: nn.Module, take: Callable[[], object]) -> None:
-    """Do it, and remember which parameters are new."""
+    """Make the change and record which parameters are new."""
     had = {id(parameter) for parameter in module.parameters()}
     take()
     done.parameters += [parameter for parameter in module.parameters() if id(parameter) not in had]

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def module_of(model: nn.Module, site: str) -> nn.Module:
-    """The module at a site, as `scope.sites` names it."""
+    """The module at a site, named as in `scope.sites`."""
     if "#" in site:
         raise unsupported(
             site,
@@ -29,7 +29,7 @@ def module_of(model: nn.Module, site: str) -> nn.Module:
 
 
 def head_count(model: nn.Module, site: str) -> int:
-    """How many query heads a site has.
+    """Number of query heads at a site.
 
     >>> import torch
     >>> from softscope.doctor import remedies
@@ -42,7 +42,7 @@ def head_count(model: nn.Module, site: str) -> int:
 
 
 def attention_modules(model: nn.Module) -> list[str]:
-    """The paths of the modules that are known to compute attention: where a remedy goes if it is not told."""
+    """Paths of the modules known to compute attention: the default target of a remedy."""
     from softscope.doctor.treat.remedies.weights import known
 
     paths = module_paths.paths(model)
@@ -50,7 +50,7 @@ def attention_modules(model: nn.Module) -> list[str]:
 
 
 def chosen(model: nn.Module, sites: Iterable[str] | None) -> list[str]:
-    """The sites named, or all that are known; none at all is refused."""
+    """The named sites, or all known ones; raises if there are none."""
     found = attention_modules(model) if sites is None else [sites] if isinstance(sites, str) else list(sites)
     if not found:
         raise ValueError(

@@ -1,4 +1,4 @@
-"""QK-clip: heads whose logits went above a bound get their W_Q and W_K shrunk to it (MuonClip, Kimi K2)."""
+"""QK-clip: shrinks W_Q and W_K of heads whose logits exceed a bound (MuonClip, Kimi K2)."""
 
 from __future__ import annotations
 
@@ -18,25 +18,26 @@ if TYPE_CHECKING:
 
     from torch import nn
 
-TAU = 100.0  # Kimi K2's
-MARGIN = 64.0  # roundings of the weights' dtype below the bound; with 8, one layer in twenty ended above it
+TAU = 100.0  # the value of Kimi K2
+# Rounding errors of the weights' dtype to stay below the bound, so that rounded logits respect it. With 8, about one
+# layer in twenty ended above the bound.
+MARGIN = 64.0
 
 
 def qk_clip(
     model: nn.Module, largest: Mapping[str, Sequence[float] | Mapping[int, float]], *, tau: float = TAU
 ) -> Applied:
-    """Shrink W_Q and W_K, biases too, of every head above `tau` so that its largest logit is `tau`.
+    """Shrink W_Q and W_K, with their biases, of every head above `tau` so that its largest logit becomes `tau`.
 
-    It only shrinks, and only heads above: the others keep every bit. With γ = τ/largest, q and k get √γ each. A key
-    head that several query heads share gets √ of the largest γ among them (1, so nothing, if one of them is healthy),
-    and each of its queries what is left of its own γ.
-    What a layer reads changes when one before it is clipped: measure again until nothing is clipped, or clip after
-    every optimizer step, as Kimi K2 did.
+    It only shrinks, and only heads above the bound: the others keep every bit. With γ = τ/largest, q and k get √γ each.
+    A key head shared by several query heads gets √ of the largest γ among them (1, so no change, if one of them is
+    healthy), and each of its query heads gets the rest of its own γ. Clipping a layer changes the input of later
+    layers: measure again until nothing is clipped, or clip after every optimizer step, as Kimi K2 did.
 
     Args:
         model: changed in place.
-        largest: for each site the largest |scale·q·k| of each head, as `largest_logits` measures it; NaN for a head
-            that was not measured. Or a dictionary of those heads alone that are to be clipped.
+        largest: for each site the largest |scale·q·k| of each head, as `largest_logits` measures it, with NaN for a
+            head that was not measured; or, per site, a dictionary of only the heads to clip.
         tau: the bound.
 
     >>> import torch

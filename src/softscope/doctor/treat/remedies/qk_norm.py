@@ -1,4 +1,4 @@
-"""QK-norm: q and k are normalised before they meet, so that their logits cannot grow with their lengths."""
+"""QK-norm: normalises q and k before their product, so that logits cannot grow with their norms."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ def qk_norm(
     kind: Literal["unit", "rms"] = "unit",
     sharpness: float | None = None,
 ) -> Applied:
-    """Normalise q and k of every head at these sites; the model has to be trained on from there.
+    """Normalise q and k of every head at these sites; the model needs further training afterwards.
 
     Args:
         model: changed in place.
-        sites: as `scope.sites` names them; None for all that are known.
-        kind: "unit": logits are sharpness·cosine. "rms": to mean square 1, with the scale that the model has; with
-            1/√d that is √d·cosine, without a scale d·cosine. It learns gains per component, but not in Hugging Face
-            models, where positions have been rotated in by then.
-        sharpness: for "unit": the largest logit; √d if not given.
+        sites: names as in `scope.sites`; None for all known sites.
+        kind: "unit": logits are sharpness·cosine. "rms": normalise to mean square 1 and keep the model's scale; with
+            1/√d the logits are √d·cosine, without a scale d·cosine. "rms" learns gains per component, except in Hugging
+            Face models, where rotary positions have already been applied at that point.
+        sharpness: for "unit": the largest logit; √d by default.
 
     >>> import torch
     >>> from softscope.doctor import remedies

@@ -1,7 +1,7 @@
-"""Other weights in Hugging Face models, through their registry of attention functions.
+"""Changes how Hugging Face models compute weights, through their registry of attention functions.
 
-The model's own modules stay, with their weights and state dicts; what a remedy learns is a parameter beside them, named
-softscope_….
+The model keeps its own modules, weights and state dicts. A remedy's learned values are extra parameters beside them,
+named softscope_….
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from softscope.nn.options import Options
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-NAME = "softscope_remedy"  # in the registry, and the attribute that holds a module's options
+NAME = "softscope_remedy"  # the name in the registry, and the attribute that holds a module's options
 
 
 def reaches(module: nn.Module) -> bool:
-    """Whether this module asks Hugging Face's registry for its attention."""
+    """Whether this module looks up its attention in Hugging Face's registry."""
     home = sys.modules.get(type(module).__module__)
     return "transformers.modeling_utils" in sys.modules and hasattr(home, "ALL_ATTENTION_FUNCTIONS")
 
@@ -37,7 +37,7 @@ def reaches(module: nn.Module) -> bool:
 def prepared(
     done: Applied, model: nn.Module, module: nn.Module, site: str, wanted: dict[str, Any]
 ) -> Callable[[], None]:
-    """What is to be done to this module of the model."""
+    """The function that makes the change to this module of the model."""
     owner = _owner(model)
     if owner is None:
         raise unsupported(
@@ -78,14 +78,14 @@ def prepared(
 
 
 def _owner(model: nn.Module) -> Any:
-    """The model that chooses the implementation: itself, or what a wrapper holds."""
+    """The model that chooses the implementation: this one, or the one inside a wrapper."""
     return next((part for part in model.modules() if hasattr(part, "set_attn_implementation")), None)
 
 
 def _register() -> None:
     utils, masking = (importlib.import_module(f"transformers.{name}") for name in ("modeling_utils", "masking_utils"))
     utils.AttentionInterface.register(NAME, attend)
-    # Without a mask function of its own a new name would get none, and causality would be lost.
+    # A new name needs its own mask function; without one it would get no mask, and causality would be lost.
     masking.AttentionMaskInterface.register(NAME, masking.ALL_MASK_ATTENTION_FUNCTIONS["sdpa"])
 
 
@@ -94,7 +94,7 @@ def attend(
     dropout: float = 0.0, scaling: float | None = None, is_causal: bool | None = None,
     position_bias: Tensor | None = None, **named: Any,
 ) -> tuple[Tensor, None]:  # fmt: skip
-    """As Hugging Face calls its attention functions; a module without a remedy gets what `sdpa` gives."""
+    """Hugging Face's attention-function signature; a module without a remedy gets the result of `sdpa`."""
     options: Options | None = getattr(module, NAME, None)
     if options is None:
         sdpa = importlib.import_module("transformers.integrations.sdpa_attention").sdpa_attention_forward
@@ -139,7 +139,7 @@ def attend(
 
 
 def _normalised(x: Tensor, options: Options) -> Tensor:
-    """Without learned gains: behind rotary positions they would make logits depend on more than the distance."""
+    """Normalise without learned gains: after rotary positions, gains would make logits depend on more than distance."""
     if options.qk_norm == "rms":
         return functional.rms_norm(x, x.shape[-1:])
     return functional.normalize(x, dim=-1) if options.qk_norm == "unit" else x

@@ -1,4 +1,4 @@
-"""Scalable softmax: logits times s·log n, so that rows that see many keys stay as sharp as short ones."""
+"""Scalable softmax: multiplies logits by s·log n, so that rows with many keys stay as sharp as short ones."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def scalable(model: nn.Module, sites: Iterable[str] | None = None, *, length: fl
 
     Args:
         model: changed in place.
-        sites: as `scope.sites` names them; None for all that are known.
-        length: how many keys the rows saw in training; rows of this length stay as they are.
+        sites: names as in `scope.sites`; None for all known sites.
+        length: the number of keys that rows saw in training; rows of this length do not change.
 
     >>> import torch
     >>> from softscope.doctor import remedies

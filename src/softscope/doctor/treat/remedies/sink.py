@@ -1,4 +1,4 @@
-"""A sink: one learned logit per head that takes weight and gives nothing, so that a head can rest without a token."""
+"""A sink: one learned logit per head that takes weight and contributes nothing, so a head can rest without a token."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 def sink(model: nn.Module, sites: Iterable[str] | None = None) -> Applied:
     """Give every head at these sites a sink that starts at 0, "softmax off by one".
 
-    The new parameters are in `.parameters`: an optimizer made before needs them.
+    The new parameters are in `.parameters`; add them to an optimizer created earlier.
 
     Args:
         model: changed in place.
-        sites: as `scope.sites` names them; None for all that are known.
+        sites: names as in `scope.sites`; None for all known sites.
 
     >>> import torch
     >>> from softscope.doctor import remedies

@@ -1,4 +1,4 @@
-"""A soft cap: c·tanh(logit/c) keeps the logits within ±c."""
+"""A soft cap: c·tanh(logit/c) keeps logits within ±c."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 
 def softcap(model: nn.Module, sites: Iterable[str] | None = None, *, cap: float = 30.0) -> Applied:
-    """Cap the logits of every head at these sites; where the logits are far beyond the cap, so is their gradient.
+    """Cap the logits of every head at these sites; logits far beyond the cap lose their gradient.
 
     Args:
         model: changed in place.
-        sites: as `scope.sites` names them; None for all that are known.
+        sites: names as in `scope.sites`; None for all known sites.
         cap: > 0.
 
     >>> import torch

@@ -1,4 +1,4 @@
-"""A temperature for single heads: on their logits, or put into the weights of q."""
+"""A temperature for single heads: applied to their logits, or folded into the weights of q."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ WAYS = ("logits", "weights")
 def temperature(
     model: nn.Module, heads: Mapping[str, Mapping[int, float]], *, way: Literal["logits", "weights"] = "logits"
 ) -> Applied:
-    """Divide the logits scale·q·k of these heads by a temperature; masks, position biases and sinks stay.
+    """Divide the logits scale·q·k of these heads by a temperature; masks, position biases and sinks stay as they are.
 
     Args:
         model: changed in place.
-        heads: for each site, as `scope.sites` names them, the temperature of each head: > 0, above 1 flattens.
-        way: "logits": a factor per head where weights are formed, which training does not change. "weights": W_Q and
-            b_Q of the head are divided; no code changes and no other head is touched, but training may undo it:
-            Adam moves small weights as far as large ones, and a starving model fell back within 60 steps (`softscope
+        heads: the temperature of each head, per site named as in `scope.sites`: > 0; above 1 flattens.
+        way: "logits": a fixed factor per head where weights are computed; training does not change it. "weights":
+            divides W_Q and b_Q of the head. That changes no code and no other head, but training may undo it: Adam
+            moves small weights as far as large ones, and a starving model fell back within 60 steps (`softscope
             experiment remedies`).
 
     >>> import torch
@@ -73,7 +73,7 @@ def _on_logits(model: nn.Module, heads: Mapping[str, Mapping[int, float]]) -> Ap
     done = change("temperature", model, heads, "", {"temperature": True})
     done.changes.clear()
     for parameter in done.parameters:
-        parameter.requires_grad_(False)  # a temperature that is given, not learned
+        parameter.requires_grad_(False)  # the temperature is given, not learned
     for site, wanted in heads.items():
         module: Any = module_of(model, site)
         logarithm: Tensor = getattr(module, "softscope_log_temperature" if reaches(module) else "log_temperature")

@@ -1,7 +1,7 @@
-"""Where the weights lie that make q and k, head by head, in the modules that are known.
+"""Finds the weights that produce q and k, head by head, in known modules.
 
-Everything between these weights and the logits must be linear in them (rotary positions are): only then does a factor
-on the weights of a head divide its logits, exactly.
+Everything between these weights and the logits must be linear in them (rotary positions are). Only then does a factor
+on a head's weights divide its logits exactly.
 """
 
 from __future__ import annotations
@@ -13,39 +13,38 @@ from torch import Tensor, nn
 
 from softscope.doctor.treat.remedies.applied import NotSupportedError, unsupported
 
-# The names under which the two linear maps lie: Llama and most others, BERT, DistilBERT, T5, softscope.tasks,
-# diffusers.
+# Attribute names of the two linear maps: Llama and most others, BERT, DistilBERT, T5, softscope.tasks, diffusers.
 PAIRS = (("q_proj", "k_proj"), ("query", "key"), ("q_lin", "k_lin"), ("q", "k"), ("w_q", "w_k"), ("to_q", "to_k"))
-# Where a module says how many components a head has, or how many heads there are.
+# Attributes that hold the number of components per head, or the number of heads.
 SIZES = ("head_dim", "attention_head_size", "key_value_proj_dim")
 COUNTS = ("num_heads", "num_attention_heads", "n_heads", "heads")
 INSTEAD = "divide the rows of W_Q and of its bias that belong to this head by the temperature in your own code"
 
 
 class Projections(NamedTuple):
-    """Views into the parameters that make q and k; the first axis is the head."""
+    """Views into the parameters that produce q and k; the first axis is the head."""
 
     q: tuple[Tensor, ...]
     k: tuple[Tensor, ...]
 
     @property
     def heads(self) -> int:
-        """Query heads."""
+        """Number of query heads."""
         return self.q[0].shape[0]
 
     @property
     def group(self) -> int:
-        """How many query heads share a key head."""
+        """Number of query heads per key head."""
         return self.heads // self.k[0].shape[0]
 
 
 def known(module: nn.Module) -> bool:
-    """Whether this is an attention module whose q and k are found here."""
+    """Whether this is an attention module whose q and k weights we can find."""
     return isinstance(module, nn.MultiheadAttention) or _pair(module) is not None or _conv1d(module) is not None
 
 
 def projections(module: nn.Module, site: str) -> Projections:
-    """The views, or a sentence on why there are none."""
+    """The views; raises with the reason if there are none."""
     norm = _normalised(module)
     if norm:
         raise unsupported(
@@ -77,7 +76,7 @@ def projections(module: nn.Module, site: str) -> Projections:
 
 
 def sizes(module: nn.Module, site: str) -> tuple[int, int]:
-    """How many query heads there are, and how many components each has."""
+    """Number of query heads, and components per head."""
     if isinstance(module, nn.MultiheadAttention):
         return module.num_heads, module.head_dim
     pair, packed = _pair(module), _conv1d(module)
@@ -89,7 +88,7 @@ def sizes(module: nn.Module, site: str) -> tuple[int, int]:
 
 
 def scale(weights: tuple[Tensor, ...], head: int, factor: float) -> tuple[tuple[Tensor, Tensor], ...]:
-    """Multiply one head's part in place; gives views and what they held before."""
+    """Multiply one head's part in place; return the views with their earlier values."""
     held = []
     with torch.no_grad():
         for part in weights:
@@ -100,14 +99,14 @@ def scale(weights: tuple[Tensor, ...], head: int, factor: float) -> tuple[tuple[
 
 
 def put_back(held: tuple[tuple[Tensor, Tensor], ...]) -> None:
-    """What `scale` changed, as it was."""
+    """Revert `scale`."""
     with torch.no_grad():
         for view, before in held:
             view.copy_(before)
 
 
 def _multihead(module: nn.MultiheadAttention) -> Projections:
-    """PyTorch's and ours; the key that `add_bias_kv` adds is a key as the others are."""
+    """PyTorch's module and ours; the key added by `add_bias_kv` is treated as any other key."""
 
     def cut(x: Tensor) -> Tensor:
         return x.view(module.num_heads, -1, *x.shape[1:])
@@ -132,14 +131,14 @@ def _by_head(linear: nn.Linear, heads: int) -> tuple[Tensor, ...]:
 def _pair(module: nn.Module) -> tuple[nn.Linear, nn.Linear] | None:
     for names in PAIRS:
         q, k = (getattr(module, name, None) for name in names)
-        # A subclass (quantised, with adapters) may compute something else from the weight it shows.
+        # A subclass (quantised, with adapters) may compute something else from the weight it exposes.
         if type(q) is nn.Linear and type(k) is nn.Linear:
             return q, k
     return None
 
 
 def _conv1d(module: nn.Module) -> Any:
-    """GPT-2's c_attn: q, k and v beside each other, the weight transposed. Elsewhere the name has other layouts."""
+    """GPT-2's c_attn: q, k and v side by side, weight transposed. Elsewhere the name stands for other layouts."""
     found = getattr(module, "c_attn", None)
     fits = type(module).__name__ == "GPT2Attention" and type(found).__name__ == "Conv1D"
     return found if fits and found is not None and found.weight.shape[1] == 3 * found.weight.shape[0] else None
@@ -163,7 +162,7 @@ def _unknown(module: nn.Module, site: str) -> NotSupportedError:
 
 
 def _normalised(module: nn.Module) -> str:
-    """The name of what normalises q and k after their weights, or ''."""
+    """Name of whatever normalises q and k after their projections, or ''."""
     options = getattr(module, "options", None) or getattr(module, "softscope_remedy", None)
     if getattr(options, "qk_norm", None):
         return "qk_norm"
