@@ -31,7 +31,7 @@ CANDIDATES = 50
 
 
 def measure(progress: ProgressBar, *, seed: int = 0, problems: int = 4000) -> tuple[list[Table], list[Text]]:
-    """Sweep T on fixed rows, a toy sampler that is right as often as it predicts, and a student with its teacher."""
+    """Sweep T over fixed rows, a toy sampler that is right as often as it predicts, and students of a teacher."""
     rng = np.random.default_rng(seed)
     sweep, curve = _sweep(), _curve()
     progress(0.1)

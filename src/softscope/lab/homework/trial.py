@@ -1,4 +1,4 @@
-"""One attempt under test: calls the answer, caches its results, and rejects results that are not numbers."""
+"""One attempt under test: call the answer, and reject results that are not numbers."""
 
 from __future__ import annotations
 
