@@ -1,4 +1,4 @@
-"""The command line of softscope: `softscope --help` lists its commands."""
+"""The softscope command line; `softscope --help` lists its commands."""
 
 from softscope.cli.program import main
 

@@ -1,4 +1,4 @@
-"""`python -m softscope.cli` is `softscope`."""
+"""Makes `python -m softscope.cli` run `softscope`."""
 
 import sys
 

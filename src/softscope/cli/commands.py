@@ -1,4 +1,4 @@
-"""What a command is: its options and examples, from which both the parser and the help are made."""
+"""A command: its options and examples, from which we build both the parser and the help."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from softscope.cli.problems import UsageError, shown
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-# Each is a module with a `COMMAND` and a `run(Arguments, Console)`, which may return an exit code, imported when it is
-# called. Words: `NAME.summary`, `NAME.description`.
+# Each is a module with a `COMMAND` and a `run(Arguments, Console)` that may return an exit code. We import it when it
+# is called. Words: `NAME.summary`, `NAME.description`.
 COMMANDS = {
     "checkup": "softscope.cli.checkup",
     "explain": "softscope.cli.explain",
@@ -32,7 +32,7 @@ COMMANDS = {
 
 @dataclasses.dataclass(frozen=True)
 class Option:
-    """One option: its flags, the words that explain it, and for an option with a value how to read that."""
+    """One option: its flags, the words that explain it, and, if it takes a value, how to parse that."""
 
     flags: tuple[str, ...]
     words: str
@@ -42,13 +42,13 @@ class Option:
 
     @property
     def name(self) -> str:
-        """The attribute that holds its value."""
+        """Return the attribute that holds its value."""
         return self.flags[0].lstrip("-").replace("-", "_")
 
 
 @dataclasses.dataclass(frozen=True)
 class Command:
-    """One command; `arguments` and `examples` are pairs of what is typed and the words that explain it."""
+    """One command; `arguments` and `examples` pair what the user types with the words that explain it."""
 
     name: str
     usage: str
@@ -62,7 +62,7 @@ HELP = Option(("--help", "-h"), "option.help")
 
 
 def seed(text: str) -> int:
-    """The value of --seed.
+    """Parse the value of --seed.
 
     >>> seed("7")
     7
@@ -74,14 +74,14 @@ def seed(text: str) -> int:
 
 @dataclasses.dataclass(frozen=True)
 class Arguments:
-    """What was typed after the command: the values of its options, and the rest in its order."""
+    """What the user typed after the command: the option values, and the rest in order."""
 
     options: argparse.Namespace
     rest: list[str]
 
 
 class _Parser(argparse.ArgumentParser):
-    """argparse, with its errors as problems that speak both languages."""
+    """An argparse parser that reports errors as bilingual problems."""
 
     def error(self, message: str) -> NoReturn:
         option, _, reason = message.removeprefix("argument ").partition(": ")
@@ -91,10 +91,10 @@ class _Parser(argparse.ArgumentParser):
 
 
 def parse(command: Command, argv: Sequence[str]) -> Arguments:
-    """The arguments of a command. Numbers, negative ones too, and options may come in any order.
+    """Parse a command's arguments. Numbers, including negative ones, and options may come in any order.
 
-    argparse sees only the options: given positional arguments as well, it would refuse those that follow an
-    option, and take -1e5 for an option.
+    argparse sees only the options: given positional arguments too, it would reject any that follow an option, and
+    take -1e5 for an option.
     """
     parser = _Parser(add_help=False, allow_abbrev=False)
     for option in command.options:
@@ -113,7 +113,7 @@ def parse(command: Command, argv: Sequence[str]) -> Arguments:
 
 
 def _shielded(word: str) -> str:
-    """A negative number with a blank before it, which keeps argparse from taking it for an option.
+    """Put a space before a negative number, so that argparse does not take it for an option.
 
     >>> _shielded("-1e5"), _shielded("-.5"), _shielded("-inf"), _shielded("-T"), _shielded("3")
     (' -1e5', ' -.5', ' -inf', '-T', '3')

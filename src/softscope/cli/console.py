@@ -1,4 +1,4 @@
-"""Where the text goes: its language, width and colours, and what characters it can bear."""
+"""The output console: its language, width and colours, and the characters it can show."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
     from softscope._text import Lang
 
-_NARROWEST, _WIDEST = 40, 100  # below it a table cannot stand, beyond it a paragraph cannot be read
+_NARROWEST, _WIDEST = 40, 100  # a table needs at least the first; a paragraph gets hard to read beyond the second
 _STYLES = {"bold": "1", "dim": "2", "bar": "36", "negative": "31", "code": "32", "caution": "33",
            "cell.few": "30;42", "cell.many": "30;43", "cell.most": "97;41", "cell.read": "30;46"}  # fmt: skip
-# For streams that cannot bear the sign on the left (an ASCII locale, an old Windows code page).
+# Replacements for streams that cannot encode the character on the left (an ASCII locale, an old Windows code page).
 _PLAIN = str.maketrans(
     {"−": "-", "–": "-", "→": "->", "·": "*", "×": "x", "√": "sqrt ", "Σ": "sum ", "≤": "<=", "…": "...", "²": "^2",
      "±": "+/-", "≥": ">=", "≠": "!=", "′": "'", "‖": "||", "∂": "d", "∞": "inf", "“": '"', "”": '"'}
@@ -26,9 +26,9 @@ _PLAIN = str.maketrans(
 
 @dataclasses.dataclass(frozen=True)
 class Console:
-    """A stream to write to, and how."""
+    """An output stream and how to write to it."""
 
-    stream: TextIO | None  # None where there is no stdout at all
+    stream: TextIO | None  # None if there is no stdout at all
     lang: Lang
     width: int = 80
     colour: bool = False
@@ -36,7 +36,7 @@ class Console:
 
     @classmethod
     def of(cls, stream: TextIO | None, environ: Mapping[str, str], lang: Lang | None = None) -> Console:
-        """The console for a stream: colours only on a terminal, Chinese only where it can be written."""
+        """Make the console for a stream: colours only on a terminal, Chinese only if the stream can encode it."""
         wanted = lang or language.of_locale(environ)
         if wanted == "zh" and not _bears(stream, "权"):
             wanted = "en"
@@ -50,11 +50,11 @@ class Console:
         )
 
     def say(self, key: str, **values: Any) -> str:
-        """The words `key` in the console's language."""
+        """Return the words for `key` in the console's language."""
         return language.say(self.lang, key, **values)
 
     def write(self, text: str = "") -> None:
-        """One line, or several."""
+        """Write one or more lines."""
         if self.stream is None:
             return
         if not _bears(self.stream, text):
@@ -63,12 +63,12 @@ class Console:
         self.stream.write(text + "\n")
 
     def paragraph(self, text: str, first: str = "  ", rest: str | None = None) -> None:
-        """Text wrapped to the console's width."""
+        """Write text wrapped to the console's width."""
         for line in wrap(text, self.width, first, rest):
             self.write(line)
 
     def paint(self, text: str, style: str) -> str:
-        """The text in a style, where there are colours."""
+        """Return the text in a style, if the console has colours."""
         return f"\x1b[{_STYLES[style]}m{text}\x1b[0m" if self.colour and text else text
 
 
@@ -82,7 +82,7 @@ def _bears(stream: TextIO | None, text: str) -> bool:
 
 
 def _coloured(stream: TextIO | None, environ: Mapping[str, str]) -> bool:
-    """NO_COLOR forbids, FORCE_COLOR demands, else a terminal decides."""
+    """Decide on colours: NO_COLOR forbids, FORCE_COLOR forces, otherwise use them on a terminal."""
     if environ.get("NO_COLOR") or stream is None:
         return False
     if environ.get("FORCE_COLOR", "0") not in ("", "0"):

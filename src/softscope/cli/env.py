@@ -1,4 +1,4 @@
-"""`softscope env`: the versions that a bug report needs, and nothing that names a person or a place."""
+"""`softscope env`: print the versions a bug report needs, and nothing that identifies a person or place."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ COMMAND = Command(name="env", usage="softscope env [--lang zh|en]", options=(LAN
 
 
 def run(_: Arguments, console: Console) -> None:
-    """Print the versions. Names stay English in both languages: the reader is the one who gets the report."""
+    """Print the versions. Names stay English in both languages, for whoever gets the report."""
     facts = versions()
     columns = max(map(len, facts)) + 2
     for name, value in facts.items():
@@ -25,11 +25,11 @@ def run(_: Arguments, console: Console) -> None:
 
 
 def versions() -> dict[str, str]:
-    """Name and version of all that decides what the library computes."""
+    """Return the name and version of everything that affects what the library computes."""
     import softscope
     from softscope import _engine
 
-    # Not platform.platform(): kernel releases carry names that people gave them.
+    # Not platform.platform(): kernel releases can contain custom names.
     libc = " ".join(part for part in platform.libc_ver() if part)
     return {
         "softscope": softscope.__version__,

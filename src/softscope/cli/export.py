@@ -1,4 +1,4 @@
-"""`softscope export`: a record as CSV, JSON or Parquet."""
+"""`softscope export`: write a record as CSV, JSON or Parquet."""
 
 from __future__ import annotations
 

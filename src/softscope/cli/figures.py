@@ -1,4 +1,4 @@
-"""Numbers as text: short, and never rounded into saying what is not so (a weight of 0.99999 is not 1)."""
+"""Format numbers: short, and never rounded into something false (a weight of 0.99999 is not 1)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ UNDEFINED = "–"
 
 
 def number(x: float) -> str:
-    """Six digits at most.
+    """Format with at most six digits.
 
     >>> number(2.0), number(2.2 - 2.1), number(-1e300), number(math.nan)
     ('2', '0.1', '-1e+300', '–')
@@ -22,7 +22,7 @@ def number(x: float) -> str:
 
 
 def decimals(xs: Sequence[float]) -> list[str]:
-    """A column of numbers with as many decimals as its members need, four at most.
+    """Format a column of numbers with as many decimals as they need, at most four.
 
     >>> decimals([2.0, 2.25, -10.0]), decimals([1e9, 0.5]), decimals([3.0, 4.0])
     (['2.00', '2.25', '-10.00'], ['1e+09', '0.5'], ['3', '4'])
@@ -34,7 +34,7 @@ def decimals(xs: Sequence[float]) -> list[str]:
 
 
 def weight(x: float) -> str:
-    """A weight or a slope with four decimals; 0 and 1 stand only for exactly 0 and 1.
+    """Format a weight or slope with four decimals; 0 and 1 mean exactly 0 and 1.
 
     >>> weight(0.26934), weight(0.0), weight(1.0), weight(3.7e-44), weight(1 - 1e-6), weight(-250.0)
     ('0.2693', '0', '1', '3.7e-44', '1−1e-06', '-250')
@@ -52,7 +52,7 @@ def weight(x: float) -> str:
 
 
 def percent(x: float) -> str:
-    """A share in percent; below a millionth, where percent say nothing, the share itself.
+    """Format a share in percent; below a millionth, where percent are useless, show the share itself.
 
     >>> percent(0.36717), percent(0.5), percent(0.999996), percent(0.00031), percent(1e-40), percent(1.0)
     ('36.7%', '50%', '99.9996%', '0.031%', '1.0e-40', '100%')
@@ -70,7 +70,7 @@ def percent(x: float) -> str:
 
 
 def difference(a: float, b: float) -> str:
-    """a − b with four digits, also where floats have no number so large.
+    """Format a − b with four digits, even if it overflows a float.
 
     >>> difference(2.2, 2.1), difference(1e308, -1e308)
     ('0.1', '2.000e+308')
@@ -79,7 +79,7 @@ def difference(a: float, b: float) -> str:
 
 
 def different(a: float, b: float, percents: bool = False) -> tuple[str, str]:
-    """Both numbers with as many digits as it takes to tell them apart.
+    """Format both numbers with enough digits to tell them apart.
 
     >>> different(2.299, 2.774), different(2.9991, 2.9993), different(0.36717, 0.40174, percents=True)
     (('2.30', '2.77'), ('2.9991', '2.9993'), ('36.7%', '40.2%'))

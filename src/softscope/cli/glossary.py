@@ -1,4 +1,4 @@
-"""`softscope glossary`: the terms in both languages, their symbols and their names in code."""
+"""`softscope glossary`: the terms in both languages, with their symbols and code names."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ COMMAND = Command(
 
 
 def run(arguments: Arguments, console: Console) -> None:
-    """One row a term; the reader's language comes first."""
+    """Print one row per term; the reader's language comes first."""
     from softscope.lab import glossary
 
     word = " ".join(arguments.rest)

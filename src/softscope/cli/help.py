@@ -1,4 +1,4 @@
-"""The help of a command and of the whole, in the console's language."""
+"""Help for one command and for the whole program, in the console's language."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def show(command: Command, console: Console) -> None:
-    """Usage, what the command does, its arguments, options and examples."""
+    """Print usage, what the command does, its arguments, options and examples."""
     console.paragraph(command.usage, console.say("help.usage"), "  ")
     console.write()
     console.paragraph(console.say(f"{command.name}.description"), "")
@@ -25,7 +25,7 @@ def show(command: Command, console: Console) -> None:
 
 
 def _table(console: Console, title: str, rows: list[tuple[str, str]]) -> None:
-    """Rows of what is typed and what it means."""
+    """Print rows of what to type and what it means."""
     if not rows:
         return
     _title(console, title)

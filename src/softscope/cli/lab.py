@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 PACKAGES = ("marimo", "anywidget", "starlette", "uvicorn", "zmq", "altair")
 HIGHEST = 65535
-PATH = 4096  # characters of a path, which leads nowhere without its end
+PATH = 4096  # characters of a path; cut short, it would lead nowhere
 
 
 def _port(text: str) -> int:
@@ -43,7 +43,7 @@ COMMAND = Command(
 
 def run(arguments: Arguments, console: Console) -> None:
     """Serve the course until Ctrl-C."""
-    for package in missing(PACKAGES):  # before importing: a traceback is no answer
+    for package in missing(PACKAGES):  # check before importing: a traceback helps nobody
         raise UsageError("lab.missing", package=package)
     from softscope.lab import practice, progress
     from softscope.lab.start import listen, serve
@@ -57,7 +57,7 @@ def run(arguments: Arguments, console: Console) -> None:
     told: set[object] = set()
 
     def troubles() -> list[JsonStore]:
-        """Records that still cannot be written; a spoilt one is told, once."""
+        """Return the records we still cannot write; report a spoilt one once."""
         records = (progress.current(), practice.homework())
         for kept in records:
             if kept.trouble:
@@ -69,7 +69,7 @@ def run(arguments: Arguments, console: Console) -> None:
         return [kept for kept in records if kept.trouble]
 
     def announce(address: str) -> None:
-        for kept in troubles()[:1]:  # they lie in one folder
+        for kept in troubles()[:1]:  # one is enough: they share a folder
             console.paragraph(console.say("lab.unkept", **_where(kept)), "")
         console.write(console.say("lab.ready"))
         console.write("  " + console.paint(address, "code"))

@@ -1,4 +1,4 @@
-"""Which language to speak: what --lang says, else the locale's."""
+"""Choose the language: --lang, or else the locale's."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def of_locale(environ: Mapping[str, str]) -> Lang:
-    """The language of the first variable that is set, in the order that POSIX gives them.
+    """Return the language of the first variable set, in POSIX order.
 
     >>> of_locale({"LANG": "zh_CN.UTF-8"}), of_locale({"LC_ALL": "C", "LANG": "zh_CN.UTF-8"}), of_locale({})
     ('zh', 'en', 'en')
@@ -25,7 +25,7 @@ def of_locale(environ: Mapping[str, str]) -> Lang:
 
 
 def asked_for(argv: Sequence[str]) -> Lang | None:
-    """The language that --lang names; needed before the parser is, because the parser's errors speak it too.
+    """Return the language --lang names; we need it before the parser exists, because parser errors use it too.
 
     >>> asked_for(["explain", "1", "--lang", "zh"]), asked_for(["--lang=en"]), asked_for(["--lang", "fr"])
     ('zh', 'en', None)
@@ -40,7 +40,7 @@ def asked_for(argv: Sequence[str]) -> Lang | None:
 
 
 def checked(value: str) -> Lang:
-    """The value of --lang.
+    """Check the value of --lang.
 
     >>> checked("zh")
     'zh'
@@ -52,7 +52,7 @@ def checked(value: str) -> Lang:
 
 
 def say(lang: Lang, key: str, **values: Any) -> str:
-    """The words `key` in the language, with the values filled in.
+    """Return the words for `key` in the language, with the values filled in.
 
     >>> say("en", "source.file", name="x.npy"), say("zh", "source.file", name="x.npy")
     (' from x.npy', '，来自 x.npy')

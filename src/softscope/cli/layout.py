@@ -1,4 +1,4 @@
-"""Text in columns: how wide characters are on a terminal, padding, wrapping, bars."""
+"""Text in columns: terminal character widths, padding, wrapping, bars."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import re
 import unicodedata
 
 _BLOCKS = " ▏▎▍▌▋▊▉█"
-# Chinese typography: these do not begin a line, and the opening ones do not end it.
+# Chinese typography: these may not start a line, and opening marks may not end one.
 _NOT_FIRST = set("，。；：、）」！？,.;:)!?%")
 _NOT_LAST = set("（「(")
 _GLUE = re.compile(" ([=→]) ")
 
 
 def width(text: str) -> int:
-    """Columns on a terminal: Chinese takes two, combining marks none.
+    """Count columns on a terminal: a Chinese character takes two, a combining mark none.
 
     Characters that Unicode calls ambiguous (−, →, █) count as one, as terminals draw them by default.
 
@@ -25,7 +25,7 @@ def width(text: str) -> int:
 
 
 def pad(text: str, columns: int, right: bool = False) -> str:
-    """Text filled with blanks to the columns, on its right side or, for figures, its left.
+    """Pad text with spaces to the given columns, on the right or, for figures, on the left.
 
     >>> pad("熵", 4) + "|", pad("2.0", 5, right=True)
     ('熵  |', '  2.0')
@@ -35,9 +35,9 @@ def pad(text: str, columns: int, right: bool = False) -> str:
 
 
 def wrap(text: str, columns: int, first: str = "", rest: str | None = None) -> list[str]:
-    """Lines no wider than the columns; `first` and `rest` begin them. Chinese may break after any character.
+    """Wrap to lines no wider than the columns, starting with `first` and `rest`. Chinese may break after any character.
 
-    What stands around = and → stays together.
+    Text around = and → stays together.
 
     >>> wrap("the weight is spread", 12, "- ", "  ")
     ['- the weight', '  is spread']
@@ -58,7 +58,7 @@ def wrap(text: str, columns: int, first: str = "", rest: str | None = None) -> l
 
 
 def _pieces(text: str) -> list[str]:
-    """What a line break must not divide, each with the blank before it."""
+    """Split text into pieces that a line break must not divide, each with its leading space."""
     pieces: list[str] = []
     for c in text:
         wide = unicodedata.east_asian_width(c) in "WF"
@@ -77,9 +77,9 @@ def _pieces(text: str) -> list[str]:
 
 
 def bar(share: float, cells: int, blocks: bool = True) -> str:
-    """A bar of |share| of the cells, in eighths of a cell; a negative share is drawn hatched.
+    """Draw a bar over |share| of the cells, in eighths of a cell; a negative share is hatched.
 
-    What is not 0 shows at least the thinnest block, what is not whole leaves a little out.
+    A nonzero share shows at least the thinnest block, and a share short of 1 never looks full.
 
     >>> bar(0.5, 4), bar(0.3, 4), bar(1e-9, 4), bar(0.0, 4), bar(-0.5, 4), bar(0.5, 4, blocks=False)
     ('██', '█▎', '▏', '', '░░', '##')

@@ -1,17 +1,17 @@
-"""What the user can mend: one line on stderr, exit code 2."""
+"""Problems the user can fix: one line on stderr, exit code 2."""
 
 from __future__ import annotations
 
 import unicodedata
 from typing import Any
 
-_LONGEST = 60  # characters of the user's own text that one line can bear
-REASON = 200  # and of what another program says is wrong
-_UNSAFE = {"Cc", "Cf", "Cs", "Zl", "Zp"}  # control, direction and other marks, half characters, ends of lines
+_LONGEST = 60  # characters of the user's own text that fit in one line
+REASON = 200  # characters of another program's error message
+_UNSAFE = {"Cc", "Cf", "Cs", "Zl", "Zp"}  # control, direction and other format marks, lone surrogates, line ends
 
 
 class UsageError(Exception):
-    """A mistake in the command or in what it reads, told by the sentence `key` of the words."""
+    """A mistake in the command or its input; `key` names the sentence that explains it."""
 
     def __init__(self, key: str, **values: Any) -> None:
         super().__init__(key)
@@ -20,7 +20,7 @@ class UsageError(Exception):
 
 
 def safe(text: str) -> str:
-    r"""The text without what moves a terminal's cursor, colours or direction: names of modules are strangers' words.
+    r"""Escape anything that changes a terminal's cursor, colours or direction: we cannot trust module names.
 
     >>> safe("熵 a\x1b[31m\u202e")
     '熵 a\\x1b[31m\\u202e'
@@ -29,7 +29,7 @@ def safe(text: str) -> str:
 
 
 def shown(text: object, longest: int = _LONGEST) -> str:
-    r"""The user's own text, short and on one line whatever it holds.
+    r"""Shorten the user's own text to one line, whatever it holds.
 
     >>> shown("2,5x"), shown("a\nb\x1b[31m"), len(shown("x" * 1000))
     ('2,5x', 'a\\nb\\x1b[31m', 60)

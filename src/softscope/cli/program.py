@@ -1,4 +1,4 @@
-"""`softscope`: finds the command, runs it, and turns what goes wrong into one line and an exit code."""
+"""`softscope`: find the command, run it, and turn failures into one line and an exit code."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ _WHOLE = Command(
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; 0 when all is fine, 2 for a wrong use or an unreadable or unwritable file.
+    """Run one command; return 0 if all is well, 2 for a usage error or an unreadable or unwritable file.
 
-    What a command returns is its own exit code: 1 for findings, or for homework that does not pass yet.
+    A command may return its own exit code: 1 for findings, or for homework that does not pass yet.
     """
     argv = sys.argv[1:] if argv is None else argv
     lang = language.asked_for(argv)
@@ -51,7 +51,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader has seen enough, as in `softscope tour | head -1`
         _forget(sys.stdout)
         return FINE
-    except OSError as error:  # reading turns its own into problems: this is the disk under stdout
+    except OSError as error:  # commands report their own read errors, so this is the disk under stdout
         _forget(sys.stdout)
         return _complain(UsageError("write.failed", reason=error.strerror or type(error).__name__), lang)
     except KeyboardInterrupt:
@@ -81,7 +81,7 @@ def _run(argv: Sequence[str], console: Console) -> int:
 
 
 def _divided(argv: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
-    """The options of `softscope` itself, and the command with what belongs to it.
+    """Split off the options of `softscope` itself from the command and its arguments.
 
     >>> _divided(["--lang", "zh", "explain", "1", "--lang", "en"])
     (['--lang', 'zh'], ['explain', '1', '--lang', 'en'])
@@ -100,7 +100,7 @@ def _complain(problem: UsageError, lang: Lang | None) -> int:
 
 
 def _forget(stream: TextIO) -> None:
-    """Send what is still unwritten nowhere, or Python would try again at its end, and complain."""
+    """Discard unwritten output; otherwise Python would retry at exit, and complain."""
     with contextlib.suppress(OSError, ValueError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, stream.fileno())

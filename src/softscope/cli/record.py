@@ -1,4 +1,4 @@
-"""What `watch` and `export` share: a record's name among the arguments, and its problems in both languages."""
+"""Shared by `watch` and `export`: the record's name among the arguments, and record errors in both languages."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def names(words: list[str], wanted: tuple[str, ...], command: str) -> list[pathlib.Path]:
-    """The files among the arguments: as many as the command wants."""
+    """Return the files among the arguments, checking that there are as many as the command wants."""
     if len(words) != len(wanted):
         raise UsageError("record.names", command=command, wanted=" ".join(wanted), count=len(words))
     return [pathlib.Path(word) for word in words]
@@ -21,7 +21,7 @@ def names(words: list[str], wanted: tuple[str, ...], command: str) -> list[pathl
 
 @contextlib.contextmanager
 def spoken() -> Iterator[None]:
-    """What is wrong with a record becomes one line in the console's language."""
+    """Turn a record error into one line in the console's language."""
     from softscope.doctor.record import RecordError
 
     try:

@@ -1,13 +1,13 @@
-"""The questions of the texts as experiments: each measures, returns tables with their uncertainty, and draws them.
+"""The experiments: each answers one question from the texts, returns tables with error estimates, and draws charts.
 
-`softscope.experiments.ledger` holds what the texts claim, each claim with the measurement that decides it.
+`softscope.experiments.ledger` lists every claim the texts make, each with the measurement that decides it.
 
 >>> from softscope import experiments
 >>> result = experiments.run("extremes")
 >>> round(float(result["cases"].row(case="slight")["peak"]), 4)
 0.6652
 
-`NAMES` are the experiments, `LANGS` the languages, and `Lang` the type of one of these:
+`NAMES` lists the experiments, `LANGS` the languages, and `Lang` is the type of a language code:
 
 >>> experiments.NAMES[:3], experiments.LANGS
 (('overflow', 'extremes', 'temperature'), ('en', 'zh'))

@@ -1,7 +1,7 @@
-"""The experiments by name, and running one.
+"""Look up experiments by name, and run them.
 
-Each is a module of this package with `QUESTION` (both languages), `SECONDS` (about how long it takes with its
-defaults on two cores), `measure(progress, *, seed, …)` and `draw(result, lang)`; `NEEDS` names what it imports
+Each experiment is a module in this package. It defines `QUESTION` (in both languages), `SECONDS` (a rough run time
+with the defaults on two cores), `measure(progress, *, seed, …)` and `draw(result, lang)`. `NEEDS` lists its imports
 beyond NumPy.
 """
 
@@ -39,7 +39,7 @@ NAMES = (
 
 
 class Entry(NamedTuple):
-    """What is known of an experiment before it runs.
+    """What we know about an experiment before running it.
 
     >>> entry("saturation").needs
     ('sympy',)
@@ -52,7 +52,7 @@ class Entry(NamedTuple):
 
 
 def entry(name: str) -> Entry:
-    """The question of an experiment, and about how long it takes.
+    """Look up an experiment's question and rough run time.
 
     >>> entry("overflow").name
     'overflow'
@@ -66,9 +66,9 @@ def run(name: str, *, lang: Lang = "en", seed: int = 0, **options: Any) -> Resul
 
     Args:
         name: one of `NAMES`.
-        lang: "en" or "zh": what the result speaks unless told otherwise. Every text is there in both.
-        seed: decides all that is random.
-        options: sizes, as the experiment's `measure` names them.
+        lang: "en" or "zh", the result's default language. Every text comes in both.
+        seed: seeds every random draw.
+        options: sizes, named as in the experiment's `measure`.
 
     >>> run("overflow", lang="zh").tables[0].columns[0].title.zh
     '数据类型'
@@ -76,7 +76,7 @@ def run(name: str, *, lang: Lang = "en", seed: int = 0, **options: Any) -> Resul
     if lang not in LANGS:
         raise ValueError(f"lang must be one of {', '.join(LANGS)}, but {lang!r} came; pass one of these")
     module = _module(name)
-    require(f"experiment {name} needs", entry(name).needs)  # before the work, not at its end
+    require(f"experiment {name} needs", entry(name).needs)  # fail before the work starts, not at the end
     known = list(inspect.signature(module.measure).parameters)[1:]
     for option in options:
         if option not in known:
@@ -100,7 +100,7 @@ def run(name: str, *, lang: Lang = "en", seed: int = 0, **options: Any) -> Resul
 
 
 def nearest(name: str) -> str:
-    """The experiment that a misspelt name may mean; '' if none is near.
+    """Guess which experiment a misspelt name means; '' if nothing is close.
 
     >>> nearest("overflw"), nearest("xyz")
     ('overflow', '')

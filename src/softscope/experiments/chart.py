@@ -1,4 +1,4 @@
-"""The charts' common look, and saving them: legible in print without colour, and with Chinese labels."""
+"""Shared chart styling, and saving charts: readable in greyscale print, with working Chinese labels."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from softscope._text import Lang
     from softscope.experiments.result import Result
 
-# Latin and Chinese from one family, so that both have one size and weight; the last ones are what systems have.
+# One family covers Latin and Chinese, so sizes and weights match; the last entries are system fallbacks.
 FONT = "Noto Sans CJK SC, Source Han Sans SC, PingFang SC, Microsoft YaHei, WenQuanYi Micro Hei, sans-serif"
 COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000", "#7f7f7f"]  # Okabe and Ito
 DASHES = [[1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [12, 3], [4, 1], [1, 3], [10, 2, 2, 2, 2, 2]]
@@ -26,7 +26,7 @@ WIDTH, HEIGHT = 300, 220
 
 @dataclasses.dataclass(frozen=True)
 class Axis:
-    """One axis: the key of its numbers, its title, and how it is scaled."""
+    """One axis: its data key, its title and its scale."""
 
     key: str
     title: str
@@ -36,7 +36,7 @@ class Axis:
     form: str = "~g"
 
     def options(self, rows: Sequence[dict[str, Any]] = ()) -> dict[str, Any]:
-        """What Altair wants to know of it; on a logarithmic axis the rows decide where the powers of ten begin."""
+        """Return the Altair options for this axis; on a log axis the rows decide where the powers of ten start."""
         import altair as alt
 
         domain, values = self.domain, self.values
@@ -47,7 +47,7 @@ class Axis:
         scale: dict[str, Any] = {"type": "log" if self.log else "linear", "nice": domain is None}
         if domain is not None:
             scale |= {"domain": list(domain)}
-        # Vega would make "1e+3" of a plain format; an expression is left alone.
+        # Vega turns a plain format into "1e+3"; it leaves an expression alone.
         axis: dict[str, Any] = {"labelExpr": f"format(datum.value, '{self.form}')", "labelOverlap": True}
         if values is not None:
             axis |= {"values": list(values)}
@@ -55,7 +55,7 @@ class Axis:
 
 
 def powers(low: float, high: float) -> tuple[float, ...]:
-    """Powers of ten in an interval, eight at most; where there are fewer than two, powers of two.
+    """Return up to eight powers of ten in an interval; if there are fewer than two, return powers of two.
 
     >>> powers(0.5, 200.0), powers(3.0, 9.0), len(powers(1e-40, 1.0))
     ((1.0, 10.0, 100.0), (4.0, 8.0), 7)
@@ -68,7 +68,7 @@ def powers(low: float, high: float) -> tuple[float, ...]:
 
 
 def data(rows: Sequence[dict[str, Any]]) -> Any:
-    """Rows as Altair takes them, without pandas."""
+    """Wrap rows for Altair without pandas."""
     import altair as alt
 
     return alt.Data(values=list(rows))  # type: ignore[no-untyped-call]
@@ -86,14 +86,14 @@ def curves(
     width: int = WIDTH,
     height: int = HEIGHT,
 ) -> Any:
-    """Lines, told apart by colour, dash and shape; `error` names the keys of an interval's ends."""
+    """Draw lines with distinct colour, dash and shape; `error` names the keys of the interval's two ends."""
     import altair as alt
 
     key, name = series
     names = list(dict.fromkeys(str(row[key]) for row in rows))
     drawn = [row for row in rows if row[y.key] is not None]
     base = alt.Chart(data(drawn))
-    # Where there are points the legend shows colour and shape, else colour and dash; one line needs none.
+    # With points, the legend shows colour and shape; without, colour and dash. A single line needs no legend.
     look: dict[str, Any] = (
         {"symbolStrokeWidth": 0, "symbolSize": 80} if points else {"symbolType": "stroke", "symbolSize": 300}
     )
@@ -131,14 +131,14 @@ def bars(
     digits: str = ".2f",
     width: int = WIDTH,
 ) -> Any:
-    """Horizontal bars with their numbers beside them: legible whatever the print does to colours."""
+    """Draw horizontal bars with their numbers alongside, so they stay readable if print loses the colours."""
     import altair as alt
 
     key, name = category
     names = list(dict.fromkeys(str(row[key]) for row in rows))
     base = alt.Chart(data([row for row in rows if row[value.key] is not None]))
     up = alt.Y(f"{key}:N", sort=names, title=name, axis=alt.Axis(labelLimit=260))
-    if value.domain is None and not value.log:  # room for the numbers behind the bars
+    if value.domain is None and not value.log:  # leave room for the numbers after the bars
         value = dataclasses.replace(
             value, domain=(0.0, 1.2 * max(row[error[1] if error else value.key] for row in rows))
         )
@@ -156,7 +156,7 @@ def bars(
 
 
 def beside(*charts: Any, columns: int = 2) -> Any:
-    """Charts in a grid, each with its own scales and legend."""
+    """Lay out charts in a grid, each with its own scales and legend."""
     import altair as alt
 
     return alt.concat(*charts, columns=columns, spacing=36).resolve_scale(
@@ -165,7 +165,7 @@ def beside(*charts: Any, columns: int = 2) -> Any:
 
 
 def dressed(drawing: Any, title: str) -> Any:
-    """The chart with its title, fonts and sizes."""
+    """Add the title, fonts and sizes to a chart."""
     import altair as alt
 
     head = alt.TitleParams(text=wrapped(title), anchor="start", fontSize=16, offset=14)
@@ -180,7 +180,7 @@ def dressed(drawing: Any, title: str) -> Any:
 
 
 def wrapped(text: str, columns: int = 100) -> list[str]:
-    """A long title as lines; Chinese characters count twice.
+    """Break a long title into lines; a Chinese character counts as two.
 
     >>> wrapped("short"), [len(line) for line in wrapped("长" * 50)]
     (['short'], [50])
@@ -192,7 +192,7 @@ def wrapped(text: str, columns: int = 100) -> list[str]:
 
 
 def save(result: Result, path: Path, lang: Lang) -> None:
-    """Write the chart as HTML (with findings and tables; needs no network), SVG or PNG, as the suffix says."""
+    """Write the chart as HTML (offline, with findings and tables), SVG or PNG, depending on the suffix."""
     drawing = result.chart(lang)
     match path.suffix.lower():
         case ".html":
@@ -206,8 +206,8 @@ def save(result: Result, path: Path, lang: Lang) -> None:
 
 
 def page(result: Result, drawing: Any, lang: Lang) -> str:
-    """One HTML file: the chart with its scripts inside, the findings, the tables."""
-    # Without "open in editor", the only entry of the chart's menu that would leave the page.
+    """Build one HTML file: the chart with its scripts inlined, the findings and the tables."""
+    # Drop "open in editor": it is the only entry in the chart's menu that leaves the page.
     menu = {"actions": {"export": True, "source": False, "compiled": False, "editor": False}}
     whole: str = drawing.to_html(inline=True, embed_options=menu)
     notes = "".join(f"<li>{html.escape(note.of(lang))}</li>" for note in result.notes)
@@ -220,7 +220,7 @@ def page(result: Result, drawing: Any, lang: Lang) -> str:
         parts.append(f"<h2>{html.escape(table.title.of(lang))}</h2><div><table><tr>{heads}</tr>{lines}</table></div>")
     code = "zh-CN" if lang == "zh" else "en"
     head = f"<head><title>{html.escape(result.question.of(lang))}</title><style>{STYLE}</style>"
-    # The first and the last of their kind: the scripts between them hold such marks too.
+    # Take the first and the last match: the scripts in between contain such marks too.
     whole = whole.replace("<html>", f'<html lang="{code}">', 1).replace("<head>", head, 1)
     before, mark, after = whole.rpartition("</body>")
     return f"{before}<main>{''.join(parts)}</main>{mark}{after}"

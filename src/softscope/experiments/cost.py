@@ -1,4 +1,4 @@
-"""What does attention cost as the sequence grows, when the weights are written down and when they are not?"""
+"""How does the cost of attention grow with sequence length, with and without materialising the weights?"""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ METHODS = {
 }
 MIB = same("MiB")
 
-# VmHWM, not ru_maxrss: a process inherits the latter from the one that started it.
+# Read VmHWM, not ru_maxrss: a process inherits ru_maxrss from its parent.
 CODE = """
 def resident(field):
     try:
@@ -82,7 +82,7 @@ def measure(
     methods: tuple[str, ...] = tuple(METHODS),
     large: bool = False,
 ) -> tuple[list[Table], list[Text]]:
-    """One head, float32, one thread: shortest time, peak of added memory, and the exponents of both in n."""
+    """Measure one head in float32 on one thread: best time, peak extra memory, and the exponent of each in n."""
     sizes = (*tokens, LARGE) if large else tokens
     jobs = [(method, n) for n in sizes for method in methods]
     weights = [float(n * n) + 5e5 for _, n in jobs]
@@ -133,11 +133,11 @@ def measure(
     return [costs, fits], _notes(costs, fits, max(sizes))
 
 
-FITTED = 3  # the largest sizes: below them, call overhead and buffers that do not grow hide the law
+FITTED = 3  # the largest sizes: at smaller ones, call overhead and fixed-size buffers hide the law
 
 
 def fit(costs: Table, method: Text, key: str) -> Measured:
-    """The slope of log(cost) against log(n) over the largest sizes."""
+    """Fit the slope of log(cost) against log(n) over the largest sizes."""
     some = sorted((r for r in costs.records() if r["method"] == method), key=lambda r: r["n"])[-FITTED:]
     x, y = (np.log([max(float(r[name]), 2.0**-10) for r in some]) for name in ("n", key))
     if len(some) < 2:
@@ -168,7 +168,7 @@ def _notes(costs: Table, fits: Table, n: int) -> list[Text]:
 
 
 def draw(result: Result, lang: Lang) -> Any:
-    """Time and memory against n."""
+    """Plot time and memory against n."""
     rows = [
         {
             "n": r["n"],

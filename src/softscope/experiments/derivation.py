@@ -1,4 +1,4 @@
-"""The derivative of softmax for n = 4, step by step in symbols: what the second proof of the texts does by hand."""
+"""Derive the softmax derivative for n = 4 symbolically, step by step: the texts' second proof, done by machine."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ N = 4
 
 
 def derived() -> Table:
-    """Each step as a formula, whether it holds for every pair (i, j), and how many pairs were checked."""
+    """Return each step as a formula, whether it holds for every pair (i, j), and how many pairs were checked."""
     rows: list[tuple[Cell, ...]] = []
     for key, formula, differences in _steps():
         zero = [difference == 0 for difference in differences]
@@ -35,7 +35,7 @@ def derived() -> Table:
 def _steps() -> Iterator[tuple[Text, Text, list[Any]]]:
     import sympy
 
-    # e_i = exp(z_i) > 0 and d/dz_i = e_i·d/de_i turn everything into rational functions, which cancel exactly.
+    # Substitute e_i = exp(z_i) > 0, so d/dz_i = e_i·d/de_i. Everything is then a rational function and cancels exactly.
     e = sympy.symbols(f"e1:{N + 1}", positive=True)
     total = sum(e)
     s = [x / total for x in e]

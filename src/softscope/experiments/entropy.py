@@ -1,4 +1,4 @@
-"""How sharp are attention's weights at the start, against d and the number of keys, with 1/√d and without?"""
+"""How sharp are attention weights at initialisation, against d and the number of keys, with and without 1/√d?"""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ def measure(
     dimensions: tuple[int, ...] = DIMENSIONS,
     keys: tuple[int, ...] = KEYS,
 ) -> tuple[list[Table], list[Text]]:
-    """Runs of 10 queries over n keys; queries of one run share their keys, so errors count runs, not rows."""
+    """Run 10 queries over n keys. The queries in a run share their keys, so errors are over runs, not rows."""
     rng = np.random.default_rng(seed)
     rows: list[tuple[Cell, ...]] = []
     example: list[tuple[Cell, ...]] = []
     jobs = [(n, d) for n in keys for d in dimensions]
     for n, d in progress.through(jobs):
-        some = max(20, runs * keys[0] // n)  # more keys, fewer runs: each row then varies less
+        some = max(20, runs * keys[0] // n)  # use fewer runs with more keys, since each row then varies less
         q = rng.standard_normal((some, 1, 10, d))
         k = rng.standard_normal((some, 1, n, d))
         state = {
@@ -54,7 +54,7 @@ def measure(
         if n == 10:
             top = [Measured.of(part.peak.max(axis=(1, 2))) for part in state.values()]
             example.append((d, *top, some))
-    rows.sort(key=lambda row: (row[1], str(row[0])))  # by keys, then by scale; d follows
+    rows.sort(key=lambda row: (row[1], str(row[0])))  # by keys, then by scale, then by d
     table = Table(
         "sharpness",
         Text(en="Mean over rows, random q and k", zh="各行的均值，q、k 随机"),

@@ -35,7 +35,7 @@ GAINS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 
 
 def measure(progress: ProgressBar, *, seed: int = 0, rows: int = 2000) -> tuple[list[Table], list[Text]]:
-    """The five cases, the law a′ = aᵏ, and what 1/√d does to fixed and to random logits."""
+    """Measure the five cases, the law a′ = aᵏ, and the effect of 1/√d on fixed and random logits."""
     del progress
     cases, law, dimension = _cases(), _law(), _dimension(np.random.default_rng(seed), rows)
     worst = max(abs(r["measured"] / r["predicted"] - 1.0) for r in law.records())
@@ -78,7 +78,7 @@ def _cases() -> Table:
         gap = float(top[0] - top[1])
         state = softscope.partition(x)
         hard = np.where(x == x.max(), 1.0 / (x == x.max()).sum(), 0.0)
-        rest = float(np.sort(weights)[:-1].sum())  # 1 − peak without the cancellation
+        rest = float(np.sort(weights)[:-1].sum())  # 1 − peak, without cancellation
         table.append(
             (name, _row(x, "g"), _row(weights, ".4g"), _row(hard, ".3g"), state.peak, rest, 2.0 * math.exp(-gap),
              float(state.entropy))
@@ -125,7 +125,7 @@ def _law() -> Table:
 
 
 def _dimension(rng: np.random.Generator, rows: int) -> Table:
-    """Fixed logits of standard deviation 8 over √d, and the logits of random q and k over √d; 10 keys."""
+    """Divide by √d: fixed logits of standard deviation 8, and the logits of random q and k; 10 keys."""
     logits = 8.0 * rng.standard_normal((rows, 10))
     table: list[tuple[Cell, ...]] = []
     for d in (1, 4, 16, 64, 256):
@@ -147,7 +147,7 @@ def _dimension(rng: np.random.Generator, rows: int) -> Table:
 
 
 def draw(result: Result, lang: Lang) -> Any:
-    """The law, and the larger weight against the gain."""
+    """Plot the law, and the larger weight against the gain."""
     rows = [{**r, "name": f"a = {r['a']:g}"} for r in result["law"].records()]
     gain = chart.Axis("k", Text(en="gain k", zh="倍数 k").of(lang), log=True, values=GAINS)
     law = chart.curves(

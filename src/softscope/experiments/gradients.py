@@ -1,4 +1,4 @@
-"""How much of the loss's gradient reaches the logits, Q, K and V, and in how many rows does it not arrive?"""
+"""How much of the loss's gradient reaches the logits, Q, K and V, and in how many rows is it blocked?"""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ QUANTILES = (0.1, 0.5, 0.9)
 def measure(
     progress: ProgressBar, *, seed: int = 0, runs: int = 200, dimensions: tuple[int, ...] = DIMENSIONS
 ) -> tuple[list[Table], list[Text]]:
-    """Random q, k, v and a random gradient at the output: the norms of each token's gradients, by the chain rule."""
+    """Backpropagate a random output gradient through random q, k, v, and measure each token's gradient norms."""
     rng = np.random.default_rng(seed)
     rows: list[tuple[Cell, ...]] = []
     blocked: list[tuple[Cell, ...]] = []
@@ -88,20 +88,20 @@ def measure(
 
 
 def backward(q: Array, k: Array, v: Array, g: Array, scale: float) -> dict[str, Array]:
-    """Norms, per token, of the gradients at logits, q, k and v; shape (runs, 1, tokens)."""
+    """Return per-token norms of the gradients at logits, q, k and v; shape (runs, 1, tokens)."""
     p = softscope.softmax(scale * (q @ k.swapaxes(-1, -2)))
     d_logits = softscope.jacobian_product(p, g @ v.swapaxes(-1, -2))
     gradients = {
         "logits": d_logits,
         "Q": scale * (d_logits @ k),
         "K": scale * (d_logits.swapaxes(-1, -2) @ q),
-        "V": p.swapaxes(-1, -2) @ g,  # the weights themselves, not their derivative
+        "V": p.swapaxes(-1, -2) @ g,  # uses the weights themselves, not their derivative
     }
     return {place: np.linalg.norm(x, axis=-1) for place, x in gradients.items()}
 
 
 def _slopes(norms: Table) -> Table:
-    """The exponent b of norm ~ d^b, by least squares on logarithms."""
+    """Fit the exponent b in norm ~ d^b by least squares on the logarithms."""
     rows: list[tuple[Cell, ...]] = []
     for place in PLACES.values():
         for scale in SCALES.values():
@@ -165,7 +165,7 @@ def _notes(norms: Table, blocked: Table, slopes: Table) -> list[Text]:
 
 
 def draw(result: Result, lang: Lang) -> Any:
-    """Mean and median at each place, and the share of blocked rows."""
+    """Plot mean and median at each place, and the share of blocked rows."""
     kinds = {"mean": Text(en="mean", zh="均值"), "median": Text(en="median", zh="中位数")}
     across = chart.Axis("d", "d", log=True, values=DIMENSIONS)
     panels = []

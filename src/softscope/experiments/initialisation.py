@@ -1,4 +1,4 @@
-"""What do initialisation, LayerNorm and a batch-norm of the logits do to the spread of q·k/√d?"""
+"""How do initialisation, LayerNorm and batch-normalising the logits change the spread of q·k/√d?"""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ TOKENS = 10
 def measure(
     progress: ProgressBar, *, seed: int = 0, runs: int = 60, widths: tuple[int, ...] = WIDTHS
 ) -> tuple[list[Table], list[Text]]:
-    """q = W_Q x, k = W_K x for the tokens x of one sequence; errors count runs, which have weights of their own.
+    """Compute q = W_Q x and k = W_K x for one sequence's tokens x; each run draws new weights, so errors are over runs.
 
-    Within a run the initialisations share their draws and differ by a factor: only the variance of W matters here.
+    Within a run, the initialisations share their draws up to a factor: only the variance of W matters here.
     """
     rng = np.random.default_rng(seed)
     kept: dict[tuple[int, str, str, bool], tuple[list[float], list[float]]] = {}
@@ -53,7 +53,7 @@ def measure(
             w_q, w_k = rng.standard_normal((2, d, d))
             x = rng.standard_normal((TOKENS, d))
             cases = [(given, norm) for given in INPUTS for norm in (False, True)]
-            tokens = np.concatenate([_tokens(x, *case) for case in cases])  # one product for all: threads wait but once
+            tokens = np.concatenate([_tokens(x, *case) for case in cases])  # one product for all: threads sync once
             q, k = ((tokens @ w).reshape(len(cases), TOKENS, d) for w in (w_q, w_k))
             base = q @ k.swapaxes(-1, -2) / math.sqrt(d)
             for init in INITS:
@@ -102,7 +102,7 @@ def measure(
 
 
 def layer_norm(x: Array) -> Array:
-    """Each token to mean 0 and variance 1."""
+    """Normalise each token to mean 0 and variance 1."""
     return np.asarray((x - x.mean(axis=-1, keepdims=True)) / x.std(axis=-1, keepdims=True))
 
 
@@ -117,13 +117,16 @@ def _variance(init: str, d: int) -> float:
 
 
 def _predicted(d: int, variance: float, given: tuple[Text, float, float], norm: bool) -> float:
-    """Within a row the mean of x drops out: it moves all keys' logits alike, and q by E x² = sd² + mean²."""
+    """Predict the spread of the logits.
+
+    Within a row, the mean of x shifts all keys' logits alike, so it cancels; it scales q, through E x² = sd² + mean².
+    """
     _, sd, mean = (same(""), 1.0, 0.0) if norm else given
     return d * variance * math.sqrt((sd**2 + mean**2) * sd**2)
 
 
 def _batch(rng: np.random.Generator, rows: int, d: int = 64) -> Table:
-    """Dividing by √d beside standardising each row of logits, on components that keep or break the assumptions."""
+    """Compare dividing by √d with standardising each row of logits, with the assumptions kept and broken."""
     table: list[tuple[Cell, ...]] = []
     for name, sd, mean in INPUTS.values():
         q = mean + sd * rng.standard_normal((rows, 1, d))
@@ -195,7 +198,7 @@ def _notes(spreads: Table, batch: Table) -> list[Text]:
 
 
 def draw(result: Result, lang: Lang) -> Any:
-    """Spread at the largest width, without LayerNorm and with it."""
+    """Plot the spread at the largest width, with and without LayerNorm."""
     d = max(result["spread"].column("d"))
     panels = []
     for norm, title in (

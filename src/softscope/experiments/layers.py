@@ -1,4 +1,4 @@
-"""Attention layers that `softscope.tasks` does not have: additive scores, and weights from any function."""
+"""Attention layers that `softscope.tasks` lacks: additive scores, and weights from an arbitrary function."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class _Layer(nn.Module):
-    """The four maps of one head; how the weights are made is the subclass's."""
+    """The four linear maps of one head; subclasses decide how to compute the weights."""
 
     def __init__(self, d: int, seed: int) -> None:
         super().__init__()
@@ -26,36 +26,36 @@ class _Layer(nn.Module):
 
 
 class Weighted(_Layer):
-    """Scaled dot-product attention whose weights are `f(q·k/√d)` along the last axis."""
+    """Scaled dot-product attention with weights `f(q·k/√d)` along the last axis."""
 
-    attend = None  # no readings: they are made for softmax and entmax
+    attend = None  # no readings: they only support softmax and entmax
 
     def __init__(self, d: int, seed: int, f: Callable[[Tensor], Tensor]) -> None:
         super().__init__(d, seed)
         self.f = f
 
     def forward(self, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
-        """(batch, n, d) attends over (batch, m, d)."""
+        """Attend from (batch, n, d) over (batch, m, d)."""
         logits = self.w_q(query) @ self.w_k(key).transpose(-1, -2) / math.sqrt(self.d)
         mixed: Tensor = self.w_o(self.f(logits) @ self.w_v(value))
         return mixed
 
 
 class Additive(_Layer):
-    """Attention with the logits v_a·tanh(W_Q q + W_K k), nothing scaled; hidden width d, v_a ~ N(0, 1/d)."""
+    """Attention with logits v_a·tanh(W_Q q + W_K k), unscaled; hidden width d, v_a ~ N(0, 1/d)."""
 
     def __init__(self, d: int, seed: int) -> None:
         super().__init__(d, seed)
         self.v_a = nn.Parameter(torch.randn(d, generator=self.generator) / math.sqrt(d))
 
     def forward(self, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
-        """(batch, n, d) attends over (batch, m, d)."""
+        """Attend from (batch, n, d) over (batch, m, d)."""
         mixed, *_ = self.attend(query, key, value)
         joined: Tensor = self.w_o(mixed.transpose(-3, -2).flatten(-2))
         return joined
 
     def attend(self, query: Tensor, key: Tensor, value: Tensor) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
-        """As readings want it: logits that are no dot product go in as an additive mask over q·k = 0."""
+        """Feed the readings: these logits are not a dot product, so pass them as an additive mask over q·k = 0."""
         hidden = torch.tanh(self.w_q(query)[:, :, None] + self.w_k(key)[:, None])
         logits = (hidden @ self.v_a)[:, None]
         v = self.w_v(value)[:, None]
@@ -65,7 +65,7 @@ class Additive(_Layer):
 
 
 def recall_model(d: int, layer: nn.Module, *, vocabulary: int, seed: int) -> RecallModel:
-    """`RecallModel` with another attention layer."""
+    """Build a `RecallModel` with a different attention layer."""
     model = RecallModel(d=d, vocabulary=vocabulary, seed=seed)
     model.attention = layer  # type: ignore[assignment]
     return model

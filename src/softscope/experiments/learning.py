@@ -1,4 +1,4 @@
-"""Does a model learn to look things up, with 1/√d and without, and which remedy helps one that is stuck?"""
+"""Does a model learn to look things up with and without 1/√d, and which remedy helps a stuck one?"""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ OPENED = Text(en=f"none, but {2 * PAIRS} keys in all", zh=f"不处理，但键�
 
 
 class Job(NamedTuple):
-    """One training run: where it is reported, as what, at which width, and its model."""
+    """One training run: the table and label it is reported under, its width and its model."""
 
     table: str
     name: Text
@@ -67,7 +67,7 @@ def measure(
     remedies: tuple[str, ...] = tuple(REMEDIES),
     large: bool = False,
 ) -> tuple[list[Table], list[Text]]:
-    """One run for each; `large` adds d = 1024, which takes a minute. Remedies are tried at the largest d up to 256."""
+    """Train each setting once; `large` adds d = 1024 (about a minute). Remedies run at the largest d up to 256."""
     from softscope.experiments.layers import Additive, recall_model
     from softscope.tasks import RecallModel
 
@@ -85,7 +85,7 @@ def measure(
     jobs += [
         Job("remedies", REMEDIES[name], patient, partial(plain, patient, options=remedy_options(name, patient)))
         for name in remedies
-        if name != "none"  # that is the plain dot product above
+        if name != "none"  # the plain dot product above already covers it
     ]
     opened = partial(RecallModel, patient, vocabulary=2 * PAIRS, options=remedy_options("none", patient), seed=seed)
     jobs.append(Job("remedies", OPENED, patient, opened))
@@ -120,7 +120,7 @@ def measure(
 
 
 def _run(progress: ProgressBar, jobs: list[Job], steps: int, seed: int) -> list[RecallRun]:
-    """Every job in turn. A step costs about as much as d² at large d: the bar follows that, not the number of runs."""
+    """Run every job in turn. At large d a step costs about d², so the progress bar follows d², not the run count."""
     costs = [200.0**2 + job.d**2 for job in jobs]
     done = 0.0
     results: list[RecallRun] = []
@@ -136,7 +136,7 @@ def _run(progress: ProgressBar, jobs: list[Job], steps: int, seed: int) -> list[
 
 
 def remedy_options(name: str, d: int) -> Any:
-    """How attention is formed under a remedy for the plain dot product, at width d; "scaled" is the healthy one."""
+    """Return the attention options for a remedy of the plain dot product at width d; "scaled" is the healthy one."""
     from softscope.tasks import AttentionOptions
 
     root = math.sqrt(d)
@@ -166,7 +166,7 @@ def remedy_options(name: str, d: int) -> Any:
 
 
 def verdict(accuracy: float) -> Text:
-    """What the accuracy on new sequences says."""
+    """Turn the accuracy on new sequences into a verdict."""
     if accuracy >= LEARNED:
         return Text(en="learned", zh="学会")
     return Text(en="stuck", zh="卡住") if accuracy < LEARNED / 2 else Text(en="partly", zh="部分学会")
@@ -183,7 +183,7 @@ OUTCOME = (
 
 
 def told(o: RecallRun) -> tuple[Cell, ...]:
-    """One run in the columns of `OUTCOME`."""
+    """Format one run as the columns of `OUTCOME`."""
     return verdict(o.accuracy.value), o.loss, o.accuracy, o.transmission, o.advantage, o.blocked
 
 
@@ -256,7 +256,7 @@ def _notes(scores: Table, tried: Table, patient: int) -> list[Text]:
 
 
 def draw(result: Result, lang: Lang) -> Any:
-    """Loss curves by score function at each width, and how well each remedy does."""
+    """Plot loss curves by score function at each width, and how well each remedy works."""
     widths = sorted({r["d"] for r in result["scores"].records()})
     texts = set(SCORES.values())
     panels = []
@@ -285,7 +285,7 @@ def draw(result: Result, lang: Lang) -> Any:
 
 
 def bars(records: list[dict[str, Any]], title: Text, lang: Lang, width: int) -> Any:
-    """How well the model answers with each remedy, and twice the error of that."""
+    """Draw the accuracy under each remedy, with two standard errors."""
     rows = [
         {
             "name": r["remedy"].of(lang),

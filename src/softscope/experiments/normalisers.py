@@ -1,4 +1,4 @@
-"""Why softmax? Other ways to make weights of scores, property by property, and trained on recall."""
+"""Why softmax? Other ways to turn scores into weights, compared property by property and trained on recall."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ NAMES = {
     "sparsemax": same("sparsemax"),
 }
 VOCABULARIES = (PAIRS, 2 * PAIRS)
-# The five requirements of the texts, as the battery has them; that weights are shares follows from two of them.
+# The battery's versions of the texts' five requirements; two of them together imply that weights are shares.
 FIVE = ("sharpens", "non_negative", "sums_to_one", "continuity", "smooth")
 
 
 def maps() -> dict[str, Callable[[Any], Any]]:
-    """Each map on the last axis of a tensor: one definition for the battery and for training."""
+    """Define each map on a tensor's last axis, once for both the battery and training."""
     import torch
 
     def linear(x: Any) -> Any:
@@ -69,7 +69,7 @@ def maps() -> dict[str, Callable[[Any], Any]]:
 def measure(
     progress: ProgressBar, *, seed: int = 0, d: int = 32, steps: int = 100, repeats: int = 2
 ) -> tuple[list[Table], list[Text]]:
-    """The contract battery over every map, then recall with each in softmax's place; repeats start differently."""
+    """Run the contract battery on every map, then train recall with each in softmax's place; repeats vary the start."""
     from softscope.experiments.layers import Weighted, recall_model
 
     functions = maps()
@@ -128,7 +128,7 @@ def measure(
 
 
 def _on_arrays(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """The map for NumPy arrays; an empty one, where amax has no answer, stays empty."""
+    """Wrap the map for NumPy arrays; return an empty array unchanged, since amax fails on it."""
     import torch
 
     def on_arrays(x: Any) -> Any:
@@ -139,7 +139,7 @@ def _on_arrays(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def _example(functions: dict[str, Callable[[Any], Any]]) -> Table:
-    """Close scores, and scores of both signs."""
+    """Show close scores, and scores of both signs."""
     rows: list[tuple[Cell, ...]] = []
     for name, f in functions.items():
         cells: list[Cell] = [NAMES[name]]
@@ -207,7 +207,7 @@ def _notes(reports: dict[str, Any], trained: Table, zeros: list[Text]) -> list[T
 
 
 def draw(result: Result, lang: Lang) -> Any:
-    """The properties as a grid of ✓ and ✗, and the accuracy of each map."""
+    """Plot the properties as a grid of ✓ and ✗, and each map's accuracy."""
     import altair as alt
 
     table = result["properties"]

@@ -30,13 +30,13 @@ ROW = np.array([1.0, 2.0, 3.0])
 
 
 def naive(x: Array) -> Array:
-    """exp(x) / Σ exp(x), as the formula stands; it warns where it breaks, and raises nothing."""
+    """Compute exp(x) / Σ exp(x) literally; it warns where it breaks, but never raises."""
     e = np.exp(x)
     return np.asarray(e / e.sum())
 
 
 def measure(progress: ProgressBar, *, seed: int = 0) -> tuple[list[Table], list[Text]]:
-    """Limits of each dtype by bisection, and the error on the way there. Nothing is random."""
+    """Find each dtype's limits by bisection, and the error on the way there. Nothing is random."""
     del progress, seed
     limits = Table(
         "limits",
@@ -98,7 +98,7 @@ def _dtypes() -> list[np.dtype[Any]]:
         import ml_dtypes
 
         names.insert(1, ml_dtypes.bfloat16)
-    except ModuleNotFoundError:  # an extra: three dtypes then
+    except ModuleNotFoundError:  # optional dependency: fall back to three dtypes
         pass
     return [np.dtype(name) for name in names]
 
@@ -111,7 +111,7 @@ def _limits(dtype: np.dtype[Any]) -> tuple[Cell, ...]:
         return bool(np.isnan(naive(row(x)).astype(np.float64)).any())
 
     def wrong(x: float) -> bool:
-        # Every exp finite and their sum not: the weights are 0, and sum to 0.
+        # Every exp is finite but their sum is not: the weights are 0, and sum to 0.
         return not float(naive(row(x)).astype(np.float64).sum()) > 0.5
 
     with np.errstate(all="ignore"):
@@ -142,7 +142,7 @@ def _info(dtype: np.dtype[Any]) -> Any:
 
 
 def _border(beyond: Callable[[float], bool], low: float, high: float) -> float:
-    """Where `beyond` turns true, by bisection."""
+    """Bisect for the point where `beyond` turns true."""
     for _ in range(60):
         middle = 0.5 * (low + high)
         low, high = (low, middle) if beyond(middle) else (middle, high)
@@ -196,7 +196,7 @@ def _log_after(f: Callable[[Array], Array]) -> float:
 
 
 def draw(result: Result, lang: Lang) -> Any:
-    """How far each dtype reaches, and the error on the way."""
+    """Plot each dtype's range and the error on the way."""
     import altair as alt
 
     reach = [
@@ -226,7 +226,7 @@ def draw(result: Result, lang: Lang) -> Any:
         ).of(lang),
     )
     lost = [
-        # 1e-17 stands for an error of 0, which a logarithmic axis cannot show, and 1 for NaN.
+        # A log axis cannot show an error of 0, so 1e-17 stands for it; 1 stands for NaN.
         {"c": r["c"], "f": f.of(lang), "error": 1.0 if r[key] is None else max(r[key], 1e-17)}
         for key, f in (("naive_error", Text(en="without", zh="不减")), ("shift_error", Text(en="with", zh="减")))
         for r in result["errors"].records()

@@ -1,4 +1,4 @@
-"""Training runs on associative recall, and what is read at their end: shared by `learning` and `normalisers`."""
+"""Training runs on associative recall and their final readings; shared by `learning` and `normalisers`."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
 
     from softscope.tasks import RecallBatch, RecallModel
 
-PAIRS = 16  # with as many tokens a query always meets the same keys, and a row that starts blocked stays so
+PAIRS = 16  # with a vocabulary of 16 too, a query always meets the same keys, and a row that starts blocked stays so
 BATCH = 8
 EXAMINED = 48  # sequences
-LEARNED = 0.9  # of the answers right: learned; below half of that: stuck. Chance is 1/PAIRS
+LEARNED = 0.9  # share of right answers that counts as learned; below half of it counts as stuck. Chance is 1/PAIRS
 
 
 class RecallRun(NamedTuple):
-    """One run: loss (nats) and accuracy on new sequences, what the gradient readings say there, the way it went.
+    """One run: loss (nats) and accuracy on new sequences, the gradient readings there, and the training curve.
 
-    Errors count sequences, not rows. Readings are None for weights that are no softmax or entmax.
+    Standard errors are over sequences, not rows. Readings are None if the weights are neither softmax nor entmax.
     """
 
     loss: Measured
@@ -38,17 +38,17 @@ class RecallRun(NamedTuple):
 
 
 def learning_rate(d: int) -> float:
-    """Adam's step for width d: 1e-3 suits d = 256.
+    """Return Adam's learning rate for width d; 1e-3 suits d = 256.
 
-    Adam moves every weight by about the same step, so q moves with d steps, and q·k/√d with d·d/√d of them: a step
-    that does not shrink like d^(−3/2) would itself saturate a wide model, scaled or not.
+    Adam moves every weight by about one step. So q moves by d steps, and q·k/√d by d·d/√d of them. A step that does
+    not shrink like d^(−3/2) would saturate a wide model by itself, scaled or not.
     """
     return min(1e-2, 4.096 / d**1.5)
 
 
 @contextlib.contextmanager
 def one_thread() -> Iterator[None]:
-    """Small tensors are faster on one thread, many times so on a busy machine."""
+    """Run on one thread: small tensors are faster there, many times faster on a busy machine."""
     import torch
 
     before = torch.get_num_threads()
@@ -62,7 +62,7 @@ def one_thread() -> Iterator[None]:
 def learn(
     model: RecallModel, *, d: int, steps: int, seed: int, progress: Callable[[int, int], None] | None = None
 ) -> RecallRun:
-    """Train the model on recall and examine it on sequences it has not seen."""
+    """Train the model on recall, then test it on unseen sequences."""
     import torch
 
     from softscope.tasks import recall_batch, train
@@ -94,7 +94,7 @@ def learn(
 
 
 def gradient_state(model: Any, batch: RecallBatch) -> tuple[float | None, Measured | None, Measured | None]:
-    """Median transmission, advantage and share of blocked rows, from the gradient at attention's output."""
+    """Compute median transmission, advantage and share of blocked rows from the gradient at attention's output."""
     import torch
 
     layer = model.attention
@@ -120,13 +120,13 @@ def gradient_state(model: Any, batch: RecallBatch) -> tuple[float | None, Measur
 
 
 class _Plain:
-    """The layer of `softscope.tasks`, taken apart so that q, k, v and its output can be seen."""
+    """The layer of `softscope.tasks`, opened up to expose q, k, v and the output."""
 
     def __init__(self, layer: Any) -> None:
         self.layer, self.w_o = layer, layer.w_o
 
     def attend(self, query: Any, key: Any, value: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
-        """Output, q, k, v, and the options of `softscope.attention` that give the one from the others."""
+        """Return the output, q, k, v, and the `softscope.attention` options that compute the output from them."""
         layer = self.layer
         q, k = layer.normalise(layer.split(layer.w_q(query)), layer.q_gain), layer.split(layer.w_k(key))
         k, v = layer.normalise(k, layer.k_gain), layer.split(layer.w_v(value))

@@ -1,4 +1,4 @@
-"""Does each remedy revive a starving model, applied before training or when it is already stuck?"""
+"""Does each remedy revive a starving model, applied before training or once it is stuck?"""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ QUESTION = Text(
 SECONDS = 17.0
 NEEDS = ("torch",)
 
-SITE = "attention"  # of the one layer
+SITE = "attention"  # the only layer's
 CAP = TAU = REST
 WHEN = {"start": Text(en="from the start", zh="从一开始"), "stuck": Text(en="when stuck", zh="卡住以后")}
 REMEDIES = {
@@ -45,7 +45,7 @@ REMEDIES = {
 
 
 def apply(name: str, model: RecallModel, seed: int = 0) -> None:
-    """Treat the one head of the model, by the code that treats anybody's."""
+    """Treat the model's single head with the same code that treats any user's model."""
     from softscope.doctor.treat import remedies
 
     top = largest(model, seed)[SITE][0]
@@ -71,12 +71,12 @@ def apply(name: str, model: RecallModel, seed: int = 0) -> None:
 
 
 def dose(model: RecallModel, top: float) -> float:
-    """The temperature of a head whose largest logit is `top`: √d, and at least what brings that logit to 5."""
+    """Return the temperature for a head with largest logit `top`: √d, or more if needed to bring that logit to 5."""
     return max(math.sqrt(model.attention.w_q.out_features), top / REST)
 
 
 def largest(model: RecallModel, seed: int) -> dict[str, list[float]]:
-    """The largest logit on 64 new sequences."""
+    """Find the largest logit on 64 new sequences."""
     import torch
 
     from softscope.doctor.treat import remedies
@@ -98,7 +98,7 @@ def measure(
     more: int = 80,
     remedies: tuple[str, ...] = tuple(REMEDIES),
 ) -> tuple[list[Table], list[Text]]:
-    """A model without 1/√d: each remedy from the start for `steps`, and after `steps` without it for `more`."""
+    """Train without 1/√d: each remedy from the start for `steps`, and for `more` after `steps` untreated."""
     from softscope.tasks import AttentionOptions, RecallModel
 
     def fresh() -> RecallModel:
@@ -116,7 +116,7 @@ def measure(
             before = sum(steps if at == "start" else more for _, at, _ in runs)
             model = make()
             apply(name, model, seed)
-            seeds = seed if when == "start" else seed + 1  # other sequences than it got stuck on
+            seeds = seed if when == "start" else seed + 1  # not the sequences it got stuck on
             runs.append((name, when, learn(
                 model, d=d, steps=length, seed=seeds, progress=lambda at, _: progress((before + at) / whole)
             )))  # fmt: skip
@@ -159,7 +159,7 @@ def _course(runs: list[tuple[str, str, RecallRun]]) -> Table:
 
 
 def revived(table: Table, when: str) -> list[Text]:
-    """The remedies with which the model learned."""
+    """List the remedies under which the model learned."""
     rows = [r for r in table.records() if r["when"] == WHEN[when] and r["remedy"] != REMEDIES["none"]]
     return [r["remedy"] for r in rows if r["accuracy"].value >= LEARNED]
 
@@ -210,7 +210,7 @@ def _notes(table: Table, untreated: RecallRun, given: list[tuple[float, float]],
 
 
 def draw(result: Result, lang: Lang) -> Any:
-    """How well the model answers with each remedy, for both times of applying it."""
+    """Plot the model's accuracy with each remedy, for both times of applying it."""
     records = result["remedies"].records()
     panels = [
         bars([r for r in records if r["when"] == when], Text(en=f"Applied {when.en}", zh=f"{when.zh}使用"), lang, 300)

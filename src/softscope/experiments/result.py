@@ -1,4 +1,4 @@
-"""What an experiment gives back: tables, findings in both languages, a chart; as Markdown and as JSON."""
+"""What an experiment returns: tables, findings in both languages and a chart. It exports to Markdown and JSON."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from softscope._installed import DRAWING, require
 from softscope._text import Lang, Text
 from softscope.experiments.table import Measured, Table
 
-SCHEMA, VERSION = "softscope.experiment", 1  # the version is raised when a name goes or changes its meaning
+SCHEMA, VERSION = "softscope.experiment", 1  # bump the version when a name disappears or changes meaning
 
 
 @dataclasses.dataclass(frozen=True)
 class Result:
-    """The outcome of one experiment.
+    """The result of one experiment.
 
     Attributes:
-        name: the experiment's.
-        question: what it asks.
-        tables: what was measured.
-        notes: findings, one sentence each, with the numbers that were measured.
-        settings: seed and sizes.
-        lang: what `str`, `markdown` and `chart` speak unless told otherwise.
-        seconds: how long it took.
+        name: the experiment's name.
+        question: the question it asks.
+        tables: the measurements.
+        notes: the findings, one sentence each, quoting the measured numbers.
+        settings: the seed and the sizes.
+        lang: the default language of `str`, `markdown` and `chart`.
+        seconds: how long the run took.
 
     Examples:
         >>> from softscope import experiments
@@ -46,14 +46,14 @@ class Result:
     seconds: float = math.nan
 
     def __getitem__(self, key: str) -> Table:
-        """One table by its key."""
+        """Return the table with this key."""
         for table in self.tables:
             if table.key == key:
                 return table
         raise KeyError(f"no table is called {key!r}; there are {', '.join(table.key for table in self.tables)}")
 
     def chart(self, lang: Lang | None = None) -> Any:
-        """The picture of the tables, an Altair chart."""
+        """Draw the tables as an Altair chart."""
         require("charts need", DRAWING)
         from softscope.experiments import chart
 
@@ -62,11 +62,11 @@ class Result:
 
     @property
     def readable(self) -> list[Table]:
-        """The tables for readers."""
+        """Return the tables meant for readers."""
         return [table for table in self.tables if not table.dense]
 
     def markdown(self, lang: Lang | None = None) -> str:
-        """Question, findings and tables."""
+        """Format the question, findings and tables as Markdown."""
         lang = lang or self.lang
         parts = [f"# {self.question.of(lang)}", "\n".join(f"- {note.of(lang)}" for note in self.notes)]
         for table in self.readable:
@@ -77,7 +77,7 @@ class Result:
         return "\n\n".join(parts) + "\n"
 
     def document(self) -> dict[str, Any]:
-        """The result as JSON has it: machine names, texts in both languages, what is unknown as null."""
+        """Return the result ready for JSON: machine-readable names, texts in both languages, unknown values as null."""
         import softscope
 
         return {
@@ -101,7 +101,7 @@ class Result:
         }
 
     def json(self) -> str:
-        """The document as text."""
+        """Return the document as a JSON string."""
         return json.dumps(self.document(), indent=2, ensure_ascii=False, allow_nan=False)
 
     def __str__(self) -> str:
@@ -109,7 +109,7 @@ class Result:
 
 
 def plain(value: Any) -> Any:
-    """Python's own numbers; None for NaN and infinity, which JSON does not have.
+    """Convert to plain Python values; NaN and infinity become None because JSON cannot hold them.
 
     >>> plain({"a": np.float64(1.5), "b": Measured(2.0, math.nan), "c": Text(en="x", zh="某")})
     {'a': 1.5, 'b': {'value': 2.0, 'standard_error': None}, 'c': {'en': 'x', 'zh': '某'}}

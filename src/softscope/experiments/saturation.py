@@ -1,4 +1,4 @@
-"""When a softmax saturates, what is left of its derivative, and when does that matter?"""
+"""When softmax saturates, how much of its derivative is left, and when does that matter?"""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ NEEDS = ("sympy",)
 
 GAPS = (0.0, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0)
 MARGINS = (-50.0, -20.0, -10.0, -5.0, -2.0, 0.0, 2.0, 5.0, 10.0, 20.0, 50.0)
-GAINS = (0.25, 1.0, 4.0)  # the heat maps: softmax(gain·[0, 1, 2, 3])
+GAINS = (0.25, 1.0, 4.0)  # heat maps of softmax(gain·[0, 1, 2, 3])
 
 
 def measure(progress: ProgressBar, *, seed: int = 0) -> tuple[list[Table], list[Text]]:
-    """Derivatives of exact inputs and a symbolic proof; nothing is random."""
+    """Compute derivatives at exact inputs and a symbolic proof; nothing is random."""
     del seed
     nudge, norms, heat, loss = _nudge(), _norms(), _heat(), _loss()
     progress(0.1)
@@ -72,7 +72,7 @@ def measure(progress: ProgressBar, *, seed: int = 0) -> tuple[list[Table], list[
 
 
 def _nudge() -> Table:
-    """What +0.1 on the first logit does."""
+    """Measure the effect of adding 0.1 to the first logit."""
     rows: list[tuple[Cell, ...]] = []
     for x in ((2.0, 2.5), (200.0, 200.5), (200.0, 250.0)):
         weights = softscope.softmax(np.array(x))
@@ -133,11 +133,11 @@ def _heat() -> Table:
 
 
 def _loss() -> Table:
-    """Gradients at the two logits (margin, 0) when the first is the target."""
+    """Compute the gradients at the two logits (margin, 0) when the first is the target."""
     rows: list[tuple[Cell, ...]] = []
     for margin in MARGINS:
         p = softscope.softmax(np.array([margin, 0.0]))
-        rest = float(p[1])  # 1 − p of the target, without the cancellation
+        rest = float(p[1])  # 1 − p of the target, without cancellation
         slope = float(p[0]) * rest
         # L = −log p: ∂L/∂z = p − y. L = (1−p)² + p₂²: ∂L/∂z = J·2(p − y), with J·(1, −1) = 2·slope·(1, −1).
         squared = np.linalg.norm(softscope.jacobian(p) @ (2.0 * np.array([-rest, rest])))
@@ -157,7 +157,7 @@ def _loss() -> Table:
 
 
 def draw(result: Result, lang: Lang) -> Any:
-    """The parabola, the Jacobian as heat maps, ‖J‖ → 0, and the losses' gradients."""
+    """Plot the parabola, the Jacobian as heat maps, ‖J‖ → 0, and the losses' gradients."""
     parabola = [{"s": s, "slope": s * (1.0 - s), "name": "s(1−s)"} for s in np.linspace(0.0, 1.0, 51).tolist()]
     hill = chart.curves(
         parabola,
@@ -209,7 +209,7 @@ def _maps(result: Result, lang: Lang) -> Any:
         base = alt.Chart(chart.data(rows)).encode(
             x=alt.X("j:O", title="j", axis=alt.Axis(labelAngle=0)), y=alt.Y("i:O", title="i")
         )
-        # One scale for all three, white at 0, so that the fading is seen.
+        # Use one scale for all three, with white at 0, to make the fading visible.
         shade = alt.Color("value:Q", title="∂s_i/∂z_j", scale=alt.Scale(scheme="blueorange", domain=[-0.25, 0.25]))
         cells = base.mark_rect(stroke="#ccc").encode(color=shade)
         figures = base.mark_text(fontSize=11).encode(text="text:N")

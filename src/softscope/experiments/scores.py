@@ -1,4 +1,4 @@
-"""Additive, dot or scaled dot: how far do the logits spread, how sharp are the weights, and what does it cost?"""
+"""Additive, dot or scaled dot: how far do the logits spread, how sharp are the weights, and what does each cost?"""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ KEYS = 10
 
 
 def logits(q: Array, k: Array, rng: np.random.Generator) -> dict[str, Array]:
-    """Scores (n, m) of q (n, d) and k (m, d), by kind; the additive ones with fresh weights, hidden width h = d."""
+    """Score q (n, d) against k (m, d), giving (n, m); additive scores draw fresh weights with hidden width h = d."""
     d = q.shape[-1]
     w_q, w_k = rng.standard_normal((2, d, d)) / math.sqrt(d)
     additive = np.tanh((q @ w_q)[:, None] + (k @ w_k)[None]) @ rng.standard_normal(d)
@@ -46,7 +46,10 @@ def logits(q: Array, k: Array, rng: np.random.Generator) -> dict[str, Array]:
 def measure(
     progress: ProgressBar, *, seed: int = 0, runs: int = 40, dimensions: tuple[int, ...] = DIMENSIONS, tokens: int = 64
 ) -> tuple[list[Table], list[Text]]:
-    """Random q and k of unit variance; errors count runs, which have their own weights. Then the time of n×n scores."""
+    """Score random q and k of unit variance, then time n×n scores.
+
+    Each run draws its own weights, so the standard errors are over runs.
+    """
     rng = np.random.default_rng(seed)
     rows: list[tuple[Cell, ...]] = []
     for d in progress.through(dimensions, 0.0, 0.4):
@@ -80,7 +83,7 @@ def measure(
     return [spreads, cost], _notes(spreads, cost, fits)
 
 
-# The projections W_Q q and W_K k cost both the same, if dot-product attention has them: only scores are timed.
+# Only the scores are timed: W_Q q and W_K k cost the same either way if dot-product attention has them too.
 CODE = """
 n, d, seed = map(int, sys.argv[1:])
 rng = np.random.default_rng(seed)
@@ -119,7 +122,7 @@ def _cost(progress: ProgressBar, seed: int, dimensions: tuple[int, ...], tokens:
 
 
 def exponent(table: Table, key: str, by: str = "d") -> float:
-    """b of column ~ by^b, by least squares on logarithms; NaN with a single row."""
+    """Fit b in column ~ by^b by least squares on the logarithms; NaN if there is only one row."""
     x, y = np.log(table.column(by)), np.log(table.column(key))
     return float(np.polyfit(x, y, 1)[0]) if len(x) > 1 else math.nan
 
@@ -162,7 +165,7 @@ def _notes(spreads: Table, cost: Table, fits: dict[str, float]) -> list[Text]:
 
 
 def draw(result: Result, lang: Lang) -> Any:
-    """Spread and entropy against d, and the time."""
+    """Plot spread and entropy against d, and the time."""
     rows = [
         {"d": r["d"], "name": r["score"].of(lang), "spread": r["spread"].value, "entropy": r["entropy"].value}
         for r in result["spread"].records()

@@ -1,4 +1,4 @@
-"""Measuring in a process of its own, on one thread: nothing before it counts, and a busy machine matters less."""
+"""Measure in a separate single-threaded process: earlier work does not count, and a busy machine matters less."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import subprocess
 import sys
 from typing import Any
 
-# BLAS libraries read these when they are loaded, so only a new process can set them.
+# BLAS libraries read these when they load, so only a new process can set them.
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "SOFTSCOPE_NUM_THREADS"), "1")
 
-# What the measured code may call. Time is that of the processor: waiting for other processes does not count.
+# Helpers for the measured code. They measure CPU time, so waiting for other processes does not count.
 PRELUDE = """
 import json, sys, time
 import numpy as np
@@ -33,7 +33,7 @@ def shortest(call, seconds=0.2, least=3):
 
 
 def alone(code: str, *arguments: object) -> dict[str, Any]:
-    """Run the code after `PRELUDE` with the arguments in `sys.argv`, and give what it printed as JSON.
+    """Run the code after `PRELUDE` with the arguments in `sys.argv`, and return the JSON it printed.
 
     >>> alone("print(json.dumps({'sum': float(np.sum([float(x) for x in sys.argv[1:]]))}))", 1, 2)
     {'sum': 3.0}

@@ -1,4 +1,4 @@
-"""Tables: columns with units, rows of numbers and words, and how a number reads."""
+"""Tables: columns with units, rows of numbers and words, and number formatting."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ UNKNOWN = "–"
 
 
 class Measured(NamedTuple):
-    """A mean of a sample, and its standard error.
+    """A sample mean with its standard error.
 
     >>> Measured(value=0.75, error=0.01).value
     0.75
@@ -26,7 +26,7 @@ class Measured(NamedTuple):
 
     @classmethod
     def of(cls, sample: Any) -> Measured:
-        """The mean of independent values; NaN among them are left out.
+        """Average independent values, skipping NaN.
 
         >>> Measured.of([1.0, 2.0, 3.0])
         Measured(value=2.0, error=0.5773502691896258)
@@ -44,14 +44,14 @@ Cell = float | int | str | bool | Text | Measured | None
 
 @dataclass(frozen=True)
 class Column:
-    """One column.
+    """One column of a table.
 
     Args:
         key: its name in records and JSON.
-        title: its head.
-        unit: of its numbers; None for counts, shares and ratios.
-        digits: significant ones that are shown.
-        label: whether it names the row: such columns come first.
+        title: its heading.
+        unit: the unit of its numbers; None for counts, shares and ratios.
+        digits: how many significant digits to show.
+        label: whether it identifies the row; such columns come first.
 
     >>> Column("entropy", Text("entropy", "熵"), NATS).head("en")
     'entropy (nats)'
@@ -64,7 +64,7 @@ class Column:
     label: bool = False
 
     def head(self, lang: Lang) -> str:
-        """The title with its unit.
+        """Return the title with its unit.
 
         >>> Column("entropy", Text(en="entropy", zh="熵"), NATS).head("zh")
         '熵 (奈特)'
@@ -73,15 +73,15 @@ class Column:
 
 
 def label(key: str, title: Text) -> Column:
-    """A column that names its row."""
+    """Make a column that identifies its row."""
     return Column(key, title, label=True)
 
 
 @dataclass(frozen=True)
 class Table:
-    """What one part of an experiment measured; `rows` hold a cell for each column.
+    """The measurements of one part of an experiment; each row has one cell per column.
 
-    A `dense` table is a curve: charts and JSON have it, readers are spared.
+    A `dense` table is a curve: it goes into charts and JSON, but is not printed for readers.
 
     >>> columns = label("d", "d"), Column("peak", Text("largest weight", "最大权重"))
     >>> made = Table("sizes", Text("Sizes", "大小"), columns, [(64, 0.5), (256, Measured(0.9, 0.01))])
@@ -100,23 +100,23 @@ class Table:
             raise ValueError(f"table {self.key!r} has {len(self.columns)} columns, but a row of another length came")
 
     def records(self) -> list[dict[str, Any]]:
-        """The rows as dictionaries."""
+        """Return the rows as dictionaries."""
         keys = [column.key for column in self.columns]
         return [dict(zip(keys, row, strict=True)) for row in self.rows]
 
     def column(self, key: str) -> list[Any]:
-        """All cells of one column."""
+        """Return all cells of one column."""
         return [record[key] for record in self.records()]
 
     def row(self, **where: Any) -> dict[str, Any]:
-        """The first record with these cells; a text is found by its English, whole or its first word."""
+        """Return the first record with these cells; match a text by its English, in full or by its first word."""
         for record in self.records():
             if all(_matches(record[key], value) for key, value in where.items()):
                 return record
         raise KeyError(f"no row of {self.key!r} has {where}")
 
     def texts(self, lang: Lang) -> list[list[str]]:
-        """Every cell as it reads."""
+        """Format every cell for display."""
         return [
             [
                 f"{cell:g}" if column.label and isinstance(cell, float) else shown(cell, lang, column.digits)
@@ -133,7 +133,7 @@ def _matches(cell: Any, value: Any) -> bool:
 
 
 def shown(cell: Cell, lang: Lang = "en", digits: int = 3) -> str:
-    """A cell as text; no number is rounded into 0 or 1 that is not.
+    """Format a cell; a number that is not 0 or 1 never rounds to 0 or 1.
 
     >>> shown(0.66524), shown(Measured(0.7534, 0.0123)), shown(True), shown(None), shown(1 - 1e-9), shown(3.7e-44)
     ('0.665', '0.753 ± 0.012', '✓', '–', '1−1e-09', '3.7e-44')
@@ -172,6 +172,6 @@ def _number(x: float, digits: int) -> str:
 
 
 def _like(error: float, text: str) -> str:
-    """An error with as many decimals as its value, and at least one digit that is not 0."""
+    """Format an error with as many decimals as its value, and at least one nonzero digit."""
     places = len(text.partition(".")[2]) if "e" not in text else 0
     return f"{error:.{places}f}" if error >= 0.5 * 10.0**-places else f"{error:.1g}"

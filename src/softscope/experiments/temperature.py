@@ -1,4 +1,4 @@
-"""What does the temperature do to the weights, to sampling and to distillation?"""
+"""What does temperature do to the weights, to sampling and to distillation?"""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ CANDIDATES = 50
 
 
 def measure(progress: ProgressBar, *, seed: int = 0, problems: int = 4000) -> tuple[list[Table], list[Text]]:
-    """Sweeps on fixed rows; a toy sampler whose answers are right as often as it thinks; a student and a teacher."""
+    """Sweep T over fixed rows, a toy sampler that is right as often as it predicts, and students of a teacher."""
     rng = np.random.default_rng(seed)
     sweep, curve = _sweep(), _curve()
     progress(0.1)
@@ -122,7 +122,7 @@ def _curve() -> Table:
 
 
 def _sampler(progress: ProgressBar, rng: np.random.Generator, problems: int) -> tuple[Table, float]:
-    """Problems whose right answer is drawn from softmax(logits): the model is calibrated at T = 1."""
+    """Draw each problem's right answer from softmax(logits), so the model is calibrated at T = 1."""
     logits = 2.0 * rng.standard_normal((problems, CANDIDATES))
     right = softscope.sample(logits, rng=rng)
     rows: list[tuple[Cell, ...]] = []
@@ -152,12 +152,12 @@ def _sampler(progress: ProgressBar, rng: np.random.Generator, problems: int) -> 
 
 
 def _soft_targets(rng: np.random.Generator) -> Table:
-    """What T does to a teacher's targets and to the gradient that a uniform student gets from them."""
+    """Measure the effect of T on a teacher's targets and on the gradient they give a uniform student."""
     teacher = 3.0 * rng.standard_normal((2000, 10))
     rows: list[tuple[Cell, ...]] = []
     for t in (1.0, 2.0, 4.0, 8.0, 16.0):
         target = softscope.softmax(teacher, temperature=t)
-        bare = np.linalg.norm((0.1 - target) / t, axis=-1).mean()  # of KL(teacher ‖ student) at equal student logits
+        bare = np.linalg.norm((0.1 - target) / t, axis=-1).mean()  # at equal student logits: ∇KL(teacher ‖ student)
         entropy = Measured.of(softscope.partition(teacher, temperature=t).entropy)
         rows.append((t, entropy, float(bare), float(bare * t * t), len(teacher)))
     return Table(
@@ -178,7 +178,7 @@ STUDENT_ROWS, FEATURES, CLASSES, REPEATS = 40, 8, 10, 12
 
 
 def _students(progress: ProgressBar, rng: np.random.Generator) -> Table:
-    """Linear students of a linear teacher, taught with its labels or its soft targets; judged on new rows at T = 1."""
+    """Train linear students on a linear teacher's labels or soft targets; test on new rows at T = 1."""
     kl: dict[float | None, list[float]] = {t: [] for t in (None, 1.0, 2.0, 4.0, 8.0)}
     agree: dict[float | None, list[float]] = {t: [] for t in kl}
     for _ in progress.through(range(REPEATS), 0.6, 1.0):
@@ -208,7 +208,7 @@ def _students(progress: ProgressBar, rng: np.random.Generator) -> Table:
 
 
 def _taught(x: Array, teacher: Array, temperature: float | None, steps: int = 200) -> Array:
-    """Gradient descent on T²·KL, or on the cross-entropy of the teacher's labels."""
+    """Run gradient descent on T²·KL, or on the cross-entropy with the teacher's labels."""
     t = 1.0 if temperature is None else temperature
     target = np.eye(CLASSES)[teacher.argmax(-1)] if temperature is None else softscope.softmax(teacher, temperature=t)
     w = np.zeros((x.shape[1], CLASSES))
@@ -219,7 +219,7 @@ def _taught(x: Array, teacher: Array, temperature: float | None, steps: int = 20
 
 
 def draw(result: Result, lang: Lang) -> Any:
-    """Entropy against T, pass@k against T, and the students."""
+    """Plot entropy against T, pass@k against T, and the students."""
     heat = chart.curves(
         result["curve"].records(),
         chart.Axis("T", "T", log=True),

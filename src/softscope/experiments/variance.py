@@ -25,7 +25,7 @@ SECONDS = 3.0
 Array = np.ndarray[Any, Any]
 
 DIMENSIONS = (1, 4, 16, 64, 256, 512, 1024)
-BLOCK = 1 << 20  # components at a time, so that no sample is held whole
+BLOCK = 1 << 20  # components per block, so we never hold a whole sample
 
 
 def _uniform(rng: np.random.Generator, shape: tuple[int, int]) -> Array:
@@ -40,7 +40,7 @@ def _normal(rng: np.random.Generator, shape: tuple[int, int]) -> Array:
     return rng.standard_normal(shape, dtype=np.float32)
 
 
-# With E x⁴ of each: the excess kurtosis of q·k is ((E x⁴)² − 3)/d.
+# Each comes with its E x⁴: the excess kurtosis of q·k is ((E x⁴)² − 3)/d.
 COMPONENTS: dict[str, tuple[Text, Callable[..., Array], float]] = {
     "normal": (Text(en="normal", zh="正态"), _normal, 3.0),
     "uniform": (Text(en="uniform", zh="均匀"), _uniform, 1.8),
@@ -51,7 +51,7 @@ COMPONENTS: dict[str, tuple[Text, Callable[..., Array], float]] = {
 def measure(
     progress: ProgressBar, *, seed: int = 0, samples: int = 20_000, dimensions: tuple[int, ...] = DIMENSIONS
 ) -> tuple[list[Table], list[Text]]:
-    """Independent pairs (q, k): the variance of their products with its interval, and the products' shape."""
+    """Draw independent pairs (q, k); measure the variance of q·k with its interval, and the distribution's shape."""
     rng = np.random.default_rng(seed)
     law_rows: list[tuple[Cell, ...]] = []
     shape_rows: list[tuple[Cell, ...]] = []
@@ -153,7 +153,7 @@ def _notes(law: Table, breaks: Table, shape: Table) -> list[Text]:
 def _products(
     rng: np.random.Generator, samples: int, d: int, left: Callable[..., Array], right: Callable[..., Array]
 ) -> Array:
-    """Samples of q·k, block by block."""
+    """Sample q·k block by block."""
     step = max(1, BLOCK // d)
     parts = []
     for start in range(0, samples, step):
@@ -163,17 +163,17 @@ def _products(
 
 
 def interval(x: Array) -> tuple[float, float, float]:
-    """The variance of a sample with its 95% interval: its standard error is √((m₄ − σ⁴)/N)."""
+    """Return the sample variance with its 95% interval; its standard error is √((m₄ − σ⁴)/N)."""
     centred = x - x.mean()
     variance = float(np.mean(centred**2)) * len(x) / (len(x) - 1)
     error = math.sqrt(max(float(np.mean(centred**4)) - variance**2, 0.0) / len(x))
-    # ±1 with d = 1 has variance exactly 1 and no spread: room for rounding alone.
+    # ±1 with d = 1 has variance exactly 1 and no spread, so allow only for rounding.
     error = max(error, 1e-4 * variance)
     return variance, variance - 1.96 * error, variance + 1.96 * error
 
 
 def _distance(x: Array) -> float:
-    """The Kolmogorov–Smirnov distance from N(0, 1)."""
+    """Return the Kolmogorov–Smirnov distance from N(0, 1)."""
     ordered = np.sort(x)
     wanted = np.array([0.5 * math.erfc(-v / math.sqrt(2.0)) for v in ordered])
     steps = np.arange(len(x) + 1) / len(x)
@@ -190,7 +190,7 @@ def _beyond(x: Array) -> float:
 
 
 def _breaks(rng: np.random.Generator, progress: ProgressBar, samples: int, d: int = 64) -> Table:
-    """Each assumption left out in turn, with what theory says instead."""
+    """Drop each assumption in turn, and compare with what theory then predicts."""
     correlation = 0.5
 
     def shifted(g: np.random.Generator, shape: tuple[int, int]) -> Array:
@@ -200,7 +200,7 @@ def _breaks(rng: np.random.Generator, progress: ProgressBar, samples: int, d: in
         return 2.0 * _normal(g, shape)
 
     def shared(g: np.random.Generator, shape: tuple[int, int]) -> Array:
-        """Components of one vector with correlation ρ."""
+        """Draw vectors whose components have correlation ρ."""
         common = _normal(g, (shape[0], 1))
         return math.sqrt(correlation) * common + math.sqrt(1.0 - correlation) * _normal(g, shape)
 
@@ -260,7 +260,7 @@ def _breaks(rng: np.random.Generator, progress: ProgressBar, samples: int, d: in
 
 
 def draw(result: Result, lang: Lang) -> Any:
-    """Variance over d with its interval, and the shape beside N(0, 1)."""
+    """Plot variance over d with its interval, and the shape against N(0, 1)."""
     law = [
         {"d": r["d"], "name": r["components"].of(lang)}
         | {name: r[key] / r["d"] for name, key in (("ratio", "variance"), ("low", "low"), ("high", "high"))}

@@ -1,4 +1,4 @@
-"""The course in the browser: a server on this machine, ten lessons, pictures that can be dragged.
+"""The course in the browser: a local server, ten lessons, and pictures you can drag.
 
-`softscope lab` starts it. Importing this package needs NumPy alone; the server needs the extra `lab`.
+`softscope lab` starts it. Importing this package needs only NumPy; the server needs the extra `lab`.
 """

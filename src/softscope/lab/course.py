@@ -1,4 +1,4 @@
-"""The lessons in order: what each teaches and about how long it takes."""
+"""The lessons in order: what each teaches and roughly how long it takes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ FOLDER = pathlib.Path(__file__).parent / "lessons"
 
 
 class Lesson(NamedTuple):
-    """One lesson: its name in addresses, its number, its minutes, its title and what it teaches."""
+    """One lesson: its name in URLs, its number, its minutes, its title and what it teaches."""
 
     name: str
     number: int
@@ -21,7 +21,7 @@ class Lesson(NamedTuple):
 
     @property
     def notebook(self) -> pathlib.Path:
-        """The marimo notebook that holds it."""
+        """Return the path of its marimo notebook."""
         return FOLDER / f"lesson_{self.number:02d}_{self.name}.py"
 
 
@@ -128,7 +128,7 @@ LESSONS: tuple[Lesson, ...] = tuple(
 
 
 def lesson(name: str) -> Lesson:
-    """The lesson of that name.
+    """Return the lesson with this name.
 
     >>> lesson("overflow").number
     2
@@ -140,7 +140,7 @@ def lesson(name: str) -> Lesson:
 
 
 def after(name: str) -> Lesson | None:
-    """The lesson that follows; None after the last.
+    """Return the next lesson; None after the last.
 
     >>> after("probabilities").name, after("mistakes")
     ('overflow', None)

@@ -1,7 +1,7 @@
-"""The door: only this machine's browser, by its own address and with the token, gets in; also for websockets.
+"""The access check: only this machine's browser gets in, with the right address and token; websockets too.
 
-Kernels run whatever a request asks of a lesson. Without these checks any page open in the same browser could send
-such requests (a wrong Origin) or reach the server under a name of its own (a wrong Host).
+Kernels run whatever a request asks of a lesson. Without these checks, any page open in the same browser could send
+such requests (a wrong Origin) or reach the server under its own host name (a wrong Host).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 TOKEN = "token"
-# marimo's page builds its charts with eval and its widgets from blobs; nothing may come from elsewhere or go there.
+# marimo's page builds charts with eval and widgets from blobs; nothing may load from or connect to other hosts.
 POLICY = (
     "default-src 'self' data: blob: 'unsafe-inline' 'unsafe-eval'; frame-ancestors 'self'; base-uri 'self'; "
     "form-action 'self'; object-src 'none'"
@@ -35,15 +35,15 @@ HEADERS = {
 
 
 class Guard:
-    """Lets a request through to the app if Host, Origin and token are right."""
+    """Passes a request on to the app if Host, Origin and token are right."""
 
     def __init__(self, app: ASGIApp, *, port: int, token: str) -> None:
         self.app, self.token = app, token
         self.hosts = {f"127.0.0.1:{port}", f"localhost:{port}"}
-        self.cookie = f"softscope-lab-{port}"  # cookies know no ports, and two labs may run
+        self.cookie = f"softscope-lab-{port}"  # cookies ignore ports, and two labs may run at once
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request or websocket."""
+        """Handle one request or websocket."""
         if scope["type"] not in ("http", "websocket"):
             await self.app(scope, receive, send)
             return
@@ -65,7 +65,7 @@ class Guard:
         host, origin = connection.headers.get("host"), connection.headers.get("origin")
         if host not in self.hosts:
             return "wrong Host"
-        if origin is None:  # browsers always name it for websockets, and for requests that change something
+        if origin is None:  # browsers always send it for websockets and for requests that change state
             return "no Origin" if kind == "websocket" else None
         return None if origin == f"http://{host}" else "wrong Origin"
 
@@ -73,9 +73,9 @@ class Guard:
         return hmac.compare_digest(token.encode(), self.token.encode())
 
     def _welcome(self, connection: HTTPConnection) -> Response:
-        """The token goes into a cookie and out of the address, where history and screenshots would keep it."""
+        """Move the token from the URL to a cookie, since history and screenshots would keep the URL."""
         rest = [(key, value) for key, value in parse_qsl(connection.url.query) if key != TOKEN]
-        path = "/" + connection.url.path.lstrip("/")  # "//elsewhere" would lead to another machine
+        path = "/" + connection.url.path.lstrip("/")  # "//elsewhere" would redirect to another machine
         answer = RedirectResponse(path + ("?" + urlencode(rest) if rest else ""), 303, HEADERS)
         answer.set_cookie(self.cookie, self.token, httponly=True, samesite="lax", path="/")
         return answer

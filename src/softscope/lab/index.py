@@ -1,4 +1,4 @@
-"""The index page: the lessons in order, how far the learner is, and where to go on."""
+"""The index page: the lessons in order, the learner's progress, and where to continue."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ OTHER = Text(zh="English", en="中文")
 
 
 def page(lang: Lang, progress: LessonProgress, passed: int = 0) -> str:
-    """The whole page as HTML; `passed` exercises are."""
+    """Return the whole page as HTML; `passed` is the number of passed exercises."""
     say = _speaker(lang)
     done = sum(progress.state(lesson.name) == "done" for lesson in LESSONS)
     items = "".join(_item(lesson, lang, progress) for lesson in LESSONS)
@@ -74,7 +74,7 @@ def page(lang: Lang, progress: LessonProgress, passed: int = 0) -> str:
 
 
 def _speaker(lang: Lang) -> Callable[..., str]:
-    """Texts of one language, their values filled in, as HTML."""
+    """Return a function that gives texts in one language as HTML, with their values filled in."""
 
     def say(text: Text, **values: object) -> str:
         return html.escape(text.of(lang).format(**values))
@@ -83,7 +83,7 @@ def _speaker(lang: Lang) -> Callable[..., str]:
 
 
 def _resume(lang: Lang, progress: LessonProgress) -> str:
-    """Where to go on: the lesson read last, or the next one if that is done."""
+    """Choose where to continue: the lesson read last, or the next one if that is done."""
     say = _speaker(lang)
     target, words = _target(progress)
     return f'<a class="button" href="/lesson/{target.name}/?lang={lang}">{say(words, title=target.title.of(lang))}</a>'

@@ -1,4 +1,4 @@
-"""Which language a page speaks: what its address says, else what the lab was started with."""
+"""A page's language: the one in its URL, or else the one the lab was started with."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ _preferred: Lang = "en"
 
 
 def prefer(lang: Lang) -> None:
-    """Let pages speak this one where their address does not say."""
+    """Set the language for pages whose URL does not name one."""
     global _preferred
     _preferred = lang
 
 
 def chosen(wanted: object) -> Lang:
-    """The language that was asked for, if it is one of the two.
+    """Return the requested language if we support it, or else the default.
 
     >>> chosen("zh"), chosen("fr"), chosen(None)
     ('zh', 'en', 'en')

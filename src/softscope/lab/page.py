@@ -1,11 +1,11 @@
-"""What every lesson's page has: language, head with objectives, tables, matrices, charts, foot with summary and next.
+"""The frame shared by all lesson pages: language, head with objectives, tables, matrices, charts, foot with summary.
 
-A notebook begins with
+A notebook starts with
 
     page = Page("overflow", mo.query_params().get("lang"))
     t = page.t
 
-and says everything as `t(zh="中文", en="English")`.
+and writes every text as `t(zh="中文", en="English")`.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ class Page:
         progress.current().open(name)
 
     def t(self, *, zh: str, en: str) -> str:
-        """The text in the page's language."""
+        """Return the text in the page's language."""
         return zh if self.lang == "zh" else en
 
     def head(self, *objectives: str) -> Any:
-        """The way back, the other language, the title, and what the lesson is for."""
+        """Show the link back, the language switch, the title and the lesson's objectives."""
         t, lesson = self.t, self.lesson
         other, name = ("en", "English") if self.lang == "zh" else ("zh", "中文")
         items = "".join(f"<li>{mo.md(one).text}</li>" for one in objectives)
@@ -64,7 +64,7 @@ class Page:
         )
 
     def foot(self, *summary: str) -> Any:
-        """What to remember, a switch that says the lesson is done, and the next one."""
+        """Show what to remember, a switch to mark the lesson done, and a link to the next one."""
         t, name = self.t, self.lesson.name
         items = "".join(f"<li>{mo.md(one).text}</li>" for one in summary)
         following = after(name)
@@ -76,7 +76,7 @@ class Page:
                 f'<a href="/lesson/{following.name}/?lang={self.lang}" target="_self">'
                 f"{t(zh='下一课：', en='Next: ')}{title} →</a>"
             )
-        # Kept here: marimo holds its elements weakly, and one that is gone hears no click.
+        # Keep a reference: marimo holds its elements weakly, and a collected one gets no clicks.
         self.done = mo.ui.switch(
             value=progress.current().state(name) == "done",
             label=t(zh="这一课学完了", en="I have finished this lesson"),
@@ -92,7 +92,7 @@ class Page:
         )
 
     def table(self, heads: Sequence[str], rows: Iterable[Sequence[Any]], digits: int = 3) -> Any:
-        """A plain table; numbers are shown so that none is rounded into 0 or 1 that is not."""
+        """Show a plain table; a number that is not 0 or 1 never rounds to 0 or 1."""
         top = "".join(f"<th>{_cell(head)}</th>" for head in heads)
         body = "".join(
             "<tr>" + "".join(f"<td>{_cell(shown(cell, self.lang, digits))}</td>" for cell in row) + "</tr>"
@@ -101,7 +101,7 @@ class Page:
         return mo.Html(f'<div class="lab-scroll"><table class="lab-table"><tr>{top}</tr>{body}</table></div>')
 
     def measured(self, name: str, *keys: str, notes: bool = True, **options: Any) -> Any:
-        """What an experiment found, and some of its tables; it runs once in each process."""
+        """Show an experiment's findings and some of its tables; it runs once per process."""
         result = measured(name, **options)
         parts: list[Any] = []
         if notes:
@@ -114,7 +114,7 @@ class Page:
         return mo.vstack(parts)
 
     def matrix(self, title: str, values: Any, digits: int = 2) -> str:
-        """A matrix as a coloured grid, as HTML; `side_by_side` puts several into one line."""
+        """Return a matrix as a coloured HTML grid; `side_by_side` puts several on one line."""
         numbers = np.atleast_2d(np.asarray(values, dtype=float))
         finite = np.abs(numbers[np.isfinite(numbers)])
         top = float(finite.max()) if finite.size and finite.max() > 0 else 1.0
@@ -122,12 +122,12 @@ class Page:
         return f'<div class="lab-matrix"><span>{_cell(title)}</span><table>{rows}</table></div>'
 
     def side_by_side(self, *parts: str) -> Any:
-        """Matrices and signs between them in one line, which breaks on a phone."""
+        """Put matrices and the signs between them on one line, which wraps on a phone."""
         return mo.Html(f'<div class="lab-matrices">{"".join(f"<div>{part}</div>" for part in parts)}</div>')
 
     def draw(self, drawing: Any) -> Any:
-        """A chart in the lab's fonts; its colours of text and ground are left to the page's theme."""
-        plain = drawing.properties(usermeta={"embedOptions": {"actions": False}})  # its menu leads to other machines
+        """Draw a chart in the lab's fonts; the page's theme decides its text and background colours."""
+        plain = drawing.properties(usermeta={"embedOptions": {"actions": False}})  # its menu links to other machines
         return (
             plain.configure(font=_chart.FONT, background="transparent")
             .configure_view(stroke=None)
@@ -142,12 +142,12 @@ def _measured(name: str, options: tuple[tuple[str, Any], ...]) -> Result:
 
 
 def measured(name: str, **options: Any) -> Result:
-    """The result of an experiment; the second page that asks gets that of the first."""
+    """Return an experiment's result, cached so that a second page reuses the first page's run."""
     return _measured(name, tuple(sorted(options.items())))
 
 
 def slopes(weights: Any) -> Any:
-    """s(1−s) of each weight, as s times the sum of the others: 1 − s itself would be 0 next to one-hot.
+    """Compute s(1−s) of each weight as s times the sum of the others: near one-hot, 1 − s itself would round to 0.
 
     >>> slopes([0.5, 0.5])
     array([0.25, 0.25])
@@ -157,7 +157,7 @@ def slopes(weights: Any) -> Any:
 
 
 def figures(values: Iterable[float], digits: int = 3) -> str:
-    """A row of numbers in brackets.
+    """Format a row of numbers in brackets.
 
     >>> figures([0.5, 0.25, 0.25])
     '[0.500, 0.250, 0.250]'
@@ -166,7 +166,7 @@ def figures(values: Iterable[float], digits: int = 3) -> str:
 
 
 def figure(value: float, digits: int = 3) -> str:
-    """One number with so many decimals; one that is not 0 or 1 is not rounded into it.
+    """Format one number with this many decimals; a number that is not 0 or 1 never rounds to 0 or 1.
 
     >>> figure(0.6652), figure(1e-9), figure(1.0), figure(1 - 1e-9), figure(64.0, 0)
     ('0.665', '1e-09', '1.000', '1−1e-09', '64')
@@ -175,7 +175,7 @@ def figure(value: float, digits: int = 3) -> str:
     rounded = f"{value:.{digits}f}"
     if value != 0.0 and float(rounded) == 0.0:
         return f"{value:.2g}"
-    if abs(value - 1.0) > 1e-12 and float(rounded) == 1.0 and digits > 0:  # nearer than that is rounding
+    if abs(value - 1.0) > 1e-12 and float(rounded) == 1.0 and digits > 0:  # anything closer is rounding error
         return f"1−{1.0 - value:.0e}" if value < 1.0 else f"1+{value - 1.0:.0e}"
     return rounded
 
@@ -184,7 +184,7 @@ _POWER = re.compile(r"\S*\de-\d+")
 
 
 def _cell(text: str) -> str:
-    """Text as it stands in a table; 1e-16 is not torn at its hyphen."""
+    """Escape text for a table cell; keep 1e-16 from breaking at its hyphen."""
     if text.startswith("<"):
         return text
     return _POWER.sub(r'<span class="lab-number">\g<0></span>', html.escape(text))

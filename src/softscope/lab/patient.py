@@ -1,4 +1,4 @@
-"""The patient of lesson 9: associative recall, trained in the page with the doctor watching."""
+"""The patient of lesson 9: an associative-recall model, trained in the page while the doctor watches."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["REMEDIES", "Course", "Reading", "treat"]
 
 
 class Reading(NamedTuple):
-    """The patient's head at one step, as the doctor reads it; the loss is in nats."""
+    """The doctor's reading of the patient's head at one step; the loss is in nats."""
 
     step: int
     loss: float
@@ -28,7 +28,7 @@ class Reading(NamedTuple):
 
 
 class Course(NamedTuple):
-    """How a patient did: its readings, the share of right answers at each step, and what the doctor says of it."""
+    """How a patient did: its readings, the share of right answers at each step, and the doctor's verdict."""
 
     readings: list[Reading]
     answers: list[float]
@@ -47,14 +47,14 @@ def treat(
 ) -> Course:
     """Train one patient under `softscope.probe` and let the doctor judge it.
 
-    Every batch is new to the model, so the share of right answers is that on sequences it has not seen.
+    Every batch is new to the model, so the share of right answers is measured on unseen sequences.
 
     Args:
         remedy: "scaled" (1/√d), "none" (the plain dot product), or another of `REMEDIES`.
-        d: components of a head.
-        steps: updates.
-        every: how many of them lie between two readings.
-        seed: decides weights and sequences.
+        d: head dimension.
+        steps: number of updates.
+        every: number of updates between two readings.
+        seed: seeds the weights and sequences.
         watch: called with each reading as soon as it is taken.
 
     >>> course = treat("none", d=16, steps=2, every=1)

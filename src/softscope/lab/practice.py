@@ -1,7 +1,7 @@
-"""An exercise inside a lesson: what is asked, where it is answered, hints, and what the grader says.
+"""An exercise inside a lesson: the task, the answer field, hints and the grader's feedback.
 
-An answer is text, and only the grader's process runs it: a lesson's kernel is a thread of the server. What the grader
-says may hold words of the answer, so everything here is shown as plain text, never as Markdown or HTML.
+A lesson's kernel is a thread of the server, so it never runs an answer: we treat it as text, and only the grader's
+process runs it. The feedback may quote the answer, so we show everything here as plain text, never Markdown or HTML.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ UNSUPPORTED = Text(
     zh="答案只能在 Linux 和 macOS 上批改，那里可以给进程设限。",
     en="Answers can be graded on Linux and macOS only, where processes have limits.",
 )
-LINES = 8  # of what an answer printed
-_unkept: dict[pathlib.Path, str] = {}  # answers that could not be written, until the lab ends
+LINES = 8  # how much of an answer's output we show
+_unkept: dict[pathlib.Path, str] = {}  # answers we could not write yet, kept until the lab exits
 
 
 def editor(page: Page, number: int) -> Any:
-    """Where the answer goes, with what was written there last: code, graded when the field is left, or choices."""
+    """Return the answer field, filled with the last answer: code, graded when the field loses focus, or choices."""
     exercise, lang = find(str(number)), page.lang
     kept = _kept(exercise.id)
     if isinstance(exercise, Exercise):
@@ -60,7 +60,7 @@ def editor(page: Page, number: int) -> Any:
 
 
 def shown(page: Page, number: int, written: Any) -> Any:
-    """The task, the place for the answer, and hints from a nudge to nearly there."""
+    """Show the task, the answer field, and hints from a nudge to nearly the solution."""
     exercise, lang = find(str(number)), page.lang
     title = EXERCISE.of(lang).format(number=number, title=exercise.title.of(lang))
     parts: list[Any] = [mo.Html(f'<h3 class="lab-exercise">{html.escape(title)}</h3>'), _plain(exercise.task.of(lang))]
@@ -77,14 +77,14 @@ def shown(page: Page, number: int, written: Any) -> Any:
 
 
 def hint(page: Page, number: int, place: int) -> Any:
-    """The hint at this place, from 1, which is made when somebody opens it: so it counts as read."""
+    """Return hint number `place`, from 1. It is built only when somebody opens it, so it counts as read."""
     exercise = find(str(number))
     homework().read(exercise.id, place)
     return _plain(exercise.hints[place - 1].of(page.lang))
 
 
 def graded(page: Page, number: int, written: Any) -> Any:
-    """What the grader says of the answer as it stands; nothing about one that was not touched."""
+    """Show the grader's feedback on the current answer; show nothing if the answer is untouched."""
     exercise, lang = find(str(number)), page.lang
     if isinstance(exercise, Quiz):
         answer = "".join(written.value) if all(written.value) else ""
@@ -117,17 +117,17 @@ def _told(page: Page, found: Grade) -> Any:
 
 
 def _paragraphs(text: str) -> str:
-    """Plain text as HTML; a line that ends there ends here too."""
+    """Convert plain text to HTML, keeping its line breaks."""
     return "".join(f"<p>{html.escape(part).replace(chr(10), '<br>')}</p>" for part in text.split("\n\n"))
 
 
 def _plain(text: str) -> Any:
-    """Paragraphs of plain text."""
+    """Show plain text as paragraphs."""
     return mo.Html(_paragraphs(text))
 
 
 def homework() -> ExerciseProgress:
-    """The same progress as that of `softscope homework`, as it is by now, where the lab keeps any."""
+    """Return the current progress, shared with `softscope homework`; if the lab saves none, return an empty one."""
     folder = _folder()
     if folder is None:
         return ExerciseProgress()
@@ -138,12 +138,12 @@ def homework() -> ExerciseProgress:
 
 @functools.cache
 def _progress(path: pathlib.Path) -> ExerciseProgress:
-    """One for all pages: it remembers what could not be written, and writes it when that is possible again."""
+    """Return one instance for all pages: it remembers what it could not write, and writes it once that works again."""
     return ExerciseProgress(path)
 
 
 def passed() -> int:
-    """How many exercises the learner has passed."""
+    """Count the exercises the learner has passed."""
     return homework().passed
 
 
@@ -153,7 +153,7 @@ def _folder() -> pathlib.Path | None:
 
 
 def _kept(name: str) -> str:
-    """What the learner has written, as it was graded last."""
+    """Return the learner's answer as last graded."""
     folder = _folder()
     if folder is None:
         return ""
@@ -169,7 +169,7 @@ def _keep(name: str, answer: str) -> None:
     folder = _folder()
     if folder is not None and len(answer) <= LIMITS.source:
         _unkept[folder / "answers" / name] = answer
-        for path, text in list(_unkept.items()):  # this one, and those that could not be written before
+        for path, text in list(_unkept.items()):  # this one, and any that failed to write before
             with contextlib.suppress(OSError, UnicodeError):  # a full disk must not stop a lesson
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text(text, encoding="utf-8")

@@ -1,6 +1,6 @@
-"""How far the learner is: which lessons were opened and finished, in a small file of the learner's own.
+"""The learner's progress: which lessons were opened and finished, in a small per-user file.
 
-A file and not the browser's storage, because that belongs to an address, and the port differs from start to start.
+We use a file because browser storage is tied to an address, and our port changes from start to start.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class LessonProgress(JsonStore):
-    """What is known of the learner; without a path it is forgotten at the end.
+    """What we know about the learner; without a path, it is gone when the process ends.
 
     >>> kept = LessonProgress()
     >>> kept.open("overflow"); kept.finish("overflow")
@@ -28,7 +28,7 @@ class LessonProgress(JsonStore):
         self.last: str | None = None
         self._kept_theme = SYSTEM
         super().__init__(path)
-        # Asked once: the pages of this lab do not change their colours because those of another one do.
+        # Read once: this lab's pages should not change theme because another lab's pages did.
         self.theme = self._kept_theme
 
     def _take(self, document: Any) -> None:
@@ -43,11 +43,11 @@ class LessonProgress(JsonStore):
         return {"version": 1, "lessons": self._lessons, "last": self.last, "theme": self._kept_theme}
 
     def state(self, name: str) -> str:
-        """'new', 'open' or 'done'."""
+        """Return 'new', 'open' or 'done'."""
         return self._lessons.get(name, "new")
 
     def open(self, name: str) -> None:
-        """The lesson is being read; one that is done stays so."""
+        """Mark the lesson as being read; a finished one stays finished."""
 
         def change() -> None:
             self._lessons.setdefault(name, "open")
@@ -56,7 +56,7 @@ class LessonProgress(JsonStore):
         self._change(change)
 
     def finish(self, name: str, done: bool = True) -> None:
-        """The learner says so, or takes it back."""
+        """Mark the lesson as finished, or undo that, as the learner chose."""
 
         def change() -> None:
             self._lessons[name] = "done" if done else "open"
@@ -65,7 +65,7 @@ class LessonProgress(JsonStore):
         self._change(change)
 
     def paint(self, theme: str) -> None:
-        """The learner wants pages light, dark, or as the system has it."""
+        """Save the learner's theme: light, dark or system."""
 
         def change() -> None:
             self.theme = self._kept_theme = theme
@@ -77,11 +77,11 @@ _current = LessonProgress()
 
 
 def use(progress: LessonProgress) -> None:
-    """Let the lessons of this process keep their progress there."""
+    """Make this process's lessons save their progress there."""
     global _current
     _current = progress
 
 
 def current() -> LessonProgress:
-    """The progress that lessons of this process keep: of the server, or one that is forgotten."""
+    """Return the progress that this process's lessons use: the server's, or one that is never saved."""
     return _current

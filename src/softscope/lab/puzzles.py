@@ -1,4 +1,4 @@
-"""The puzzles of lesson 10: claims of the ledger that fail or hold only sometimes, with some that hold among them."""
+"""The puzzles of lesson 10: ledger claims that fail or hold only sometimes, mixed with some that hold."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import functools
 from softscope._text import Text
 from softscope.experiments.ledger import CONTRADICTIONS, Claim, Entry, check, claims
 
-# Fast claims whose verdict surprises, and a few that simply hold: a list of errors alone would give the answer away.
+# Fast claims with a surprising verdict, plus a few that simply hold: errors alone would give the answer away.
 CHOSEN = (
     "S1-03", "S0-06", "S3-12", "S2-20", "S1-38", "S4-05", "S2-46", "S0-19", "S0-14", "S2-29", "S4-01", "S3-14",
     "S2-44", "S1-16", "S4-10", "S0-18", "S2-52", "S3-52",
@@ -15,7 +15,7 @@ CHOSEN = (
 
 
 def claim(identity: str) -> Claim:
-    """The claim of that id, not measured.
+    """Return the claim with this id, without measuring it.
 
     >>> claim("S1-03").text
     '001'
@@ -28,7 +28,7 @@ def claim(identity: str) -> Claim:
 
 @functools.cache
 def puzzle(identity: str) -> Entry:
-    """The claim and what its measurement says now; measured once in each process.
+    """Return the claim with its measured outcome; we measure it once per process.
 
     >>> puzzle("S1-03").outcome.verdict
     'fails'
@@ -37,5 +37,5 @@ def puzzle(identity: str) -> Entry:
 
 
 def contradictions() -> list[Text]:
-    """What the texts disagree on."""
+    """Return the points on which the texts disagree."""
     return [one.about for one in CONTRADICTIONS]

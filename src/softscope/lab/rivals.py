@@ -1,4 +1,4 @@
-"""Ways to make weights of scores, and the five properties that lesson 8 measures on each of them."""
+"""Ways to turn scores into weights, and the five properties that lesson 8 measures on each."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _HEADS = (
 def _linear(x: Any) -> Any:
     with np.errstate(all="ignore"):
         total = x.sum(-1, keepdims=True)
-        return np.where(total == 0.0, np.nan, x / total)  # ±inf would be no answer either, and warn in every sum
+        return np.where(total == 0.0, np.nan, x / total)  # ±inf is no better an answer, and would warn in every sum
 
 
 def _relu(x: Any) -> Any:
@@ -55,7 +55,7 @@ _MAPS: dict[str, tuple[Text, Callable[[Any], Any]]] = {
 
 
 def read(text: str) -> tuple[list[float], list[str]]:
-    """The finite numbers of a text, and its other parts; spaces, commas and semicolons of both languages divide it.
+    """Split a text into finite numbers and the rest; separators are spaces, commas and semicolons of both languages.
 
     >>> read("1, −2；abc、nan 3")
     ([1.0, -2.0, 3.0], ['abc', 'nan'])
@@ -74,22 +74,22 @@ def read(text: str) -> tuple[list[float], list[str]]:
 
 
 def maps(lang: Lang) -> dict[str, Callable[[Any], Any]]:
-    """Every map by its name in the language."""
+    """Return every map, keyed by its name in the language."""
     return {name.of(lang): made for name, made in _MAPS.values()}
 
 
 def simplex(lang: Lang) -> set[str]:
-    """The names of those whose weights are shares of a whole for all scores, and not of zeros and ones alone."""
+    """Name the maps whose weights are shares of a whole for all scores, and are not just zeros and ones."""
     return {_MAPS[key][0].of(lang) for key in SIMPLEX}
 
 
 def heads(lang: Lang) -> list[str]:
-    """The properties' names, in the order of `properties`."""
+    """Return the properties' names, in the order of `properties`."""
     return [head.of(lang) for head in _HEADS]
 
 
 def properties(lang: Lang, rows: int = 400) -> list[tuple[Any, ...]]:
-    """For each map: its name, and whether each property held on all of the random rows.
+    """Return, for each map, its name and whether each property held on all random rows.
 
     >>> held = {row[0]: row[1:] for row in properties("en", 50)}
     >>> held["softmax"]
@@ -113,7 +113,7 @@ def _checks(made: Callable[[Any], Any], x: Any) -> tuple[bool, ...]:
 
 
 def _smooth(made: Callable[[Any], Any], step: float = 1e-4) -> bool:
-    """Whether the slope of the first weight changes little from step to step along a line through the scores."""
+    """Check that the first weight's slope changes little between steps along a line through the scores."""
     line = np.arange(-3.0, 3.0, step)
     x = np.stack([line, np.full_like(line, 0.3), np.full_like(line, -0.4)], -1)
     first = made(x)[:, 0]
@@ -122,7 +122,7 @@ def _smooth(made: Callable[[Any], Any], step: float = 1e-4) -> bool:
 
 
 def _answers(made: Callable[[Any], Any], x: Any, step: float = 1e-3) -> bool:
-    """Whether the largest weight moves when its score does, also where it has everything already."""
+    """Check that the largest weight moves when its score does, even when it already has all the weight."""
     top = np.eye(x.shape[-1])[x.argmax(-1)]
     before, after = (made(y)[top == 1] for y in (x, x - step * top))
     return bool(np.isfinite(before).all() and (np.abs(after - before) > 1e-9).all())

@@ -1,4 +1,4 @@
-"""The application: the index page, its assets, and each lesson mounted as a marimo app in run mode."""
+"""The web application: the index page, its assets, and each lesson mounted as a marimo app in run mode."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
 ASSETS = pathlib.Path(__file__).parent / "assets"
-# Fonts of the system for both languages in marimo's pages too, and room for a phone. marimo says that every page is
-# English: readers aloud, line breaks and fonts go by it.
+# Give marimo's pages system fonts for both languages, and a layout that fits a phone. marimo declares every page
+# English, but screen readers, line breaking and font choice depend on the page's language.
 HEAD = """<link rel="icon" href="/assets/icon.svg"><link rel="stylesheet" href="/assets/lesson.css">
 <script>{{
   const asked = new URLSearchParams(location.search).get("lang");
@@ -36,14 +36,14 @@ HEAD = """<link rel="icon" href="/assets/icon.svg"><link rel="stylesheet" href="
 }}</script>"""
 
 SCRIPTS = "/marimo"
-SETTINGS = {"runtime": {"auto_instantiate": True}}  # the learner's own settings of marimo are not those of the course
+SETTINGS = {"runtime": {"auto_instantiate": True}}  # ignore the learner's own marimo settings
 
 
 class _Scripts(StaticFiles):
-    """marimo's scripts, megabytes, once for all lessons: their names hold a hash, so a browser may keep them."""
+    """Serves marimo's scripts (megabytes) once for all lessons; their names hold a hash, so browsers can cache them."""
 
     def file_response(self, *args: Any, **kwargs: Any) -> Response:
-        """The file, marked as one that never changes."""
+        """Return the file, marked as immutable."""
         answer = super().file_response(*args, **kwargs)
         answer.headers["cache-control"] = "private, max-age=31536000, immutable"
         return answer
@@ -51,7 +51,7 @@ class _Scripts(StaticFiles):
 
 async def _index(request: Request) -> Response:
     lang = request.query_params.get("lang")
-    if lang not in LANGS:  # the language stands in the address, so that a copied one keeps it
+    if lang not in LANGS:  # the language goes into the URL, so a copied link keeps it
         return RedirectResponse(f"/?lang={chosen(lang)}", 303)
     passed = practice.passed()
     return HTMLResponse(index.page(chosen(lang), progress.current(), passed), headers={"cache-control": "no-store"})
@@ -65,7 +65,7 @@ async def _asset(request: Request) -> Response:
 
 
 def _painter(lessons: Any) -> Callable[[Request], Awaitable[Response]]:
-    """Changes the theme of all pages; the lessons' is a setting of marimo's."""
+    """Make the handler that changes the theme of all pages; for lessons, the theme is a marimo setting."""
     plain = [(app, app.state.config_manager) for app in _mounted(lessons)]
 
     def paint(theme: str) -> None:
@@ -87,7 +87,7 @@ def _painter(lessons: Any) -> Callable[[Request], Awaitable[Response]]:
 
 
 async def _slash(request: Request) -> Response:
-    """A lesson's address without its last slash; marimo would lead on and lose what follows the question mark."""
+    """Redirect a lesson URL without its final slash; marimo's own redirect would lose the query string."""
     name, query = request.path_params["name"], request.url.query
     if name not in {lesson.name for lesson in LESSONS}:
         return Response(status_code=404)
@@ -99,7 +99,7 @@ async def _icon(_: Request) -> Response:
 
 
 def application(*, port: int, token: str) -> ASGIApp:
-    """Everything, behind its guard."""
+    """Build the whole application, behind its guard."""
     lessons = _lessons()
 
     @contextlib.asynccontextmanager
@@ -121,7 +121,7 @@ def application(*, port: int, token: str) -> ASGIApp:
 
 
 def _lessons() -> Any:
-    """The notebooks in run mode: their cells cannot be edited, and their code is not sent."""
+    """Load the notebooks in run mode: users cannot edit cells, and the code is not sent."""
     head = HEAD.format(otherwise=chosen(None))
     builder = marimo.create_asgi_app(quiet=True, include_code=False, html_head=head, asset_url=SCRIPTS)
     for lesson in LESSONS:
@@ -130,6 +130,6 @@ def _lessons() -> Any:
 
 
 def _mounted(lessons: Any) -> list[Any]:
-    """marimo's app of each lesson."""
+    """Return each lesson's marimo app."""
     apps: list[Any] = [route.app for route in lessons.routes if isinstance(route, Mount)]
     return [app for app in apps if hasattr(app.state, "session_manager")]

@@ -1,4 +1,4 @@
-"""Starting the lab: a free port on the loopback address, a fresh token, the browser, and a clean end."""
+"""Start the lab: bind a free loopback port, make a fresh token, open the browser, and shut down cleanly."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from softscope._text import Lang
 
 LOOPBACK = "127.0.0.1"
-PATIENCE = 2  # seconds that open pages get to say goodbye
+PATIENCE = 2  # seconds that open pages get to disconnect
 
 
 class _Server(uvicorn.Server):
-    """uvicorn, which says when it listens."""
+    """A uvicorn server that reports when it is listening."""
 
     def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
         super().__init__(config)
@@ -37,10 +37,10 @@ class _Server(uvicorn.Server):
 
 
 def listen(port: int = 0) -> socket.socket:
-    """A socket on the loopback address; port 0 takes a free one. OSError if the port is taken."""
+    """Open a socket on the loopback address; port 0 picks a free port. Raises OSError if the port is taken."""
     opened = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     with contextlib.suppress(OSError):
-        opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # a lab stopped a moment ago may start again
+        opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # lets a lab restart right after it stopped
     try:
         opened.bind((LOOPBACK, port))
     except OSError:
@@ -50,18 +50,18 @@ def listen(port: int = 0) -> socket.socket:
 
 
 def serve(opened: socket.socket, *, lang: Lang, browser: bool, announce: Callable[[str], None]) -> None:
-    """Serve the course on this socket until Ctrl-C; `announce` gets the address as soon as it answers."""
+    """Serve the course on this socket until Ctrl-C; call `announce` with the address once the server answers."""
     port, token = opened.getsockname()[1], secrets.token_urlsafe(24)
     address = f"http://{LOOPBACK}:{port}/?lang={lang}&token={token}"
     language.prefer(lang)
     kept = progress.LessonProgress(state_folder() / LESSONS)
-    kept.try_to_keep()  # the learner hears now that it cannot be kept, not after an hour
+    kept.try_to_keep()  # tell the learner now if progress cannot be saved, not after an hour
     progress.use(kept)
 
     def ready() -> None:
         announce(address)
         if browser:
-            # Beside the server: a browser that starts slowly would keep it from answering.
+            # In its own thread: a slow browser start would block the server.
             threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
 
     config = uvicorn.Config(
@@ -71,5 +71,5 @@ def serve(opened: socket.socket, *, lang: Lang, browser: bool, announce: Callabl
         server_header=False,
         timeout_graceful_shutdown=PATIENCE,
     )
-    with contextlib.suppress(KeyboardInterrupt):  # uvicorn has closed everything, and tells us again
+    with contextlib.suppress(KeyboardInterrupt):  # uvicorn has already closed everything; it just re-raises
         _Server(config, ready).run(sockets=[opened])

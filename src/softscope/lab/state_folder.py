@@ -1,4 +1,4 @@
-"""Where the learner's progress is kept, that of the lessons and that of the homework."""
+"""The folder for the learner's progress in the lessons and the homework."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-LESSONS, HOMEWORK = "lab.json", "homework.json"  # the files in it
+LESSONS, HOMEWORK = "lab.json", "homework.json"  # the files in that folder
 
 
 def state_folder(environ: Mapping[str, str] = os.environ) -> pathlib.Path:
-    """$SOFTSCOPE_HOME, else $XDG_STATE_HOME/softscope, else ~/.local/state/softscope.
+    """Return $SOFTSCOPE_HOME, else $XDG_STATE_HOME/softscope, else ~/.local/state/softscope.
 
     >>> state_folder({"SOFTSCOPE_HOME": "/there"}).as_posix(), state_folder({"XDG_STATE_HOME": "/state"}).as_posix()
     ('/there', '/state/softscope')

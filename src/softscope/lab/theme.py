@@ -1,4 +1,4 @@
-"""Light, dark, or as the system has it: one choice for the index and all lessons, kept with the progress."""
+"""Light, dark or system theme: one choice for the index and all lessons, saved with the progress."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ THEMES = {
 
 
 def links(now: str, lang: Lang, lesson: str = "") -> str:
-    """A link for each theme, which leads back to the page where it stands; as HTML.
+    """Return an HTML link for each theme; each link leads back to the current page.
 
     >>> links("dark", "en").count("<a "), links("dark", "en").count("aria-current")
     (3, 1)

@@ -1,4 +1,4 @@
-"""`softscope checkup`: what the doctor says of a recorded run, of a model, or of the two built-in patients."""
+"""`softscope checkup`: the doctor's verdict on a recorded run, a model, or the two built-in patients."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from softscope.doctor.judge.diagnosis import Diagnosis
     from softscope.doctor.read.snapshot import History
 
-FOUND = 1  # the exit code for a finding
+FOUND = 1  # exit code for a finding
 _FORMATS = ("text", "json", "html")
 
 
@@ -56,7 +56,7 @@ COMMAND = Command(
 
 
 def run(arguments: Arguments, console: Console) -> int:
-    """Judge, write it as asked, and end with the code that the findings ask for."""
+    """Judge, write the result as requested, and return the exit code that the findings call for."""
     from softscope.cli.checkup import demo, models, settings, writing
     from softscope.doctor.judge.diagnosis import diagnose
 
@@ -81,13 +81,13 @@ def run(arguments: Arguments, console: Console) -> int:
 
 
 def _code(diagnoses: Sequence[Diagnosis], wanted: Settings, exit_zero: bool, shown_only: bool) -> int:
-    """The built-in patients are sick on purpose: they fail nobody who has not asked."""
+    """Return the exit code. The built-in patients are sick on purpose, so they fail only users who asked for that."""
     failed = any(diagnosis.fails(wanted.fail_on) for diagnosis in diagnoses)
     return FOUND if failed and not exit_zero and not shown_only else 0
 
 
 def _history(word: str, options: Namespace, console: Console) -> tuple[History, Text | str]:
-    """A folder holds a model, a file is a record, and what is neither and has a colon is module:function."""
+    """Load the history: a folder holds a model, a file is a record, anything else with a colon is module:function."""
     from softscope.cli.checkup import models
     from softscope.doctor.record import read_record
 

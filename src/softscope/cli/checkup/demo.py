@@ -1,4 +1,4 @@
-"""The two built-in patients, trained before the user's eyes; then the verdicts, the difference and the prescription."""
+"""Train the two built-in patients live, then show the verdicts, the difference and the prescription."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def run(console: Console, mute: Sequence[str], aloud: bool, report: pathlib.Path | None) -> list[Diagnosis]:
-    """Train both, and if `aloud` say everything; else only train, and write the report where one is asked for."""
+    """Train both patients; if `aloud`, print everything, otherwise only write the report if one is requested."""
     from softscope._installed import missing
     from softscope._progress_bar import ProgressBar
     from softscope.cli.checkup import writing
@@ -34,7 +34,7 @@ def run(console: Console, mute: Sequence[str], aloud: bool, report: pathlib.Path
     stage.paragraph(stage.say("checkup.opening", d=patients.WIDTH, steps=patients.STEPS), "")
     stage.write()
     table = Table(stage, patients.PATIENTS, patients.STEPS)
-    waiting = ProgressBar(console.say("checkup.progress.patients"))  # where the table is not seen
+    waiting = ProgressBar(console.say("checkup.progress.patients"))  # for when the table is hidden
     trained: list[Trained] = []
 
     def step(name: str, at: int, of: int) -> None:

@@ -1,4 +1,4 @@
-"""A Hugging Face model from a local folder: never remote code, nothing fetched, no pickled objects."""
+"""A Hugging Face model from a local folder: no remote code, no downloads, no pickled objects."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 
     from softscope.doctor.examine import Given
 
-LONGEST = 128  # tokens of a sequence
+LONGEST = 128  # tokens per sequence
 FEWEST = 8
-SEQUENCES = 6  # two in each of three readings: an error needs more than one
-# Nothing is fetched, no code of the folder runs, and pickles may hold tensors alone.
+SEQUENCES = 6  # two in each of three readings: a standard error needs more than one
+# We download nothing, run no code from the folder, and let pickles hold only tensors.
 _CLOSED = {"local_files_only": True, "trust_remote_code": False}
 
 
 def given(folder: pathlib.Path, text: str | None, batch: pathlib.Path | None) -> Given:
-    """The model with what it is called with; a loss where the model was made for predicting the next token."""
+    """Return the model with its call arguments; there is a loss if the model was made for next-token prediction."""
     from softscope._installed import missing
     from softscope.doctor.examine import Given, passes
 
@@ -71,7 +71,7 @@ def _tokens(folder: pathlib.Path, text: str | None) -> tuple[list[int], Any]:
 
 
 def _sequences(found: tuple[list[int], Any], config: Any) -> list[dict[str, Any]]:
-    """Equal parts of the text, two to a reading, each with the tokens that begin and end a sequence."""
+    """Split the text into equal parts, two per reading, each with the tokens that begin and end a sequence."""
     import torch
 
     ids, tokenizer = found
@@ -102,7 +102,7 @@ def _saved(path: pathlib.Path) -> Any:
 
 
 def _named(batch: dict[str, Any], model: Any) -> dict[str, Any]:
-    """With labels where the model predicts the next token, and with a decoder's input where there is one."""
+    """Add labels if the model predicts the next token, and a decoder input if it has a decoder."""
     if "input_ids" not in batch:
         return batch
     if model.config.is_encoder_decoder:
@@ -114,7 +114,7 @@ def _named(batch: dict[str, Any], model: Any) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Loading reports and bars of transformers are not ours to show."""
+    """Silence the loading reports and progress bars of transformers; they are not ours to show."""
     logging = importlib.import_module("transformers").utils.logging
     before = logging.get_verbosity()
     bars = logging.is_progress_bar_enabled()

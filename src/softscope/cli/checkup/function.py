@@ -1,4 +1,4 @@
-"""A model that the user's own code builds: `module:function`, which returns model, batch, and what else there is."""
+"""A model built by the user's code: `module:function` returns the model, a batch, and optional extras."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NAMES = ("model", "batch", "loss", "optimizer")
 
 
 def given(word: str) -> Given:
-    """Import, call, and take what it returns."""
+    """Import the function, call it, and take what it returns."""
     from torch import nn
 
     from softscope.doctor.examine import Given, passes

@@ -1,4 +1,4 @@
-"""The table of the patients' heads: drawn over and over on a terminal while they train, once at the end elsewhere."""
+"""The table of the patients' heads: redrawn on a terminal while they train; elsewhere, printed once at the end."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from softscope.doctor.patients import Patient
     from softscope.doctor.read.snapshot import History
 
-# Name and width of each column; the bar has no title, the state comes last and has none to its right.
+# Name and width of each column; the bar has no title, and the state comes last, with nothing to its right.
 COLUMNS = {
     "patient": 14, "bar": 12, "step": 5, "loss": 6, "blocked": 8, "transmission": 9, "advantage": 14, "state": 10
 }  # fmt: skip
-_SPARED = ("transmission", "bar", "loss", "advantage")  # where the terminal is narrow, in this order
+_SPARED = ("transmission", "bar", "loss", "advantage")  # columns to drop on a narrow terminal, in this order
 
 
 _TONES = {
@@ -32,7 +32,7 @@ _TONES = {
 
 
 class Table:
-    """One row a patient."""
+    """The table, with one row per patient."""
 
     def __init__(self, console: Console, patients: tuple[Patient, ...], steps: int) -> None:
         self.console, self.steps = console, steps
@@ -44,13 +44,13 @@ class Table:
         self.drawn = False
 
     def progress(self, name: str, step: int, _of: int) -> None:
-        """A step is done."""
+        """Record that a step is done."""
         self.done[name] = step
         if self.live and (step % 2 == 0 or step == self.steps):
             self._draw()
 
     def read(self, name: str, history: History) -> None:
-        """There is a new reading."""
+        """Record a new reading."""
         (found,) = HistoryView(history).states.values()
         loss = history.snapshots[-1].loss
         self.rows[name] |= {
@@ -62,14 +62,14 @@ class Table:
         }
 
     def close(self) -> None:
-        """The last state, which stays."""
+        """Draw the final state, which stays on screen."""
         self._draw()
 
     def _draw(self) -> None:
         console = self.console
         end = "\x1b[K" if self.live else ""
         if self.drawn:
-            console.write(f"\x1b[{len(self.rows) + 2}A")  # back to the heading
+            console.write(f"\x1b[{len(self.rows) + 2}A")  # back up to the heading
         titles = {name: "" if name == "bar" else console.say(f"checkup.column.{name}") for name in self.columns}
         heading = "".join(_cell(name, title) for name, title in titles.items())
         console.write(console.paint(heading.rstrip(), "dim") + end)
@@ -94,7 +94,7 @@ class Table:
 
 
 def _fitting(columns: int) -> tuple[str, ...]:
-    """The columns that a terminal has room for.
+    """Choose the columns that fit a terminal.
 
     >>> len(_fitting(80)), _fitting(40)
     (8, ('patient', 'step', 'blocked', 'state'))
@@ -107,7 +107,7 @@ def _fitting(columns: int) -> tuple[str, ...]:
 
 
 def _cell(name: str, text: str) -> str:
-    """Figures to the right, all else to the left; what is too wide keeps a blank before it."""
+    """Align figures right and everything else left; text that is too wide keeps a space before it."""
     if name == "state":
         return "  " + text
     return (

@@ -1,4 +1,4 @@
-"""Models that are not being trained: from a folder or the user's code, read in a few passes."""
+"""Models that are not in training: loaded from a folder or the user's code, and read in a few passes."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _READ = {"--text": "text", "--text-file": "text_file", "--batch": "batch"}
 
 
 def only_for_folders(options: Namespace, path: str) -> None:
-    """Refuse what says what a model reads, where there is no model from a folder."""
+    """Reject options that choose a model's input when no model comes from a folder."""
     for option, name in _READ.items():
         if getattr(options, name) is not None:
             raise UsageError("checkup.text.needless", option=option, path=shown(path) or "softscope checkup")
 
 
 def of_folder(folder: pathlib.Path, options: Namespace, console: Console) -> History:
-    """What was read of a Hugging Face model."""
+    """Return the readings of a Hugging Face model."""
     from softscope.cli.checkup import folder as source
 
     _torch()
@@ -40,7 +40,7 @@ def of_folder(folder: pathlib.Path, options: Namespace, console: Console) -> His
 
 
 def of_function(word: str, console: Console) -> History:
-    """What was read of a model that the user's code builds."""
+    """Return the readings of a model that the user's code builds."""
     from softscope.cli.checkup import function as source
 
     _torch()
@@ -48,7 +48,7 @@ def of_function(word: str, console: Console) -> History:
 
 
 def titled(history: History, word: str) -> tuple[History, Text]:
-    """With what was read of it, in both languages: the report holds both."""
+    """Add a title that says what was read, in both languages, because the report holds both."""
     counts = {
         "path": shown(word),
         "heads": sum(site.heads for site in history.sites),

@@ -1,4 +1,4 @@
-"""What the user has set: on the command line, else in [tool.softscope] of the nearest pyproject.toml."""
+"""The user's settings: from the command line, or else [tool.softscope] in the nearest pyproject.toml."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ TABLE = "[tool.softscope]"
 
 
 class Settings(NamedTuple):
-    """From which severity on a checkup fails, and what is muted."""
+    """The severity from which a checkup fails, and what is muted."""
 
     fail_on: Severity
     mute: tuple[str, ...]
 
 
 def found(fail_on: str | None, mute: str | None) -> Settings:
-    """The options where they are given, else the file's, else the defaults."""
+    """Take the command-line options, then the file's, then the defaults."""
     table = _table(pathlib.Path.cwd())
     for name in table:
         if name not in KNOWN:

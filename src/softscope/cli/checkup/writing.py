@@ -1,4 +1,4 @@
-"""The diagnosis as text, JSON or a page: on the console, and in a file."""
+"""The diagnosis as text, JSON or an HTML page, on the console and in a file."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _STYLES = {
 
 
 def show(diagnoses: Sequence[Diagnosis], form: str, console: Console) -> None:
-    """Write all of them in one form."""
+    """Write all diagnoses in one format."""
     if form == "json":
         console.write(json.dumps(document(diagnoses), indent=2, ensure_ascii=False, allow_nan=False))
     elif form == "html":
@@ -33,7 +33,7 @@ def show(diagnoses: Sequence[Diagnosis], form: str, console: Console) -> None:
 
 
 def text(diagnosis: Diagnosis, console: Console) -> None:
-    """The lines, wrapped to the console and in its colours."""
+    """Write the lines, wrapped to the console and in its colours."""
     for line in lines(diagnosis, console.lang):
         blanks = " " * line.indent
         for part in wrap(safe(line.text), console.width, blanks):
@@ -41,7 +41,7 @@ def text(diagnosis: Diagnosis, console: Console) -> None:
 
 
 def check(path: pathlib.Path) -> None:
-    """What can be known before the work: a report that will have no place."""
+    """Fail before the work starts if we could not write the report."""
     if path.is_dir():
         raise UsageError("experiment.folder", path=shown(path))
     if not path.parent.is_dir():

@@ -1,4 +1,4 @@
-"""`softscope claims`: the claims of the source texts, checked, with what was measured and a verdict on each."""
+"""`softscope claims`: check the source texts' claims, with the measurement and verdict for each."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ COMMAND = Command(
 
 
 def run(arguments: Arguments, console: Console) -> None:
-    """Choose the claims, check them, and write them as asked."""
+    """Choose the claims, check them, and write them in the requested format."""
     import importlib
 
     from softscope.cli.claims import checking

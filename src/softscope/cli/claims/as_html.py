@@ -1,4 +1,4 @@
-"""The ledger as one page that needs nothing else: both languages, light and dark, filters; no request goes out."""
+"""The ledger as one self-contained page: both languages, light and dark, filters; it makes no requests."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from softscope.cli.console import Console
     from softscope.experiments.ledger import Entry, Settled
 
-_LANGUAGES = (("zh", "&#20013;&#25991;"), ("en", "English"))  # each by the name it gives itself
+_LANGUAGES = (("zh", "&#20013;&#25991;"), ("en", "English"))  # each in its own language
 
 
 def show(checked: Checked, console: Console) -> None:
@@ -93,7 +93,7 @@ def _words(key: str) -> str:
 
 
 def _both(text: Text | str) -> str:
-    """The text in both languages, of which the page shows one."""
+    """Return the text in both languages; the page shows one of them."""
     if isinstance(text, str):
         return html.escape(text)
     return "".join(f'<span class="{lang}" lang="{lang}">{html.escape(text.of(lang))}</span>' for lang in LANGS)

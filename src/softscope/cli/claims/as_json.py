@@ -1,4 +1,4 @@
-"""The ledger as JSON: machine names, and every sentence in both languages."""
+"""The ledger as JSON: machine-readable names, and every sentence in both languages."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from softscope.cli.console import Console
     from softscope.experiments.ledger import Entry
 
-VERSION = 1  # raised when a name goes or changes its meaning; new names may come without
+VERSION = 1  # bump when a name disappears or changes meaning; adding names needs no bump
 
 
 def show(checked: Checked, console: Console) -> None:
@@ -22,7 +22,7 @@ def show(checked: Checked, console: Console) -> None:
 
 
 def document(checked: Checked) -> dict[str, Any]:
-    """The document as Python objects."""
+    """Return the document as Python objects."""
     return {
         "schema": "softscope.claims",
         "schema_version": VERSION,

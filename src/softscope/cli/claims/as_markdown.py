@@ -1,4 +1,4 @@
-"""The ledger as Markdown: one table for each text."""
+"""The ledger as Markdown: one table per text."""
 
 from __future__ import annotations
 

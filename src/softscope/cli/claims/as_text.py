@@ -1,4 +1,4 @@
-"""The ledger as text for a terminal."""
+"""The ledger as terminal text."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _STYLES = {"holds": "code", "only-if": "caution", "fails": "negative", "cited": 
 
 
 def show(checked: Checked, console: Console) -> None:
-    """Every claim under the heading of its text, then the contradictions and the counts."""
+    """Print every claim under its text's heading, then the contradictions and the counts."""
     for text in checked.texts:
         console.write(console.paint(console.say(f"claims.text.{text}"), "bold"))
         console.write()

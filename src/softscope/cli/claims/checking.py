@@ -1,4 +1,4 @@
-"""Choosing claims and checking them, with a bar on a terminal meanwhile."""
+"""Choose claims and check them, with a progress bar on a terminal."""
 
 from __future__ import annotations
 
@@ -18,29 +18,29 @@ _CELLS = 30
 
 @dataclasses.dataclass(frozen=True)
 class Checked:
-    """The entries to show, and the contradictions that what was checked settles."""
+    """The entries to show, and the contradictions that the checked claims settle."""
 
     entries: list[ledger.Entry]
     settled: list[ledger.Settled]
 
     @property
     def texts(self) -> list[str]:
-        """The texts that occur, in their order."""
+        """Return the texts that occur, in order."""
         return sorted({entry.claim.text for entry in self.entries})
 
     def of(self, text: str) -> list[ledger.Entry]:
-        """The entries of one text."""
+        """Return the entries of one text."""
         return [entry for entry in self.entries if entry.claim.text == text]
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many entries have each verdict that occurs."""
+        """Count the entries for each verdict that occurs."""
         found = [entry.outcome.verdict for entry in self.entries]
         return {verdict: found.count(verdict) for verdict in ledger.VERDICTS if verdict in found}
 
 
 def check(ids: Sequence[str], text: str | None, verdict: str | None, fast: bool) -> Checked:
-    """Check the claims that are asked for. The verdict decides what is shown, and so comes last."""
+    """Check the requested claims. We filter by verdict last, since only the check tells us the verdict."""
     known = {claim.id: claim for claim in ledger.claims()}
     for name in ids:
         if name.upper() not in known:
@@ -65,7 +65,7 @@ def check(ids: Sequence[str], text: str | None, verdict: str | None, fast: bool)
 
 
 class _Bar:
-    """One line on stderr that is written over, and gone in the end."""
+    """A progress line on stderr that overwrites itself and disappears at the end."""
 
     def __call__(self, done: int, total: int, claim: ledger.Claim) -> None:
         drawn = bar(done / total, _CELLS).ljust(_CELLS)

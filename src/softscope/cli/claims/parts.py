@@ -1,4 +1,4 @@
-"""What every way of writing the ledger shares: the parts of an entry, and who stands in a contradiction."""
+"""Shared by all ledger formats: the parts of an entry, and the sides of a contradiction."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from softscope.cli.claims.checking import Checked
     from softscope.experiments.ledger import Entry, Settled
 
-_LISTED = "\N{IDEOGRAPHIC COMMA}"  # between the members of a list, in Chinese
+_LISTED = "\N{IDEOGRAPHIC COMMA}"  # separates list items in Chinese
 _DRAWN = {
     "both": "claims.winner.both",
     "neither": "claims.winner.neither",
@@ -25,12 +25,12 @@ _DRAWN = {
 
 
 def words(key: str, **values: Any) -> Text:
-    """The words in both languages."""
+    """Return the words in both languages."""
     return WORDS[key].format(**values)
 
 
 def parts(entry: Entry) -> list[tuple[str, Text | str]]:
-    """What is to be said of an entry below the claim itself: the key of each label, and the text."""
+    """Return what to say about an entry below the claim itself: each label's key, and the text."""
     outcome = entry.outcome
     rows: list[tuple[str, Text | str]] = []
     if outcome.measured != "–":
@@ -46,7 +46,7 @@ def parts(entry: Entry) -> list[tuple[str, Text | str]]:
 
 
 def ends(settled: Settled) -> Text:
-    """The sentence that says which side stands."""
+    """Return the sentence that says which side stands."""
     if settled.winner in _DRAWN:
         return words(_DRAWN[settled.winner])
     sides = settled.contradiction.one, settled.contradiction.other
@@ -61,7 +61,7 @@ def _listed(names: Sequence[str]) -> Text:
 
 
 def counts(checked: Checked, lang: Lang) -> str:
-    """How many claims there are, and how many of each verdict."""
+    """Count the claims, in total and by verdict."""
     if not checked.entries:
         return language.say(lang, "claims.none")
     parts = [language.say(lang, "claims.counted", count=len(checked.entries))]

@@ -1,4 +1,4 @@
-"""`softscope experiment`: runs one question of the texts, prints its tables and findings, draws its chart."""
+"""`softscope experiment`: run one of the texts' questions, print its tables and findings, and draw its chart."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def _sizes(name: str, large: bool) -> dict[str, Any]:
 
 
 def _check(name: str, plot: pathlib.Path | None) -> None:
-    """What can be known before the work: packages that are missing, a folder that is not there."""
+    """Fail before the work starts if a package or a folder is missing."""
     from softscope._installed import DRAWING, missing
     from softscope.experiments.catalogue import entry
 

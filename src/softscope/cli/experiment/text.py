@@ -1,4 +1,4 @@
-"""A result on the terminal: findings first, then the tables, each no wider than the console."""
+"""A result on the terminal: findings first, then the tables, each fitted to the console's width."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from softscope.experiments import Result, Table
 
 _GAP = "  "
-_HEADS = (24, 18, 14, 10, 6)  # how wide a head may be before it is broken into lines: the widest that fits
+_HEADS = (24, 18, 14, 10, 6)  # widths at which to wrap a heading; we take the widest that fits
 
 
 def catalogue(console: Console) -> None:
-    """Every experiment: name, time, question."""
+    """List every experiment: name, time, question."""
     from softscope.experiments import NAMES, entry
 
     columns = max(map(width, NAMES))
@@ -35,7 +35,7 @@ def catalogue(console: Console) -> None:
 
 
 def show(result: Result, plot: pathlib.Path | None, console: Console) -> None:
-    """Print question, findings, tables, and where the chart went."""
+    """Print the question, findings and tables, and where the chart went."""
     for line in wrap(result.question.of(console.lang), console.width):
         console.write(console.paint(line, "bold"))
     console.write()
@@ -56,7 +56,7 @@ def show(result: Result, plot: pathlib.Path | None, console: Console) -> None:
 
 
 class _Column:
-    """A head in lines, texts, and the columns that both take."""
+    """A heading split into lines, the cell texts, and the width that both need."""
 
     def __init__(self, head: str, texts: list[str], right: bool, room: int) -> None:
         longest = max(map(width, texts), default=0)
@@ -66,7 +66,7 @@ class _Column:
 
 
 def _parts(table: Table, console: Console) -> list[list[_Column]]:
-    """The columns, in as many tables as it takes; each begins with the columns that name the rows."""
+    """Split the columns into as many tables as needed; each starts with the columns that identify the rows."""
     texts = table.texts(console.lang)
     for room in _HEADS:
         columns = [
@@ -86,7 +86,7 @@ def _parts(table: Table, console: Console) -> list[list[_Column]]:
 
 
 def _figures(texts: list[list[str]], i: int) -> bool:
-    """Whether a column holds numbers: these are set to the right."""
+    """Check whether a column holds numbers, which we right-align."""
     return all(row[i][:1].isdigit() or row[i][:1] in "-−–✓✗" for row in texts)
 
 

@@ -1,4 +1,4 @@
-"""`softscope explain`: what a map makes of a row of numbers, in a table and in plain sentences."""
+"""`softscope explain`: show what a map does to a row of numbers, in a table and in plain sentences."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ COMMAND = Command(
 
 
 def run(arguments: Arguments, console: Console) -> None:
-    """Read the numbers, weigh them at the temperature and at 1, and tell."""
+    """Read the numbers, weigh them at the temperature and at 1, and explain."""
     from softscope.cli.explain import document, maps, measure, source, text
 
     options = arguments.options

@@ -1,4 +1,4 @@
-"""The explanation as JSON: machine names, the same in both languages. What is undefined is null."""
+"""The explanation as JSON, with the same machine-readable names in both languages; undefined values are null."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from softscope.cli.console import Console
     from softscope.cli.explain.measure import Explanation
 
-VERSION = 1  # raised when a name goes or changes its meaning; new names may come without
+VERSION = 1  # bump when a name disappears or changes meaning; adding names needs no bump
 
 
 def show(explanation: Explanation, console: Console) -> None:
@@ -24,7 +24,7 @@ def show(explanation: Explanation, console: Console) -> None:
 
 
 def document(e: Explanation) -> dict[str, Any]:
-    """The document as Python objects; numbers may still be NaN."""
+    """Return the document as Python objects; numbers may still be NaN."""
     weights = e.now.weights
     slope = e.now.slope
     s_one_minus_s = e.now.response if e.map.logistic else weights * (1.0 - weights)
@@ -55,7 +55,7 @@ def document(e: Explanation) -> dict[str, Any]:
 
 
 def _rows(supports: np.ndarray[Any, Any]) -> dict[str, Any]:
-    """All rows of the file, summed up."""
+    """Summarise all rows of the file."""
     known = supports[~np.isnan(supports)]
     low, middle, high = np.quantile(known, (0.0, 0.5, 1.0)) if known.size else (math.nan,) * 3
     return {
@@ -66,7 +66,7 @@ def _rows(supports: np.ndarray[Any, Any]) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Python's own numbers, and None for NaN and infinity, which JSON does not have."""
+    """Convert to plain Python numbers; NaN and infinity become None because JSON cannot hold them."""
     if isinstance(value, dict):
         return {name: _plain(part) for name, part in value.items()}
     if isinstance(value, list | tuple):

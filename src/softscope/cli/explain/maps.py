@@ -1,4 +1,4 @@
-"""The maps that --map names: those of the library, and its rivals for comparison."""
+"""The maps that --map accepts: the library's, and rivals for comparison."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ CHOICES = ("softmax", "sparsemax", "entmax:A", *rivals.RIVALS)
 
 @dataclasses.dataclass(frozen=True)
 class Map:
-    """A map from logits to weights along the last axis, and how each weight answers to its own logit.
+    """A map from logits to weights along the last axis, and how each weight responds to its own logit.
 
-    `response(logits, weights, T)` is ∂s_i/∂z_i with z = x/T; a T near 0 cannot make it overflow, as it can ∂s/∂x.
+    `response(logits, weights, T)` is ∂s_i/∂z_i with z = x/T; unlike ∂s/∂x, it cannot overflow for T near 0.
     """
 
     name: str
@@ -34,17 +34,17 @@ class Map:
 
     @property
     def title(self) -> str:
-        """As --map names it."""
+        """Return the name that --map takes."""
         return f"entmax:{self.alpha:g}" if self.name == "entmax" else self.name
 
     @property
     def logistic(self) -> bool:
-        """Whether its response is s(1−s)."""
+        """Check whether its response is s(1−s)."""
         return self.name in ("softmax", "sigmoid") or self.alpha == 1.0
 
 
 def named(text: str) -> Map:
-    """The map called so; `entmax:1.5` carries its alpha, and `entmax` alone has that of the library.
+    """Look up a map by name; `entmax:1.5` carries its alpha, and plain `entmax` uses the library's default.
 
     >>> named("entmax:1.25").alpha, named("relu").in_library
     (1.25, False)
@@ -83,9 +83,9 @@ def _alpha(text: str) -> float:
 
 
 def diagonal(s: Array, alpha: float) -> Array:
-    """The diagonal of the Jacobian diag(g) − g gᵀ/Σg, g = s^(2−α) on the support; for softmax s(1−s).
+    """Compute the diagonal of the Jacobian diag(g) − g gᵀ/Σg, g = s^(2−α) on the support; for softmax s(1−s).
 
-    `softscope.jacobian` would form all n² of it, for a diagonal.
+    `softscope.jacobian` would build all n² entries just for the diagonal.
 
     >>> diagonal(np.array([0.5, 0.25, 0.25]), 1.0), diagonal(np.array([0.75, 0.25, 0.0]), 2.0)
     (array([0.25  , 0.1875, 0.1875]), array([0.5, 0.5, 0. ]))

@@ -1,4 +1,4 @@
-"""What is measured: the weights and slopes of the row, and readings of them, at its temperature and at 1."""
+"""The measurements: a row's weights, slopes and readings, at its temperature and at 1."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
-# Σ s(1−s) below this: the largest weight is above 0.99, and less than 1% of the row is still free to move.
+# Σ s(1−s) below this means the largest weight exceeds 0.99, and less than 1% of the row can still move.
 SATURATED = 0.02
-_MOST_NUMBERS = 10**7  # in a file, for its rows to be summed up as well
+_MOST_NUMBERS = 10**7  # in a file; beyond this we do not summarise its rows
 
 
 @dataclasses.dataclass(frozen=True)
 class Readings:
-    """Numbers about a row of weights; NaN where the weights are no shares of a whole, or not defined."""
+    """Numbers about a row of weights; NaN if the weights are undefined or not shares of a whole."""
 
     weight_sum: float
     peak: float
@@ -45,29 +45,29 @@ class Weighing:
 
     @property
     def slope(self) -> Array:
-        """∂s_i/∂x_i."""
+        """Return ∂s_i/∂x_i."""
         with np.errstate(over="ignore"):
             return self.response / self.temperature
 
 
 @dataclasses.dataclass(frozen=True)
 class Explanation:
-    """All that is measured of a row."""
+    """Everything we measure on a row."""
 
     row: Row
     map: Map
     now: Weighing
     plain: Weighing  # at temperature 1
-    supports: Array | None  # the effective support of each row of the file; NaN where it has none
+    supports: Array | None  # effective support of each row of the file; NaN if it has none
 
     @property
     def shares(self) -> bool:
-        """Whether the weights are shares of a whole: none negative, together 1."""
+        """Check whether the weights are shares of a whole: none negative, summing to 1."""
         return not math.isnan(self.now.readings.entropy)
 
     @property
     def findings(self) -> list[str]:
-        """What a reader should know before using these weights, by name."""
+        """Name what a reader should know before using these weights."""
         readings, weights = self.now.readings, self.now.weights
         defined, several = not math.isnan(readings.weight_sum), len(weights) > 1
         found = {
@@ -96,7 +96,7 @@ def _weighed(x: Array, chosen: Map, T: float) -> Weighing:
     response = chosen.response(x, weights, T)
     readings = _readings(weights, float(np.sum(response)))
     if chosen.name == "softmax":
-        p = softscope.partition(x, temperature=T)  # exact also where the weights round to 0 and 1
+        p = softscope.partition(x, temperature=T)  # exact even where the weights round to 0 and 1
         names = ("peak", "entropy", "effective_support", "sharpness", "collision", "jacobian_trace")
         readings = Readings(readings.weight_sum, **{name: float(getattr(p, name)) for name in names})
     return Weighing(T, weights, response, readings)
@@ -118,21 +118,21 @@ def _readings(weights: Array, trace: float) -> Readings:
 
 
 def _entropy(weights: Array) -> Array:
-    """−Σ s·log s of each row, NaN where the weights are no shares."""
+    """Compute −Σ s·log s of each row, NaN if its weights are not shares."""
     positive = np.where(weights > 0.0, weights, 1.0)
-    entropy = -np.sum(positive * np.log(positive), axis=-1) + 0.0  # + 0.0: not −0
+    entropy = -np.sum(positive * np.log(positive), axis=-1) + 0.0  # + 0.0 turns −0 into 0
     shares = (weights >= 0.0).all(axis=-1) & _whole(weights)
     return np.asarray(np.where(shares, np.maximum(entropy, 0.0), np.nan))
 
 
 def _whole(weights: Array) -> Any:
-    """Whether each row sums to 1, as far as its rounding shows."""
+    """Check whether each row sums to 1, up to rounding."""
     scale = np.maximum(1.0, np.max(np.abs(weights), axis=-1))
     return np.abs(np.sum(weights, axis=-1) - 1.0) <= 1e-9 * scale
 
 
 def _supports(rows: Array, chosen: Map, T: float) -> Array:
-    """The effective support of each row; NaN where it holds NaN or infinity, or its weights are no shares."""
+    """Return each row's effective support; NaN if it holds NaN or infinity, or its weights are not shares."""
     x = rows.astype(np.float64)
     finite = np.asarray(np.isfinite(x).all(axis=-1))
     weights = chosen.weights(np.where(finite[:, None], x, 0.0), T)

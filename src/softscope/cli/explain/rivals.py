@@ -1,4 +1,4 @@
-"""Ways to make weights that the library does not offer: here to be compared with, and to be seen breaking."""
+"""Ways to make weights that the library does not offer, for comparison and to watch them break."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
-_CANCELLED = 1e-12  # a sum below this share of Σ|x| is the rounding of a sum that is 0
+_CANCELLED = 1e-12  # a sum below this share of Σ|x| is the rounding error of a zero sum
 
 
 def linear(x: Array, _: float) -> Array:
-    """x / Σx, NaN where the sum is 0. The temperature cancels.
+    """Compute x / Σx, NaN if the sum is 0. The temperature cancels.
 
     >>> linear(np.array([1.0, 2.0, -1.0]), 1.0), linear(np.array([1.0, -1.0]), 1.0)
     (array([ 0.5,  1. , -0.5]), array([nan, nan]))
@@ -24,7 +24,7 @@ def linear(x: Array, _: float) -> Array:
 
 
 def relu(x: Array, _: float) -> Array:
-    """max(x, 0) / Σ max(x, 0), NaN where nothing is above 0. The temperature cancels.
+    """Compute max(x, 0) / Σ max(x, 0), NaN if nothing is above 0. The temperature cancels.
 
     >>> relu(np.array([1.0, 3.0, -1.0]), 1.0)
     array([0.25, 0.75, 0.  ])
@@ -33,7 +33,7 @@ def relu(x: Array, _: float) -> Array:
 
 
 def sigmoid(x: Array, T: float) -> Array:
-    """1 / (1 + exp(−x/T)), each number for itself.
+    """Compute 1 / (1 + exp(−x/T)), each number by itself.
 
     >>> sigmoid(np.array([0.0, 1000.0, -1000.0]), 1.0)
     array([0.5, 1. , 0. ])
@@ -45,7 +45,7 @@ def sigmoid(x: Array, T: float) -> Array:
 
 
 def hardmax(x: Array, _: float) -> Array:
-    """All to the largest; equals share.
+    """Give all the weight to the largest number; ties share it.
 
     >>> hardmax(np.array([1.0, 3.0, 3.0]), 1.0)
     array([0. , 0.5, 0.5])
@@ -55,34 +55,34 @@ def hardmax(x: Array, _: float) -> Array:
 
 
 def _shares(x: Array) -> tuple[Array, Array]:
-    """x / Σx and Σx, counted in units of max|x| so that the sum cannot overflow."""
+    """Compute x / Σx and Σx in units of max|x|, so that the sum cannot overflow."""
     unit = np.max(np.abs(x), axis=-1, keepdims=True)
     scaled = x / np.where(unit > 0.0, unit, 1.0)
     total = np.sum(scaled, axis=-1, keepdims=True)
     cancelled = np.abs(total) <= _CANCELLED * np.sum(np.abs(scaled), axis=-1, keepdims=True)
     total = np.where(cancelled, np.nan, total)
-    return scaled / total + 0.0, total * unit  # + 0.0: not −0
+    return scaled / total + 0.0, total * unit  # + 0.0 turns −0 into 0
 
 
 def _linear_response(x: Array, s: Array, T: float) -> Array:
-    """(1 − s_i)·T/Σx."""
+    """Compute (1 − s_i)·T/Σx."""
     with np.errstate(over="ignore", under="ignore", divide="ignore"):
-        # Where the sum is tiny T/Σx may be inf, and 0·inf is NaN.
+        # If the sum is tiny, T/Σx may be inf, and 0·inf is NaN.
         return np.where(s == 1.0, 0.0, 1.0 - s) * np.where(s == 1.0, 1.0, T / _shares(x)[1])
 
 
 def _relu_response(x: Array, s: Array, T: float) -> Array:
-    """That of linear among the numbers above 0; the others are stuck at 0."""
+    """Respond like linear among the numbers above 0; the others are stuck at 0."""
     return np.where(x > 0.0, _linear_response(np.maximum(x, 0.0), s, T), 0.0)
 
 
 def _sigmoid_response(x: Array, s: Array, T: float) -> Array:
-    """s(1−s), with 1−s as the sigmoid of −x: near 1 the difference would cancel."""
+    """Compute s(1−s), with 1−s as the sigmoid of −x: near 1 the difference would cancel."""
     return np.asarray(s * sigmoid(-x, T))
 
 
 def _hardmax_response(x: Array, _: Array, __: float) -> Array:
-    """0 wherever there is a slope at all."""
+    """Return 0, the slope wherever there is one."""
     return np.zeros_like(x)
 
 

@@ -1,4 +1,4 @@
-"""The sentences for a beginner, chosen and filled in from what was measured."""
+"""Sentences for beginners, chosen and filled in from the measurements."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ if TYPE_CHECKING:
     from softscope.cli.explain.maps import Map
     from softscope.cli.explain.measure import Explanation
 
-_HARDLY = 0.01  # of the s(1−s) of an even row: an absolute bound would call each weight of a long row stuck
+_HARDLY = 0.01  # times s(1−s) in a uniform row; an absolute bound would call every weight of a long row stuck
 
 
 class Say(Protocol):
-    """Words of one language by their key."""
+    """Looks up words in one language by key."""
 
     def __call__(self, key: str, **values: object) -> str:
-        """The words, with the values filled in."""
+        """Return the words, with the values filled in."""
         ...
 
 
 def paragraphs(e: Explanation, say: Say) -> list[str]:
-    """What the weights say, what the temperature did, what the slopes mean, and what to beware of."""
+    """Say what the weights mean, what the temperature did, what the slopes mean, and what to watch out for."""
     parts = [_weights(e, say), _temperature(e, say), _slopes(e, say), _beware(e, say), _rows(e, say)]
     joint = "" if say("joint") == "-" else " "
     return [joint.join(sentences) for sentences in parts if sentences]
@@ -47,7 +47,7 @@ def _weights(e: Explanation, say: Say) -> list[str]:
 
 
 def _leader(e: Explanation, say: Say) -> str:
-    """Who is the largest, by how much, and what it gets for that."""
+    """Say which number is largest, by how much, and what weight that earns it."""
     x, w = e.row.logits, e.now.weights
     order = np.argsort(-x, kind="stable")
     if len(x) == 1:
@@ -111,7 +111,7 @@ def _slopes(e: Explanation, say: Say) -> list[str]:
         return [say("slope.none", map=e.map.title)]
     slope = e.now.response if e.map.logistic else e.now.slope
     name = say("name.logistic" if e.map.logistic else "name.slope")
-    if not np.isfinite(slope).all():  # at a temperature near 0 it can pass all floats; there is no sentence for that
+    if not np.isfinite(slope).all():  # near temperature 0 it can overflow; we have no sentence for that
         return []
     i = int(np.argmax(np.abs(slope)))
     even = bool(np.ptp(slope) <= 1e-9 * abs(slope[i]))
@@ -122,7 +122,7 @@ def _slopes(e: Explanation, say: Say) -> list[str]:
     n = len(slope)
     bound = _HARDLY * (n - 1) / n**2 if e.map.name == "softmax" else 0.0
     dead, idle = int(np.sum(slope == 0.0)), int(np.sum(np.abs(slope) < bound))
-    if dead and e.map.name != "linear":  # whose other slopes are not 0 there
+    if dead and e.map.name != "linear":  # linear's other slopes are not 0 there
         sentences.append(say("slope.zero", k=dead, n=n))
     if idle > dead:
         sentences.append(say("slope.hardly", k=idle - dead, n=n, bound=f"{bound:.2g}"))
@@ -133,7 +133,7 @@ def _slopes(e: Explanation, say: Say) -> list[str]:
 
 
 def _beware(e: Explanation, say: Say) -> list[str]:
-    """Where a rival is shown: that it is one, and what breaks."""
+    """If the map is a rival, say so, and say what breaks."""
     if e.map.in_library:
         return []
     sentences = [say("rival", map=e.map.title)]
@@ -152,7 +152,7 @@ def _beware(e: Explanation, say: Say) -> list[str]:
 
 
 def _shift(e: Explanation, chosen: Map) -> float:
-    """How far adding 1 to each number moves the weights."""
+    """Measure how far adding 1 to every number moves the weights."""
     before, after = (chosen.weights(x, e.now.temperature) for x in (e.row.logits, e.row.logits + 1.0))
     return float(np.max(np.abs(after - before)))
 

@@ -1,4 +1,4 @@
-"""Where the numbers come from: arguments, standard input or a .npy file."""
+"""Read the numbers from the arguments, standard input or a .npy file."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
-_SEPARATORS = re.compile(r"[\s,;，；、\[\]()]+")  # so that a pasted list, [1, 2, 3], reads as well
+_SEPARATORS = re.compile(r"[\s,;，；、\[\]()]+")  # so that a pasted list, [1, 2, 3], works too
 _MOST_BYTES = 64 * 2**20  # of text on standard input; an endless stream must not fill the memory
 _MAGIC = b"\x93NUMPY"
 
 
 @dataclasses.dataclass(frozen=True)
 class Row:
-    """The numbers to explain; from a file with several rows also which one this is, and all of them."""
+    """The numbers to explain; if a file has several rows, also which row this is, and all of them."""
 
     logits: Array
     kind: str  # arguments, stdin, file
     name: str = ""
     shape: tuple[int, ...] = ()
     index: int = 0
-    chosen: bool = False  # by --row
+    chosen: bool = False  # with --row
     rows: Array | None = None
 
 
 def read(words: Sequence[str], file: str | None, row: int | None) -> Row:
-    """The row that the command line names; `words` are its arguments, `file` and `row` its options."""
+    """Read the row the command line asks for; `words` are its arguments, `file` and `row` its options."""
     files = [word for word in words if word.endswith(".npy")] + ([] if file is None else [file])
     sources = len(files) + ("-" in words) + any(word != "-" and word not in files for word in words)
     if sources > 1:
@@ -76,7 +76,7 @@ def _stdin() -> str:
 
 
 def _parsed(text: str) -> Array:
-    """The numbers in a text."""
+    """Parse the numbers in a text."""
     values = []
     for word in filter(None, _SEPARATORS.split(text)):
         try:
@@ -106,21 +106,21 @@ def _from_file(name: str, row: int | None) -> Row:
 
 
 def _loaded(name: str) -> Array:
-    """The array in a .npy file, mapped and not read: of a large one only a row is wanted."""
+    """Memory-map the array in a .npy file: from a large one we need just one row."""
     try:
-        with warnings.catch_warnings(action="ignore"):  # of old headers; they would be lines on stderr
+        with warnings.catch_warnings(action="ignore"):  # about old headers; they would print to stderr
             return np.asarray(np.lib.format.open_memmap(name, mode="r"))
     except OSError as error:
         reason = error.strerror or type(error).__name__
         raise UsageError("file.unreadable", name=shown(name), reason=reason) from None
     except Exception:
-        # NumPy has another exception for each way in which a header can be broken, from ValueError to
-        # tokenize.TokenError; and one for Python objects, which are never unpickled.
+        # NumPy raises a different exception for each way a header can be broken, from ValueError to
+        # tokenize.TokenError, and one for Python objects, which we never unpickle.
         raise UsageError("file.not_npy", name=shown(name)) from None
 
 
 def _finite(values: Array) -> Array:
-    """The numbers as float64, if there are any, and none is NaN or infinite."""
+    """Return the numbers as float64, if there are any and none is NaN or infinite."""
     if values.size == 0:
         raise UsageError("source.empty")
     numbers = values.astype(np.float64)

@@ -1,4 +1,4 @@
-"""The explanation as text: a table with bars, the readings, and the sentences."""
+"""The explanation as text: a table with bars, the readings and the sentences."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _head(e: Explanation, console: Console) -> None:
 
 
 def _table(e: Explanation, console: Console) -> None:
-    """One line for each number; of a long row only the largest weights."""
+    """Print one line per number; for a long row, only the largest weights."""
     order = _shown(e.now.weights)
     columns = _columns(e, order, console)
     full = _full_scale(e.now.weights[order])
@@ -75,18 +75,18 @@ def _table(e: Explanation, console: Console) -> None:
 
 
 def _room(columns: list[_Column], console: Console) -> int:
-    """How many cells the columns leave for the bars."""
+    """Return how many cells the columns leave for the bars."""
     return console.width - sum(column.width for column in columns) - len(_GAP) * (len(columns) + 1)
 
 
 def _bar(value: float, full: float, size: int, console: Console) -> str:
-    """The weight as a bar where `size` cells stand for `full`."""
+    """Draw the weight as a bar on which `size` cells mean `full`."""
     drawn = pad(bar(0.0 if math.isnan(value) else value / full, size, console.blocks), size)
     return console.paint(drawn, "negative" if value < 0.0 else "bar")
 
 
 def _columns(e: Explanation, order: list[int], console: Console) -> list[_Column]:
-    """The columns beside the bars, each with its title first: place, logit, weight; slope and, beside T = 1, that."""
+    """Return the columns beside the bars, title first: place, logit, weight, slope; if T is not 1, the T = 1 weight."""
     slope = e.now.response if e.map.logistic else e.now.slope
     columns = [
         _Column("#", [str(i + 1) for i in order], right=True),
@@ -100,7 +100,7 @@ def _columns(e: Explanation, order: list[int], console: Console) -> list[_Column
 
 
 class _Column:
-    """A title and texts of one width: figures to the right, weights, which begin alike, to the left."""
+    """A title and texts padded to one width: figures align right; weights, which all start alike, align left."""
 
     def __init__(self, title: str, texts: list[str], right: bool = False) -> None:
         self.width = max(map(width, [title, *texts]))
@@ -114,7 +114,7 @@ def _weights(title: str, values: Array) -> _Column:
 
 
 def _shown(weights: Array) -> list[int]:
-    """The places to show: all in their order, or of a long row the largest weights, largest first."""
+    """Choose the places to show: all in order, or for a long row the largest weights, largest first."""
     if len(weights) <= MOST_ENTRIES:
         return list(range(len(weights)))
     order = np.argsort(-weights, kind="stable")
@@ -122,7 +122,7 @@ def _shown(weights: Array) -> list[int]:
 
 
 def _full_scale(weights: Array) -> float:
-    """What a full bar stands for: 1, or the first of 0.5, 0.2, 0.1, … (2, 5, 10, …) that holds the largest."""
+    """Choose what a full bar means: 1, or the first of 0.5, 0.2, 0.1, … (2, 5, 10, …) that fits the largest weight."""
     largest = float(np.max(np.abs(weights)))
     if not 1e-300 < largest < math.inf:
         return 1.0
@@ -131,7 +131,7 @@ def _full_scale(weights: Array) -> float:
 
 
 def _readings(e: Explanation, console: Console) -> None:
-    """The readings of the row, beside T = 1 those of T = 1 as well."""
+    """Print the row's readings; if T is not 1, print those at T = 1 too."""
     weighings = [e.now] if e.now.temperature == 1.0 else [e.now, e.plain]
     rows = [("", [f"T = {figures.number(w.temperature)}" for w in weighings])] if len(weighings) > 1 else []
     for key in ("entropy", "effective_support", "peak", "sharpness", "jacobian_trace", "weight_sum"):
@@ -141,7 +141,7 @@ def _readings(e: Explanation, console: Console) -> None:
         rows.append((label, [_value(key, w.readings) for w in weighings]))
     labels = max(width(label) for label, _ in rows)
     values = [max(width(row[1][i]) for row in rows) for i in range(len(weighings))]
-    if len(_GAP) * (1 + len(values)) + labels + sum(values) > console.width:  # no room for what is in brackets
+    if len(_GAP) * (1 + len(values)) + labels + sum(values) > console.width:  # no room for the part in brackets
         rows = [(re.sub(r" ?[(（].*", "", label), texts) for label, texts in rows]
         labels = max(width(label) for label, _ in rows)
     console.write()
@@ -152,7 +152,7 @@ def _readings(e: Explanation, console: Console) -> None:
 
 
 def _applies(key: str, e: Explanation) -> bool:
-    """Shares have readings; Σ s(1−s) is softmax's; and the sum is worth a line where it is not 1."""
+    """Decide whether to show a reading: Σ s(1−s) is softmax's, the sum matters if it is not 1, others need shares."""
     if key == "weight_sum":
         return "sum_not_one" in e.findings
     if key == "jacobian_trace":

@@ -1,4 +1,4 @@
-"""`softscope homework`: eight exercises on files, graded in a process of their own."""
+"""`softscope homework`: eight exercises in files, graded in a separate process."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ COMMAND = Command(
 
 
 def run(arguments: Arguments, console: Console) -> int:
-    """Do what the first word says; 0, or 1 if an answer does not pass yet."""
+    """Do what the first word says; return 0, or 1 if an answer does not pass yet."""
     from softscope.cli.homework import actions
     from softscope.lab.homework import progress
     from softscope.lab.state_folder import HOMEWORK, state_folder
@@ -53,7 +53,7 @@ def run(arguments: Arguments, console: Console) -> int:
 
 
 def _divided(words: list[str]) -> tuple[str, str | None]:
-    """The action and, if one is named, the exercise."""
+    """Return the action and, if named, the exercise."""
     if not words:
         raise UsageError("homework.action.none", known=", ".join(_ACTIONS))
     if words[0] not in _ACTIONS:

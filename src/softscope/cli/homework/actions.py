@@ -1,4 +1,4 @@
-"""What each word after `softscope homework` does: (name, options, progress, console) → exit code."""
+"""The actions of `softscope homework`: (name, options, progress, console) → exit code."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ PASSED, NOT_YET = 0, 1
 
 
 def list(_: str | None, __: Any, kept: ExerciseProgress, console: Console) -> int:  # noqa: A001 - named as it is typed
-    """All exercises with their state, and what comes next."""
+    """List all exercises with their state, and the next one."""
     text.catalogue(kept, console)
     text.onwards(kept, console)
     return PASSED
 
 
 def start(name: str | None, _: Any, kept: ExerciseProgress, console: Console) -> int:
-    """Write the file of an exercise and say what it asks for."""
+    """Write an exercise's file and explain the task."""
     exercise = _chosen(name, kept)
     if isinstance(exercise, Exercise):
         files.write(exercise, console)
@@ -56,14 +56,14 @@ def check(name: str | None, options: Any, kept: ExerciseProgress, console: Conso
 
 
 def hint(name: str | None, _: Any, kept: ExerciseProgress, console: Console) -> int:
-    """One more hint, below those that were given before."""
+    """Show one more hint, below the earlier ones."""
     exercise = _chosen(name, kept)
     text.hints(exercise, kept.hint(exercise.id, len(exercise.hints)), console)
     return PASSED
 
 
 def next(name: str | None, options: Any, kept: ExerciseProgress, console: Console) -> int:  # noqa: A001 - named as it is typed
-    """What comes next; with --skip, after leaving one for later."""
+    """Show the next exercise; with --skip, first set one aside for later."""
     if options.skip:
         exercise = _chosen(name, kept)
         kept.skip(exercise.id)
@@ -75,7 +75,7 @@ def next(name: str | None, options: Any, kept: ExerciseProgress, console: Consol
 
 
 def _chosen(name: str | None, kept: ExerciseProgress) -> Exercise | Quiz:
-    """The exercise that is named, or the next."""
+    """Return the named exercise, or the next one."""
     if name is None:
         exercise = kept.next()
         if exercise is None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def letters(quiz: Quiz, console: Console) -> str:
-    """The learner's letters, asked one by one; only where somebody can answer."""
+    """Ask the learner for each letter in turn, if there is somebody to answer."""
     if sys.stdin is None or not sys.stdin.isatty() or console.stream is None:
         example = LETTERS[: len(quiz.questions)]
         raise UsageError("homework.answers.needed", count=len(quiz.questions), example=example)
@@ -33,7 +33,7 @@ def _letter(allowed: str, console: Console) -> str:
         console.stream.write("  " + console.say("homework.quiz.ask", letters="/".join(allowed)))
         console.stream.flush()
         line = sys.stdin.readline()
-        if not line:  # the end of input: as good as Ctrl-C
+        if not line:  # end of input: same as Ctrl-C
             raise KeyboardInterrupt
         letter = line.strip().lower()
         if len(letter) == 1 and letter in allowed:

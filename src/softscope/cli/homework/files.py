@@ -1,4 +1,4 @@
-"""The learner's files: written once with the task on top, never overwritten, read with care."""
+"""The learner's files: we write them once with the task on top, never overwrite them, and read them with care."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _COLUMNS = 88
 
 
 def content(exercise: Exercise, console: Console) -> str:
-    """The file to complete: a mark that names the exercise, the task as a comment, and the starter."""
+    """Return the file to complete: a marker naming the exercise, the task as a comment, and the starter."""
     lines = [_MARK + exercise.id, "#"]
     number = homework.number(exercise)
     title = exercise.title.of(console.lang)
@@ -35,7 +35,7 @@ def content(exercise: Exercise, console: Console) -> str:
 
 
 def write(exercise: Exercise, console: Console) -> None:
-    """Write the file into the current folder, unless there is one of that name."""
+    """Write the file into the current folder, unless one with that name exists."""
     try:
         with open(exercise.file, "x", encoding="utf-8") as stream:
             stream.write(content(exercise, console))
@@ -47,10 +47,10 @@ def write(exercise: Exercise, console: Console) -> None:
 
 
 def read(path: pathlib.Path, exercise: Exercise) -> str:
-    """The text of an answer."""
+    """Read the text of an answer."""
     try:
         with path.open("rb") as stream:
-            # A character has at most four bytes; what is longer is refused by the grader, with its reason.
+            # A character has at most four bytes; the grader rejects anything longer, and says why.
             return stream.read(4 * LIMITS.source + 4).decode("utf-8-sig")
     except FileNotFoundError:
         number = homework.number(exercise)
@@ -63,7 +63,7 @@ def read(path: pathlib.Path, exercise: Exercise) -> str:
 
 
 def exercise_of(path: pathlib.Path) -> Exercise | Quiz:
-    """Which exercise a file answers: by the mark in it, or by its name."""
+    """Find which exercise a file answers, by its marker or its name."""
     by_name = {exercise.file: exercise for exercise in homework.EXERCISES if isinstance(exercise, Exercise)}
     found = by_name.get(path.name)
     if path.is_file():

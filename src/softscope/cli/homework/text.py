@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from softscope.lab.homework.quiz import Question
 
 _STYLES = {"new": "dim", "tried": "caution", "skipped": "dim", "passed": "code"}
-_PRINTED = 8  # lines of what an answer printed
+_PRINTED = 8  # lines of an answer's output
 
 
 def catalogue(kept: ExerciseProgress, console: Console) -> None:
-    """One line an exercise: number, title, minutes, state; below it the name to type."""
+    """Print one line per exercise: number, title, minutes, state; below it the name to type."""
     titles = [exercise.title.of(console.lang) for exercise in homework.EXERCISES]
     columns = max(map(width, titles)) + 2
     for number, (exercise, title) in enumerate(zip(homework.EXERCISES, titles, strict=True), 1):
@@ -37,7 +37,7 @@ def catalogue(kept: ExerciseProgress, console: Console) -> None:
 
 
 def onwards(kept: ExerciseProgress, console: Console) -> None:
-    """The next exercise and how to begin it, or the end."""
+    """Show the next exercise and how to start it, or say that all are done."""
     exercise = kept.next()
     if exercise is None:
         console.paragraph(console.say("homework.finish", all=len(homework.IDS)), "")
@@ -49,7 +49,7 @@ def onwards(kept: ExerciseProgress, console: Console) -> None:
 
 
 def task(exercise: Exercise | Quiz, console: Console) -> None:
-    """What is asked for, and what to do next."""
+    """Print the task, and what to do next."""
     number = homework.number(exercise)
     title = exercise.title.of(console.lang)
     head = console.say("homework.head", number=number, all=len(homework.IDS), title=title)
@@ -73,14 +73,14 @@ def task(exercise: Exercise | Quiz, console: Console) -> None:
 
 
 def question(place: int, asked: Question, console: Console) -> None:
-    """A question and its choices."""
+    """Print a question and its choices."""
     console.paragraph(asked.asks.of(console.lang), f"{place}. ", "   ")
     for letter, choice in zip(LETTERS, asked.choices, strict=False):
         console.paragraph(choice.says.of(console.lang), f"   {letter}) ", "      ")
 
 
 def result(exercise: Exercise | Quiz, grade: Grade, console: Console) -> None:
-    """Passed, and what to notice; or what is broken, and how to get on."""
+    """Print "passed" and what to notice, or what is broken and how to continue."""
     title = exercise.title.of(console.lang)
     key, style = ("homework.passed", "code") if grade.passed else ("homework.not_yet", "negative")
     console.write(console.paint(console.say(key, title=title), style))
@@ -101,7 +101,7 @@ def result(exercise: Exercise | Quiz, grade: Grade, console: Console) -> None:
 
 
 def hints(exercise: Exercise | Quiz, count: int, console: Console) -> None:
-    """The first so many hints."""
+    """Print the first few hints, as many as asked for."""
     whole = len(exercise.hints)
     for place, hint in enumerate(exercise.hints[:count], 1):
         console.paragraph(console.say("homework.hint", place=place, all=whole, hint=hint.of(console.lang)), "", "  ")

@@ -1,4 +1,4 @@
-"""`softscope tour`: what the library does, stop by stop, each call run as it is shown."""
+"""`softscope tour`: show what the library does, stop by stop, running each call as shown."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ COMMAND = Command(
 
 
 def run(_: Arguments, console: Console) -> None:
-    """Walk through the stops in one Python interpreter, as a reader could type it."""
+    """Walk through the stops in one Python interpreter, as a reader could type them."""
     from softscope.cli.tour.interpreter import Interpreter
     from softscope.cli.tour.stops import STOPS
 

@@ -1,4 +1,4 @@
-"""A Python interpreter that runs what it shows: a call in the tour cannot differ from the one that was made."""
+"""A Python interpreter that runs what it shows, so the tour cannot show a call that differs from the one it made."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ import numpy as np
 
 
 class Interpreter:
-    """The names that the lines before have set, and the values that they gave."""
+    """The names that earlier lines have set, and the values they returned."""
 
     def __init__(self) -> None:
         self.names: dict[str, Any] = {}
         self.values: list[Any] = []
 
     def run(self, code: str) -> str:
-        """Run one line and give what Python would show, with four digits; nothing for an assignment.
+        """Run one line and return what Python would show, with four digits; nothing for an assignment.
 
         >>> interpreter = Interpreter()
         >>> interpreter.run("x = [1.0, 2.0]"), interpreter.run("x[0] / 3, x[1]")
         ('', '0.3333, 2')
         """
-        # The first stop overflows on purpose; the warning would go to stderr, between the lines.
+        # The first stop overflows on purpose; its warning would appear on stderr between the lines.
         with np.errstate(all="ignore"):
             try:
                 compiled = compile(code, "<tour>", "eval")
@@ -34,7 +34,7 @@ class Interpreter:
 
 
 def shown(value: Any) -> str:
-    """Four digits of a number, an array, or several; whole numbers as they are.
+    """Format a number, an array or several with four digits; integers stay as they are.
 
     >>> import math
     >>> shown(0.123456), shown(np.array([0.25, math.nan])), shown(np.int64(3)), shown((1.0, 1e-17))

@@ -1,4 +1,4 @@
-"""The stops of the tour: the lines to run, and what their results put into the closing sentence.
+"""The stops of the tour: the lines to run, and the values they supply to the closing sentence.
 
 Each stop has its words: `tour.NAME.title`, `.why` (what to look for) and `.measured` (what came out).
 """
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True)
 class Stop:
-    """One stop; `measured` takes what its lines gave, and the interpreter's names, to the closing sentence's values."""
+    """One stop; `measured` turns its lines' results and the interpreter's names into the closing sentence's values."""
 
     name: str
     code: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""`softscope watch`: follows a run from another terminal."""
+"""`softscope watch`: follow a run from another terminal."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ COMMAND = Command(
     ),
 )
 
-_PAUSE = 0.5  # seconds between two looks
-_PATIENCE = 30.0  # seconds without news after which it says so
+_PAUSE = 0.5  # seconds between two polls
+_PATIENCE = 30.0  # seconds without news before we say so
 
 
 def run(arguments: Arguments, console: Console) -> None:
@@ -42,12 +42,12 @@ def run(arguments: Arguments, console: Console) -> None:
     try:
         follow = _in_place if _redraws(console) else _in_lines
         follow(path, console)
-    except KeyboardInterrupt:  # the way to stop watching: nothing went wrong
+    except KeyboardInterrupt:  # Ctrl-C is how you stop watching: not an error
         console.write()
 
 
 def _redraws(console: Console) -> bool:
-    """Whether the cursor can be moved, and lines are wide enough to be counted."""
+    """Check that we can move the cursor, and that the terminal is wide enough for us to count its lines."""
     terminal = console.stream is not None and console.stream.isatty() and os.environ.get("TERM", "dumb") != "dumb"
     return terminal and shutil.get_terminal_size((80, 24)).columns >= console.width
 
@@ -69,7 +69,7 @@ def _once(path: pathlib.Path, console: Console) -> None:
 
 
 def _in_place(path: pathlib.Path, console: Console) -> None:
-    """The head table, drawn again over itself; of a table that does not fit, the worst sites."""
+    """Redraw the table of heads in place; if it does not fit, show only the worst sites."""
     from softscope.cli.watch import table
 
     assert console.stream is not None
@@ -81,7 +81,7 @@ def _in_place(path: pathlib.Path, console: Console) -> None:
         now = dataclasses.replace(console, width=min(max(size.columns, 40), 100))
         lines = table.frame(path, seen, last, now, most=size.lines - 2)
         lines += table.waiting(silent, _PATIENCE, now) if seen.ended is None else table.end(seen.ended, now)
-        console.stream.write((f"\x1b[{drawn}F" if drawn else "") + "\x1b[J")  # to the first line; clear below
+        console.stream.write((f"\x1b[{drawn}F" if drawn else "") + "\x1b[J")  # go to the first line and clear below
         for line in lines:
             now.write(line)
         console.stream.flush()
@@ -95,7 +95,7 @@ def _in_place(path: pathlib.Path, console: Console) -> None:
 
 
 def _in_lines(path: pathlib.Path, console: Console) -> None:
-    """One line for each snapshot: for pipes and files, where nothing can be drawn over."""
+    """Print one line per snapshot, for pipes and files, where nothing can be redrawn."""
     from softscope.cli.watch import table
 
     seen = _look(path)

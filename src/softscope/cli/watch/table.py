@@ -1,4 +1,4 @@
-"""A snapshot on the terminal: a row for each site, a coloured cell for each head."""
+"""A snapshot on the terminal: one row per site, one coloured cell per head."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from softscope.doctor.read.snapshot import Site, Snapshot
     from softscope.doctor.record import News
 
-MOST = 0.5  # of the rows blocked: a head that hardly learns at all
-_CELL = 4  # columns: three for the number, one between
+MOST = 0.5  # share of rows blocked: such a head hardly learns at all
+_CELL = 4  # columns: three for the number, one for the gap
 
 
 def frame(
     path: pathlib.Path, seen: News, last: Snapshot | None, console: Console, most: int | None = None
 ) -> list[str]:
-    """All lines of one picture, `most` of them at the most."""
+    """Return all lines of one frame, at most `most` of them."""
     if last is None:
         return _text(console.say("watch.nothing", path=shown(path.name)), console, "bold")
     lines = _text(f"{shown(path.name)}  {_counted(last, console)}", console, "bold")
@@ -36,7 +36,7 @@ def frame(
     columns = _Columns.of(seen.sites, last, console)
     lines += _ruler(seen.sites, columns, console)
     rows = [_rows(site, index, columns, last, console) for index, site in enumerate(seen.sites)]
-    room = None if most is None else max(1, most - len(lines) - 2)  # what else may stand below
+    room = None if most is None else max(1, most - len(lines) - 2)  # other lines may follow below
     kept = _kept(rows, seen.sites, last, room)
     lines += [line for index in kept for line in rows[index]]
     if len(kept) < len(rows):
@@ -45,7 +45,7 @@ def frame(
 
 
 def line(sites: Sequence[Site], snapshot: Snapshot, console: Console) -> str:
-    """A snapshot as one line of text."""
+    """Format a snapshot as one line of text."""
     start = f"{_counted(snapshot, console)}  "
     values = [(value, site.name, head) for index, site in enumerate(sites)
               for head, value in enumerate(_values(snapshot, index, site)) if not math.isnan(value)]  # fmt: skip
@@ -61,13 +61,13 @@ def line(sites: Sequence[Site], snapshot: Snapshot, console: Console) -> str:
 
 
 def end(ended: str, console: Console) -> list[str]:
-    """What is said when the run has ended."""
+    """Return the text for the end of a run."""
     key = "watch.ended.error" if ended else "watch.ended"
     return _text(console.say(key, error=shown(ended)), console)
 
 
 def waiting(seconds: float, patience: float, console: Console) -> list[str]:
-    """What stands below the table while the run goes on."""
+    """Return the text below the table while the run goes on."""
     text = console.say("watch.stop")
     if seconds > patience:
         text = console.say("watch.silent", seconds=f"{seconds:.0f}") + text
@@ -75,19 +75,19 @@ def waiting(seconds: float, patience: float, console: Console) -> list[str]:
 
 
 def _shown(snapshot: Snapshot) -> str:
-    """Without a loss nobody can say what is blocked: then sharpness, which is not a verdict."""
+    """Without a loss we cannot tell what is blocked, so show sharpness, which is not a verdict."""
     return "moving" if snapshot.has_loss else "still"
 
 
 def _values(snapshot: Snapshot, index: int, site: Site) -> list[float]:
-    """What is shown of each head of a site."""
+    """Return the displayed value of each head of a site."""
     name = "blocked" if snapshot.has_loss else "sharpness"
     reading = snapshot.readings.get(name)
     return [math.nan] * site.heads if reading is None else [float(value) for value in reading[index, : site.heads]]
 
 
 def _text(text: str, console: Console, style: str = "") -> list[str]:
-    """Text in lines no wider than the console: what is drawn over itself must know how many there are."""
+    """Wrap text to the console's width: to redraw in place, we must know the number of lines."""
     return [console.paint(part, style) if style else part for part in wrap(text, console.width)]
 
 
@@ -105,10 +105,10 @@ def _counted(snapshot: Snapshot, console: Console) -> str:
 
 @dataclasses.dataclass(frozen=True)
 class _Columns:
-    """How the width is shared: names, cells, and behind them the least transmission."""
+    """How the columns share the width: names, then cells, then the smallest transmission."""
 
     names: int
-    across: int  # cells in a line
+    across: int  # cells per line
     tail: int
 
     @classmethod
@@ -119,7 +119,7 @@ class _Columns:
         return cls(names, max(1, min(room // _CELL, max(site.heads for site in sites))), tail)
 
     def line(self, name: str, cells: Sequence[str], tail: str = "") -> str:
-        """Cells are three columns wide, whatever colours are in them."""
+        """Lay out one line; each cell is three columns wide, whatever its colours."""
         blanks = " " * (_CELL * (self.across - len(cells)))
         return (
             pad(_shortened(name, self.names), self.names) + "".join(" " + c for c in cells) + blanks + "  " + tail
@@ -127,7 +127,7 @@ class _Columns:
 
 
 def _rows(site: Site, index: int, columns: _Columns, last: Snapshot, console: Console) -> list[str]:
-    """The name, a cell for each head in as many lines as it takes, and the least transmission."""
+    """Return the name, a cell per head over as many lines as needed, and the smallest transmission."""
     cells = [_cell(value, last.has_loss, console) for value in _values(last, index, site)]
     lines = [
         columns.line("", cells[start : start + columns.across])
@@ -137,7 +137,7 @@ def _rows(site: Site, index: int, columns: _Columns, last: Snapshot, console: Co
 
 
 def _ruler(sites: Sequence[Site], columns: _Columns, console: Console) -> list[str]:
-    """The numbers of the heads, where each has a column of its own."""
+    """Return the heads' numbers, if each head has its own column."""
     heads = max(site.heads for site in sites)
     numbers = [pad(str(head), 3, right=True) for head in range(heads)]
     return [console.paint(columns.line("", numbers), "dim")] if heads <= columns.across else []
@@ -150,7 +150,7 @@ def _least(last: Snapshot, index: int, site: Site) -> str:
 
 
 def _cell(value: float, judged: bool, console: Console) -> str:
-    """A number that says it all without colours, too."""
+    """Format a cell so that its number alone says everything, even without colour."""
     text = pad(_percent(value), 3, right=True)
     if math.isnan(value):
         return console.paint(text, "dim")
@@ -160,7 +160,7 @@ def _cell(value: float, judged: bool, console: Console) -> str:
 
 
 def _percent(share: float) -> str:
-    """Whole percent; 0 and 100 stand only for none and all.
+    """Format as whole percent; 0 and 100 mean exactly none and all.
 
     >>> [_percent(share) for share in (0.0, 0.001, 0.5, 0.999, 1.0, math.nan)]
     ['0', '<1', '50', '>99', '100', '–']
@@ -173,7 +173,7 @@ def _percent(share: float) -> str:
 
 
 def _shortened(name: str, room: int) -> str:
-    """The end of a long name: the beginning is what all of them share.
+    """Keep the end of a long name: all the names share the beginning.
 
     >>> _shortened("model.layers.11.self_attn", 15)
     '…s.11.self_attn'
@@ -182,7 +182,7 @@ def _shortened(name: str, room: int) -> str:
 
 
 def _kept(rows: list[list[str]], sites: Sequence[Site], last: Snapshot, room: int | None) -> list[int]:
-    """Which sites have room: the worst ones, in the model's order."""
+    """Choose the sites that fit: the worst ones, in the model's order."""
     if room is None or sum(map(len, rows)) <= room:
         return list(range(len(rows)))
     worst = [

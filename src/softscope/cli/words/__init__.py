@@ -1,4 +1,4 @@
-"""Every text of the command line, English and Chinese side by side: by key."""
+"""Every text of the command line by key, with English and Chinese side by side."""
 
 from softscope._text import Text
 from softscope.cli.words.checkup import CHECKUP

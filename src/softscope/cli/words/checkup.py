@@ -1,4 +1,4 @@
-"""Words of `softscope checkup`: its help, its mistakes, and the frame around what the doctor says."""
+"""Words of `softscope checkup`: its help, its errors, and the frame around the doctor's verdict."""
 
 from softscope._text import Text
 

@@ -1,4 +1,4 @@
-"""Words of `softscope claims`: its help, its mistakes, and the frame around the ledger's own sentences."""
+"""Words of `softscope claims`: its help, its errors, and the frame around the ledger's own sentences."""
 
 from softscope._text import Text
 

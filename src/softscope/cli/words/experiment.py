@@ -1,6 +1,6 @@
-"""Words of `softscope experiment`: its help, its frame, and what it says of a wrong use.
+"""Words of `softscope experiment`: its help, its frame and its usage errors.
 
-What an experiment itself says stands beside its numbers, in `softscope.experiments`.
+An experiment's own texts are next to its numbers, in `softscope.experiments`.
 """
 
 from softscope._text import Text

@@ -1,4 +1,4 @@
-"""Words of `softscope explain`: its help, its table, and what it says of wrong input."""
+"""Words of `softscope explain`: its help, its table and its input errors."""
 
 from softscope._text import Text, same
 

@@ -1,4 +1,4 @@
-"""Words of `softscope homework`: its help, its frame, and what it says of a wrong use; exercises bring their own."""
+"""Words of `softscope homework`: its help, its frame and its usage errors; exercises bring their own."""
 
 from softscope._text import Text, same
 

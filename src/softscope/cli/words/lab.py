@@ -1,4 +1,4 @@
-"""Words of `softscope lab`; what the pages themselves say stands in `softscope.lab`."""
+"""Words of `softscope lab`; the pages' own texts are in `softscope.lab`."""
 
 from softscope._text import Text
 

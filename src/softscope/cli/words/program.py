@@ -1,4 +1,4 @@
-"""Words of the program itself: its help, and what it says of a wrong use."""
+"""Words of the program itself: its help and its usage errors."""
 
 from softscope._text import Text
 

@@ -1,4 +1,4 @@
-"""Words of `softscope watch` and `softscope export`, and of what can be wrong with a record."""
+"""Words of `softscope watch` and `softscope export`, and of record errors."""
 
 from softscope._text import Text
 

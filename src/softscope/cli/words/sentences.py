@@ -1,9 +1,9 @@
-"""What `softscope explain` says about a row of numbers; every figure in it is filled in from a measurement."""
+"""What `softscope explain` says about a row of numbers; every figure comes from a measurement."""
 
 from softscope._text import Text
 
 SENTENCES: dict[str, Text] = {
-    "joint": Text(en="+", zh="-"),  # whether a blank stands between sentences
+    "joint": Text(en="+", zh="-"),  # whether a space goes between sentences
     "one": Text(
         en="There is only one number, so it takes all the weight, whatever its value.",
         zh="只有一个数，所以不论它多大，权重都归它。",

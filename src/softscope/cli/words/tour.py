@@ -1,4 +1,4 @@
-"""Words of `softscope tour`; figures are filled in from what the stop has just computed."""
+"""Words of `softscope tour`; each stop fills in the figures it has just computed."""
 
 from softscope._text import Text
 

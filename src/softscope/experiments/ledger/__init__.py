@@ -1,6 +1,6 @@
-"""The ledger: every claim of the source texts, measured, with a verdict that follows from the measurement.
+"""The ledger: every claim in the source texts, measured, with a verdict that follows from the measurement.
 
-Claims stand in `texts/text_00N_….py`; every module of that name is found, and every `Claim` in it. One claim:
+Claims live in `texts/text_00N_….py`. We load every module with such a name and every `Claim` in it. One claim:
 
     @claim(
         "S1-03",                                              # its id; text 001
@@ -18,14 +18,15 @@ Claims stand in `texts/text_00N_….py`; every module of that name is found, and
             only_if=Text(zh="……", en="…"),                    # completes "holds only if"; needed for mixed cases
         )
 
-All cases true: holds; none: fails; some: only-if. `cited(source=…, because=…)` and `opinion(because)` label what
-cannot be measured. Numbers in `measured` and `because` come from the measurement through f-strings, and both languages
-show the same ones. What several claims need is measured once, in a function with `functools.cache`. torch, sympy
-and softscope.tasks are imported inside functions: `softscope claims S1-03` should not wait for them.
+If all cases are true the claim holds; if none, it fails; if some, it holds only-if. `cited(source=…, because=…)` and
+`opinion(because)` label claims that we cannot measure. Numbers in `measured` and `because` come from the measurement
+through f-strings, and both languages show the same ones. If several claims need a measurement, take it once in a
+function with `functools.cache`. Import torch, sympy and softscope.tasks inside functions, so that
+`softscope claims S1-03` does not wait for them.
 
-`near`, `cut`, `within`, `equal`, `off_by` compare; `estimate`, `variance_of`, `share` give a mean with its error, whose
-`above`, `below`, `agrees` raise NoiseError within four standard errors of the edge; `times` compares speeds;
-`paper` holds what the paper says. `texts.figures` writes rows of figures.
+`near`, `cut`, `within`, `equal` and `off_by` compare. `estimate`, `variance_of` and `share` give a mean with its
+standard error; its `above`, `below` and `agrees` raise NoiseError within four standard errors of the edge. `times`
+compares speeds. `paper` holds what the paper says. `texts.figures` formats rows of figures.
 """
 
 from softscope.experiments.ledger import paper

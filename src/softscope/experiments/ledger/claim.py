@@ -21,15 +21,15 @@ _ID = re.compile(r"S[0-4]-\d\d")
 
 @dataclass(frozen=True)
 class Claim:
-    """One claim of the texts.
+    """One claim in the texts.
 
     Attributes:
-        id: as S1-03: the third claim of text 001.
+        id: such as S1-03, the third claim of text 001.
         says: the claim in our words.
-        where: chapter and lines of the text.
-        experiment: the module of `softscope.experiments` that shows it; empty where none does.
-        slow: left out of the fast tier.
-        check: measures, and returns the outcome.
+        where: chapter and lines in the text.
+        experiment: the `softscope.experiments` module that demonstrates it; empty if there is none.
+        slow: whether to skip it in the fast tier.
+        check: takes the measurement and returns the outcome.
     """
 
     id: str
@@ -41,14 +41,14 @@ class Claim:
 
     @property
     def text(self) -> str:
-        """The number of the text, as 001."""
+        """Return the text's number, such as 001."""
         return f"00{self.id[1]}"
 
 
 def claim(
     identity: str, *, says: Text, where: str, experiment: str = "", slow: bool = False
 ) -> Callable[[Callable[[], Outcome]], Claim]:
-    """Make the function that follows the check of this claim."""
+    """Register the decorated function as this claim's check."""
     if not _ID.fullmatch(identity):
         raise ValueError(f"identity must look like S1-03, but {identity!r} came; number it like the others")
     if experiment and experiment not in NAMES:
@@ -57,7 +57,7 @@ def claim(
 
 
 def generator(name: str) -> np.random.Generator:
-    """The random numbers of one claim or one shared measurement: by name, so that order does not matter.
+    """Return a generator seeded by the name of a claim or shared measurement, so that order does not matter.
 
     >>> float(generator("S1-03").random()) == float(generator("S1-03").random())
     True

@@ -1,4 +1,4 @@
-"""How a figure is compared with a claim: stated digits, ranges, random samples, symbols."""
+"""Compare a figure with a claim: printed digits, ranges, random samples, symbols."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ if TYPE_CHECKING:
 
 
 def near(measured: float | Iterable[float], stated: str | Iterable[str]) -> bool:
-    """Whether the figure, rounded to the digits that are printed, is the one printed.
+    """Check whether the figure, rounded to the printed digits, matches the printed one.
 
     >>> near(0.3175, "0.326"), near(22.63, "22"), near(2.649e10, "2.6e10"), near([0.38, 0.62], ["0.38", "0.62"])
     (False, False, True, True)
     """
     if isinstance(stated, str):
-        # A hair's breadth of room: 0.125 is printed as 0.13 by one program and as 0.12 by another.
+        # Allow a hair's breadth: some programs print 0.125 as 0.13, others as 0.12.
         return _last_digits_apart(measured, stated) <= 0.5 + 1e-9
     figures: Any = measured
     return all(near(float(x), text) for x, text in zip(figures, stated, strict=True))
 
 
 def cut(measured: float, stated: str) -> bool:
-    """Whether the figure, its further digits dropped, is the one printed.
+    """Check whether the figure, truncated to the printed digits, matches the printed one.
 
     >>> cut(22.63, "22"), cut(-1.38, "-1.3"), cut(23.0, "22")
     (True, True, False)
@@ -35,7 +35,7 @@ def cut(measured: float, stated: str) -> bool:
 
 
 def _last_digits_apart(measured: Any, stated: str) -> float:
-    """The distance in units of the last printed digit."""
+    """Return the distance in units of the last printed digit."""
     exponent = decimal.Decimal(stated).as_tuple().exponent
     unit = decimal.Decimal(1).scaleb(int(exponent))
     if not math.isfinite(measured):
@@ -44,7 +44,7 @@ def _last_digits_apart(measured: Any, stated: str) -> float:
 
 
 def within(measured: float, low: float, high: float) -> bool:
-    """Whether the figure lies in the range.
+    """Check whether the figure lies in the range.
 
     >>> within(2.0, 1.0, 3.0), within(math.nan, 0.0, 1.0)
     (True, False)
@@ -53,7 +53,7 @@ def within(measured: float, low: float, high: float) -> bool:
 
 
 def equal(a: Any, b: Any) -> bool:
-    """Whether two symbolic expressions or matrices are the same, whatever their symbols stand for."""
+    """Check whether two symbolic expressions or matrices are identical for all values of their symbols."""
     import sympy
 
     difference = sympy.simplify(sympy.sympify(a) - sympy.sympify(b))
@@ -61,7 +61,7 @@ def equal(a: Any, b: Any) -> bool:
 
 
 def half_unit(stated: str) -> float:
-    """Half a unit of the last printed digit: the tolerance that the print itself allows.
+    """Return half a unit of the last printed digit, the tolerance that the printed figure implies.
 
     >>> half_unit("2.1"), half_unit("0.342")
     (0.05, 0.0005)
@@ -70,7 +70,7 @@ def half_unit(stated: str) -> float:
 
 
 def symbols(n: int) -> tuple[Any, Any]:
-    """Real z_1 … z_n and their softmax, as sympy columns: what derivations start from."""
+    """Return real z_1 … z_n and their softmax as sympy columns, the starting point of derivations."""
     import sympy
 
     z = sympy.Matrix(sympy.symbols(f"z1:{n + 1}", real=True))
@@ -79,5 +79,5 @@ def symbols(n: int) -> tuple[Any, Any]:
 
 
 def off_by(a: Any, b: Any) -> float:
-    """The largest absolute difference of two arrays."""
+    """Return the largest absolute difference between two arrays."""
     return float(np.max(np.abs(np.asarray(a, dtype=np.float64) - np.asarray(b, dtype=np.float64))))

@@ -1,4 +1,4 @@
-"""Where the texts disagree with each other, decided by the verdicts of the claims on both sides."""
+"""Where the texts contradict each other; the verdicts on both sides' claims decide."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Winner = Literal["one", "other", "both", "neither", "each in its own case"]
 
 @dataclass(frozen=True)
 class Contradiction:
-    """Two sides that cannot both be true of the same thing; `about` says what they disagree on."""
+    """Two sides that cannot both be true; `about` says what they disagree on."""
 
     one: tuple[str, ...]
     other: tuple[str, ...]
@@ -26,20 +26,20 @@ class Contradiction:
 
     @property
     def ids(self) -> tuple[str, ...]:
-        """Every claim on either side."""
+        """Return every claim on either side."""
         return self.one + self.other
 
 
 @dataclass(frozen=True)
 class Settled:
-    """A contradiction and the verdicts that settle it."""
+    """A contradiction with the verdicts that settle it."""
 
     contradiction: Contradiction
     verdicts: Mapping[str, Verdict]
 
     @property
     def winner(self) -> Winner:
-        """Which side stands. A side stands fully when all its claims hold, partly when none fails outright."""
+        """Say which side stands: fully if all its claims hold, partly if none fails outright."""
         one, other = (self._standing(side) for side in (self.contradiction.one, self.contradiction.other))
         if one == other:
             return {"full": "both", "part": "each in its own case", "none": "neither"}[one]  # type: ignore[return-value]
@@ -122,7 +122,7 @@ CONTRADICTIONS = (
 
 
 def settled(entries: Iterable[Entry]) -> list[Settled]:
-    """The contradictions whose claims were all checked."""
+    """Return the contradictions whose claims have all been checked."""
     verdicts = {entry.claim.id: entry.outcome.verdict for entry in entries}
     return [
         Settled(c, {name: verdicts[name] for name in c.ids}) for c in CONTRADICTIONS if set(c.ids) <= verdicts.keys()

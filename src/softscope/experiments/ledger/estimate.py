@@ -1,4 +1,4 @@
-"""Means of random samples with their standard error, and comparisons that refuse to decide within the noise."""
+"""Means of random samples with standard errors, and comparisons that refuse to decide within the noise."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-MARGIN = 4.0  # standard errors between a verdict and its opposite: one in ten thousand seeds would come nearer
+MARGIN = 4.0  # standard errors between a verdict and its opposite: only one seed in ten thousand would come closer
 
 
 class NoiseError(ArithmeticError):
-    """The sample cannot tell: take a larger one, or ask something else."""
+    """The sample cannot decide: take a larger one, or ask a different question."""
 
 
 @dataclass(frozen=True)
@@ -28,15 +28,15 @@ class Estimate:
     n: int
 
     def above(self, bound: float) -> bool:
-        """Whether it is above; raises where the noise could turn that round."""
+        """Check whether it is above the value; raise if noise could flip the answer."""
         return self._decided(self.mean - bound, f"above {bound}")
 
     def below(self, bound: float) -> bool:
-        """Whether it is below; raises where the noise could turn that round."""
+        """Check whether it is below the value; raise if noise could flip the answer."""
         return self._decided(bound - self.mean, f"below {bound}")
 
     def agrees(self, value: float, tolerance: float) -> bool:
-        """Whether it is within the tolerance of the value; raises where the noise could turn that round."""
+        """Check whether it is within the tolerance of the value; raise if noise could flip the answer."""
         return self._decided(tolerance - abs(self.mean - value), f"{value} ± {tolerance}")
 
     def _decided(self, margin: float, question: str) -> bool:
@@ -50,12 +50,12 @@ class Estimate:
     def __format__(self, spec: str) -> str:
         places = spec or ".3g"
         error = format(self.error, places)
-        # An error that the places round away would read as certainty.
+        # An error rounded away to 0 would read as certainty.
         return f"{format(self.mean, places)} ± {error if float(error) > 0.0 else format(self.error, '.1g')}"
 
 
 def estimate(samples: Any) -> Estimate:
-    """The mean of independent samples.
+    """Average independent samples.
 
     >>> f"{estimate([1.0, 2.0, 3.0]):.2f}"
     '2.00 ± 0.58'
@@ -65,7 +65,7 @@ def estimate(samples: Any) -> Estimate:
 
 
 def variance_of(samples: Any) -> Estimate:
-    """The variance of independent samples; its error allows for heavy tails (fourth moment).
+    """Estimate the variance of independent samples; the error uses the fourth moment, to allow for heavy tails.
 
     >>> variance_of([-1.0, 1.0, -1.0, 1.0]).n
     4
@@ -75,7 +75,7 @@ def variance_of(samples: Any) -> Estimate:
 
 
 def share(held: Any) -> Estimate:
-    """The share of independent trials in which something happened.
+    """Estimate the share of independent trials in which the event happened.
 
     >>> f"{share([True, False]):.1f}"
     '0.5 ± 0.5'
@@ -84,7 +84,7 @@ def share(held: Any) -> Estimate:
 
 
 def times(slow: Callable[[], object], fast: Callable[[], object], rounds: int = 7) -> float:
-    """How many times as long `slow` takes as `fast`: best of several, taken in turns so that both share the weather."""
+    """Time how many times longer `slow` takes than `fast`: best of several, interleaved so both see the same load."""
     best = [math.inf, math.inf]
     for _ in range(rounds):
         for i, f in enumerate((slow, fast)):

@@ -1,4 +1,4 @@
-"""What came of checking a claim. The verdict follows from the cases; nobody types it."""
+"""The outcome of checking a claim. The verdict follows from the cases; nobody types it in."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 
 @dataclass(frozen=True)
 class Outcome:
-    """What was measured, whether the claim stood in each case, and why.
+    """What we measured, whether the claim held in each case, and why.
 
     Attributes:
-        cases: label → whether the claim holds in that case; empty for what cannot be measured here.
+        cases: label → whether the claim holds in that case; empty if we cannot measure it here.
         measured: the figures, with units, sample size and uncertainty.
         because: the reason, in one sentence.
-        only_if: completes "holds only if …"; needed where the cases differ.
-        source: where a cited claim can be read.
-        label: "cited" or "opinion" for what no measurement here can decide.
+        only_if: completes "holds only if …"; required if the cases differ.
+        source: where to read a cited claim.
+        label: "cited" or "opinion" for claims that no measurement here can decide.
     """
 
     cases: Mapping[Text | str, bool]
@@ -37,16 +37,16 @@ class Outcome:
     @classmethod
     def of(
         cls,
-        cases: Mapping[Any, bool],  # Text or str: a checker joins the two into a type of its own
+        cases: Mapping[Any, bool],  # Text or str: type checkers would join the two into a type of their own
         *,
         measured: Text | str,
         because: Text,
         only_if: Text | None = None,
     ) -> Outcome:
-        """The outcome of a measurement: all cases true, none, or some; some need the condition in words."""
+        """Build the outcome of a measurement; if only some cases are true, `only_if` must state the condition."""
         if not cases:
             raise ValueError("cases must hold at least one case, but none came; use cited() or opinion()")
-        # numpy.bool_ is no bool: JSON would refuse it, and `is True` would miss it.
+        # numpy.bool_ is not a bool: JSON rejects it, and `is True` misses it.
         outcome = cls({label: bool(held) for label, held in cases.items()}, measured, because, only_if)
         if outcome.verdict == "only-if" and only_if is None:
             raise ValueError(f"only_if must say when the claim holds, since it does in some cases only: {dict(cases)}")
@@ -54,7 +54,7 @@ class Outcome:
 
     @property
     def verdict(self) -> Verdict:
-        """What follows from the cases, or the label where there are none."""
+        """Return the verdict that the cases imply, or the label if there are none."""
         if self.label is not None:
             return self.label
         held = sum(self.cases.values())
@@ -62,12 +62,12 @@ class Outcome:
 
 
 def cited(*, source: str, because: Text, measured: Text | str = "–") -> Outcome:
-    """A claim about practice or about a paper that no measurement here can decide; says where to read."""
+    """Label a claim about practice or a paper that no measurement here can decide, with where to read about it."""
     if not source:
         raise ValueError("source must name what is cited, but it is empty; use opinion() where there is none")
     return Outcome({}, measured, because, source=source, label="cited")
 
 
 def opinion(because: Text, *, measured: Text | str = "–") -> Outcome:
-    """A judgement of taste, or a plan: nothing that could be true or false."""
+    """Label a matter of taste or a plan: nothing that could be true or false."""
     return Outcome({}, measured, because, label="opinion")

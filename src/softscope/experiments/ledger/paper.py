@@ -1,4 +1,4 @@
-"""What "Attention Is All You Need" says, for the claims that cite it; read in its source, not measured."""
+"""What "Attention Is All You Need" says, for the claims that cite it; taken from the paper's source, not measured."""
 
 NAME = "Vaswani et al. 2017, arXiv 1706.03762"
 
@@ -16,7 +16,7 @@ FOOTNOTE_QUOTED_VERBATIM = True
 
 EQUATION_1 = "softmax(QKᵀ/√d_k)V"
 
-# Section 3.2.1: similar at small d_k, additive better at larger d_k than dot product without scaling; not the paper's
-# own experiment but a reference.
+# Section 3.2.1: at small d_k the two perform alike; at larger d_k additive beats the unscaled dot product. The paper
+# cites this; it is not its own experiment.
 SAYS_ADDITIVE_WINS_AT_LARGE_D = True
 ADDITIVE_SOURCE = "Britz et al. 2017, arXiv 1703.03906"

@@ -1,4 +1,4 @@
-"""Where in a text a claim stands, in both languages: chapters and lines are written once, in English."""
+"""Where a claim stands in a text, in both languages; chapters and lines are written once, in English."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ WORDS = {
     "output": "输出",
     "table": "表格",
     "title": "标题",
-    # The texts number their parts in Chinese.
+    # The texts number their parts with Chinese numerals.
     "VIII": "八", "VII": "七", "III": "三", "II": "二", "IV": "四", "VI": "六", "IX": "九", "I": "一", "V": "五",
 }  # fmt: skip
 
 
 def place(where: str, lang: Lang) -> str:
-    """The place in a language.
+    """Return the place in the given language.
 
     >>> place("Part 4 table, L131", "zh"), place("Summary, L191-209", "zh"), place("Summary, L191", "en")
     ('第 4 部分表格，第 131 行', '总结，第 191–209 行', 'Summary, L191')

@@ -1,4 +1,4 @@
-"""Finding the claims and checking them."""
+"""Find the claims and check them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Entry:
-    """A claim and what came of it; seconds are those of this run."""
+    """A claim and its outcome; `seconds` is the time this run took."""
 
     claim: Claim
     outcome: Outcome
@@ -29,7 +29,7 @@ class Entry:
 
 @functools.cache
 def claims() -> tuple[Claim, ...]:
-    """Every claim, in the order of the texts."""
+    """Return every claim, in the order of the texts."""
     found: dict[str, Claim] = {}
     for module in pkgutil.iter_modules(texts.__path__):
         if not module.name.startswith("text_"):
@@ -43,7 +43,7 @@ def claims() -> tuple[Claim, ...]:
 
 
 def check(chosen: Iterable[Claim], progress: Callable[[int, int, Claim], None] | None = None) -> list[Entry]:
-    """Check the claims one after the other; `progress` gets how many are done, of how many, and the next one."""
+    """Check the claims in turn; `progress` receives the number done, the total and the next claim."""
     todo = list(chosen)
     entries = []
     for i, claim in enumerate(todo):

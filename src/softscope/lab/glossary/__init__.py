@@ -1,4 +1,4 @@
-"""One word per thing, in Chinese, English, symbol and code: what every text of softscope uses.
+"""One word per concept, in Chinese, English, symbol and code: the vocabulary of every softscope text.
 
 >>> from softscope.lab import glossary
 >>> glossary.find("温度").code

@@ -1,4 +1,4 @@
-"""Whether a text in both languages uses the words of the glossary."""
+"""Check that a bilingual text uses the glossary's words."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import re
 
 from softscope.lab.glossary.terms import TERMS
 
-_CODE = re.compile(r"`[^`]*`|\{[^{}]*\}|\b\w+\.\w+\b|--\w+")  # names and places for values are no words
+_CODE = re.compile(r"`[^`]*`|\{[^{}]*\}|\b\w+\.\w+\b|--\w+")  # names and placeholders are not words
 
 
 def disagreements(*, zh: str, en: str) -> list[str]:
-    """What is wrong with the words of a text pair, one sentence each; [] if nothing is.
+    """List what is wrong with the words of a text pair, one sentence each; [] if nothing is.
 
-    Where the English text uses a term, the Chinese must use its word for it, and none that the glossary avoids.
+    If the English text uses a term, the Chinese must use the glossary's word for it, and no word the glossary avoids.
 
     >>> disagreements(zh="降低温度，权重更尖锐", en="a lower temperature sharpens the weights")
     []

@@ -1,4 +1,4 @@
-"""What a term is, and how its code name is looked up."""
+"""A term, and how to look up its code name."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class Term:
-    """One thing and its names.
+    """One concept and its names.
 
     Attributes:
         en: the English word, singular.
         zh: the Chinese word.
-        symbol: how formulas write it.
-        code: how code writes it: a function of softscope, `Partition.entropy` for a reading, `attention(mask)` for an
+        symbol: its notation in formulas.
+        code: its name in code: a softscope function, `Partition.entropy` for a reading, `attention(mask)` for an
             argument.
-        forms: other English forms; the plural with s is understood.
-        also: other Chinese words that may stand for it in a sentence.
-        avoid: Chinese words that other texts use for it, and ours do not; regular expressions.
-        loose: the English word has other meanings too, so that it may stand where the Chinese does not.
+        forms: other English forms; the plural in -s is implied.
+        also: other Chinese words a sentence may use for it.
+        avoid: Chinese words that other texts use for it but ours do not; regular expressions.
+        loose: whether the English word has other meanings too, so it may appear without the Chinese one.
     """
 
     en: str
@@ -34,13 +34,13 @@ class Term:
 
     @property
     def pattern(self) -> re.Pattern[str]:
-        """Where an English text uses it."""
+        """Compile the pattern that finds it in an English text."""
         words = "|".join(re.escape(form).replace(r"\ ", r"[ -]") for form in (self.en, *self.forms))
         return re.compile(rf"(?<![\w.{{-])(?:{words})(?:e?s)?(?![\w}}(=-])", re.IGNORECASE)
 
 
 def exists(code: str) -> bool:
-    """Whether softscope has that function, reading or argument.
+    """Check whether softscope has that function, reading or argument.
 
     >>> exists("softmax"), exists("Partition.entropy"), exists("attention(mask)"), exists("softmin")
     (True, True, True, False)

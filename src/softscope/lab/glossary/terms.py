@@ -1,4 +1,4 @@
-"""The terms, in the order in which the course meets them."""
+"""The terms, in the order the course introduces them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ TERMS: tuple[Term, ...] = (
     Term(en="logit", zh="分数", symbol="x", code="softmax(x)", also=("logit",), avoid=("打分", "对数几率", "得分")),
     Term(en="weight", zh="权重", symbol="p", code="jacobian(weights)", avoid=("比重",)),
     Term(en="temperature", zh="温度", symbol="T", code="softmax(temperature)"),
-    Term(en="gain", zh="增益", symbol="k = 1/T", code="softmax(temperature)", loose=True),  # a gain of time is none
+    Term(en="gain", zh="增益", symbol="k = 1/T", code="softmax(temperature)", loose=True),  # not "a gain of time"
     Term(
         en="sharpness", zh="尖锐度", symbol="1 − H/log n", code="Partition.sharpness", also=("尖锐",), avoid=("锐利度",)
     ),
@@ -73,7 +73,7 @@ TERMS: tuple[Term, ...] = (
     Term(en="variance", zh="方差", symbol="A″", code="Partition.variance"),
     Term(en="transmission", zh="传导率", symbol="n·‖dS‖/‖dP‖", code="gradient_readings"),
     Term(en="blocked", zh="被阻断", symbol="n·‖dS‖/‖dP‖ → 0", code="gradient_readings", also=("受阻",)),
-    Term(en="advantage", zh="优势", symbol="(μ − Σ p·dP)/σ", code="gradient_readings"),  # mean and deviation of dP
+    Term(en="advantage", zh="优势", symbol="(μ − Σ p·dP)/σ", code="gradient_readings"),  # μ, σ: mean and sd of dP
     Term(en="calibration", zh="校准", symbol="ECE", code="fit_temperature"),
     Term(en="distillation", zh="蒸馏", symbol="T²·KL", code="distillation_loss"),
     Term(en="sampling", zh="采样", symbol="y ~ p", code="sample", avoid=("取样",)),
@@ -81,7 +81,7 @@ TERMS: tuple[Term, ...] = (
 
 
 def find(word: str) -> Term | None:
-    """The term with that English, Chinese or code name; of a code name, a part will do.
+    """Find the term by its English, Chinese or code name; part of a code name is enough.
 
     >>> find("Entropy").zh, find("熵").en, find("logits").zh, find("fish")
     ('熵', 'entropy', '分数', None)

@@ -1,4 +1,4 @@
-"""Homework that marks itself: eight exercises, and a grader that runs an answer only in a process of its own.
+"""Self-grading homework: eight exercises, and a grader that runs answers only in a separate process.
 
 >>> from softscope.lab import homework
 >>> homework.find("1").title.of("en")

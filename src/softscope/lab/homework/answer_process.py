@@ -1,11 +1,11 @@
-"""An answer, running in a process of its own: calls go in and values come out, whatever it does.
+"""An answer, running in its own process: calls go in and values come out, whatever it does.
 
-What protects the learner's machine, from the outside in: a process group that is ended as a whole; a time for each
-call; limits on processor, memory, files and output; an empty environment and folder; no rights (root becomes nobody);
-no new process; and on Linux (x86-64, arm64) a filter that lets no file, socket, process or foreign signal through.
-On macOS there is no such filter, and no limit of memory: there an answer can read what its user can read. Whoever
-wants to cheat can have the answer compute what it likes; it cannot say "passed", since only values leave the process
-and what is right is known out here alone.
+These layers protect the learner's machine, from the outside in: a process group that we end as a whole; a time limit
+per call; limits on CPU, memory, files and output; an empty environment and folder; no rights (root becomes nobody);
+no new processes; and on Linux (x86-64, arm64) a filter that blocks files, sockets, processes and signals to others.
+macOS has no such filter and no memory limit: there, an answer can read whatever its user can read. A cheater can make
+the answer compute anything, but it cannot say "passed": only values leave the process, and only the grader knows which
+ones are right.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _PROGRAM = pathlib.Path(__file__).parent / "sandbox"
-_KEPT_OUTPUT = 4000  # bytes of what the answer printed that are shown
+_KEPT_OUTPUT = 4000  # bytes of the answer's output that we show
 
 
 class UnsupportedError(RuntimeError):
-    """This system has no limits for processes."""
+    """This system cannot limit processes."""
 
 
 class RaisedError(Exception):
-    """The answer raised an exception, which came over as text."""
+    """The answer raised an exception, which we received as text."""
 
     def __init__(self, error: str, text: str, line: int | None, missing: str | None = None) -> None:
         super().__init__(error, text)
@@ -51,9 +51,9 @@ class RaisedError(Exception):
 
 
 class StoppedError(BaseException):
-    """The answer's process has come to its end, and why: a key of `words.STOPPED` with values.
+    """The answer's process ended; the reason is a key of `sentences.STOPPED` with values.
 
-    No Exception: the battery catches those, as what the function under test has raised.
+    Not an Exception: the battery catches those, taking them for errors of the function under test.
     """
 
     def __init__(self, key: str, **values: Any) -> None:
@@ -62,7 +62,7 @@ class StoppedError(BaseException):
 
 
 class Answer:
-    """The functions of an answer, to be called by name; `with Answer(source) as answer` ends its process."""
+    """An answer's functions, called by name; `with Answer(source) as answer` ends its process on exit."""
 
     def __init__(self, source: str, *, may_import: Sequence[str] = (), limits: Limits = LIMITS) -> None:
         self.source, self.may_import, self.limits = source, tuple(may_import), limits
@@ -70,13 +70,13 @@ class Answer:
         self.functions: frozenset[str] = frozenset()
         self.guards: dict[str, bool] = {}
         self._process: subprocess.Popen[bytes] | None = None
-        self._ends: list[int] = []  # ours of the three pipes
+        self._ends: list[int] = []  # our ends of the three pipes
         self._pending = b""
         self._output_bytes = 0
         self._deadline = float("inf")
 
     def __enter__(self) -> Answer:
-        """Start the process and run the answer's own lines, up to its functions."""
+        """Start the process and run the answer's top-level code, which defines its functions."""
         if os.name != "posix":
             raise UnsupportedError("answers need a system with limits for processes: Linux or macOS")
         self._folder = tempfile.TemporaryDirectory(prefix="softscope-")
@@ -101,7 +101,7 @@ class Answer:
         self._folder.cleanup()
 
     def call(self, function: str, *arguments: Any) -> Any:
-        """What the function gives for the arguments; arrays that it changes are changed here too."""
+        """Call the function and return its value; if it changes array arguments, we update them here too."""
         request = {"function": function, "arguments": [encode(argument) for argument in arguments]}
         reply = self._exchange(request, self.limits.call_seconds)
         if "failed" in reply:
@@ -124,7 +124,7 @@ class Answer:
             os.set_blocking(end, False)
         self._selector.register(self._replies, selectors.EVENT_READ)
         self._selector.register(self._output, selectors.EVENT_READ)
-        # Packages that are installed in place are found by hooks of `site`, which NumPy alone does not need.
+        # Packages installed in place need the hooks in `site` to be found; NumPy alone does not.
         flags = ["-I", "-B"] if self.may_import else ["-I", "-B", "-S"]
         try:
             self._process = subprocess.Popen(
@@ -164,7 +164,7 @@ class Answer:
         self.functions = frozenset(map(str, names))
 
     def _exchange(self, request: object, seconds: float) -> dict[str, Any]:
-        """Send a request, if there is one, and wait for the next line of replies."""
+        """Send a request, if there is one, and wait for the next reply line."""
         unsent = b"" if request is None else json.dumps(request).encode() + b"\n"
         deadline = min(time.monotonic() + seconds, self._deadline)
         unsent = self._push(unsent)
@@ -183,7 +183,7 @@ class Answer:
                     self._hear()
                 else:
                     self._pull()
-        if unsent:  # a reply before all was asked is none of ours
+        if unsent:  # a reply before we sent the whole request is not to our question
             raise StoppedError("garbled")
         line, _, self._pending = self._pending.partition(b"\n")
         try:
@@ -200,7 +200,7 @@ class Answer:
         except BlockingIOError:
             return unsent
         except BrokenPipeError:
-            return b""  # it is gone; the end of its replies will say how
+            return b""  # the process is gone; the end of its replies will say how
 
     def _pull(self) -> None:
         chunk = os.read(self._replies, 2**16)
@@ -220,7 +220,7 @@ class Answer:
             raise StoppedError("output", kilobytes=self.limits.output // 1024)
 
     def _ended(self) -> None:
-        """The replies have come to an end: say how the process did."""
+        """The replies have ended: report how the process ended."""
         assert self._process is not None
         try:
             code = self._process.wait(2.0)

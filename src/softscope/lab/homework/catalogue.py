@@ -1,4 +1,4 @@
-"""The exercises in their order."""
+"""The exercises, in order."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ IDS = tuple(exercise.id for exercise in EXERCISES)
 
 
 def find(name: str) -> Exercise | Quiz:
-    """The exercise with an id, or a number from 1.
+    """Find an exercise by id, or by number from 1.
 
     >>> find("3").id, find("dimension").id
     ('dimension', 'dimension')
@@ -39,5 +39,5 @@ def find(name: str) -> Exercise | Quiz:
 
 
 def number(exercise: Exercise | Quiz) -> int:
-    """Its place in the order, from 1."""
+    """Return its position in the order, from 1."""
     return IDS.index(exercise.id) + 1

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
     from softscope.lab.homework.trial import Trial
 
-# An empty array is a question of taste, not of softmax; ours gives an empty array back.
+# Softmax does not settle what an empty array should give; ours returns an empty array.
 _NOT_ASKED = ("empty",)
 
 
 def contract(function: str, *, but: tuple[str, ...] = ()) -> Callable[[Trial], Iterator[Problem]]:
-    """A check that tries the whole contract on a function of the answer; `but` names properties not asked for."""
+    """Make a check that runs the whole contract on one of the answer's functions; `but` names properties to skip."""
 
     def check(trial: Trial) -> Iterator[Problem]:
         for result in breaks(_remembering(trial, function), seed=trial.seed, lang=trial.lang):
@@ -31,13 +31,13 @@ def contract(function: str, *, but: tuple[str, ...] = ()) -> Callable[[Trial], I
             sentence = given(result.sentence, show(result.input)).of(trial.lang)
             yield Problem(result.property, sentence)
             if isinstance(result.output, BaseException) or result.property == "returns":
-                return  # what raises, or gives no numbers, breaks the rest for the same reason
+                return  # a function that raises or returns no numbers fails the rest for the same reason
 
     return check
 
 
 def _remembering(trial: Trial, function: str) -> Callable[[np.ndarray], Any]:
-    """The function, asked once for each input: the battery comes back to many of them."""
+    """Cache the function's results: the battery repeats many inputs."""
     known: dict[tuple[object, ...], tuple[Any, np.ndarray]] = {}
 
     def f(x: np.ndarray) -> Any:
@@ -55,5 +55,5 @@ def _remembering(trial: Trial, function: str) -> Callable[[np.ndarray], Any]:
 
 
 def _named(value: Any) -> Any:
-    """A foreign object under the name of its own type, which the battery's sentences tell."""
+    """Give a foreign object its own type's name, since the battery's sentences quote it."""
     return type(value.kind, (Foreign,), {})(value.kind, value.text) if isinstance(value, Foreign) else value

@@ -1,4 +1,4 @@
-"""What an exercise is: one file holds its texts, what it asks for, and how an answer is judged."""
+"""An exercise: one file holds its texts, its task, and the checks for an answer."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ class Exercise:
     """A programming exercise.
 
     Attributes:
-        id: its name in addresses and commands.
+        id: its name in URLs and commands.
         title: a few words.
-        task: what to write, in paragraphs apart by empty lines.
-        functions: the signatures asked for, such as "softmax(x)".
-        starter: the first lines of the file, comments in the language; it runs, and does not pass.
-        checks: called one after the other with the running answer.
-        hints: from a nudge to nearly there.
+        task: what to write, in paragraphs separated by empty lines.
+        functions: the required signatures, such as "softmax(x)".
+        starter: the file's first lines, with comments in the language; it runs, but does not pass.
+        checks: called in turn with the running answer.
+        hints: from a nudge to nearly the solution.
         notice: what a right answer shows.
-        may_import: packages that are allowed beside NumPy and the standard library.
-        minutes: about how long it takes.
+        may_import: packages allowed besides NumPy and the standard library.
+        minutes: roughly how long it takes.
     """
 
     id: str
@@ -51,10 +51,10 @@ class Exercise:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the functions asked for."""
+        """Return the names of the required functions."""
         return tuple(function.partition("(")[0] for function in self.functions)
 
     @property
     def file(self) -> str:
-        """The name of the file that holds an answer."""
+        """Return the name of the answer's file."""
         return f"homework_{self.id.replace('-', '_')}.py"

@@ -1,4 +1,4 @@
-"""Grades an answer: text in, passed or what it breaks out."""
+"""Grade an answer: its text goes in; out comes "passed", or what it breaks."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ if TYPE_CHECKING:
 
     from softscope.lab.homework.exercise import Exercise
 
-_MOST = 3  # problems told at once: more would bury the first
+_MOST = 3  # problems reported at once: more would bury the first
 
 
 @dataclass(frozen=True)
 class Grade:
-    """What was found.
+    """The result of grading an answer.
 
     Attributes:
         passed: whether all properties hold.
-        messages: sentences in the language asked for: each names a property that is broken and shows the input.
-        seconds: how long it took.
-        seed: of the random inputs; the same seed gives the same inputs again.
+        messages: sentences in the chosen language; each names a broken property and shows the input.
+        seconds: how long grading took.
+        seed: the seed of the random inputs; the same seed reproduces them.
         broken: the stable names of the broken properties, in the order of the messages.
-        printed: what the answer printed, its beginning.
+        printed: the start of what the answer printed.
         notice: what a right answer shows; "" until it passes.
     """
 
@@ -50,9 +50,9 @@ class Grade:
 def grade(
     exercise_id: str, source: str, *, seed: int | None = None, lang: Lang = "en", limits: Limits = LIMITS
 ) -> Grade:
-    r"""Run the text of an answer in a process of its own and try it on the exercise's properties.
+    r"""Run an answer's text in a separate process and test it against the exercise's properties.
 
-    A quiz takes its answers as text too, one letter for each question: "b, a, c".
+    A quiz also takes its answers as text, one letter per question: "b, a, c".
 
     >>> wrong = grade("softmax", "import numpy as np\ndef softmax(x):\n    return x / x.sum()", seed=1)
     >>> wrong.passed, wrong.broken[0]
@@ -81,7 +81,7 @@ def grade(
 
 
 def _problems(exercise: Exercise, source: str, seed: int, lang: Lang, limits: Limits) -> tuple[list[Problem], bytes]:
-    """What is wrong with the answer, and what it printed."""
+    """Return what is wrong with the answer, and what it printed."""
     answer = Answer(source, may_import=exercise.may_import, limits=limits)
     found: list[Problem] = []
     try:
@@ -90,7 +90,7 @@ def _problems(exercise: Exercise, source: str, seed: int, lang: Lang, limits: Li
                 found.append(problem)
                 if len(found) == _MOST:
                     break
-    except RaisedError as error:  # while the file itself was read
+    except RaisedError as error:  # while loading the file itself
         found.append(Problem("raised", unread(error).of(lang)))
     except StoppedError as stop:
         found.append(Problem(stop.key, stopped(stop.key, stop.values).of(lang)))

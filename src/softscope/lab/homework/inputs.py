@@ -1,4 +1,4 @@
-"""Rows of logits to try an answer on: simple ones first, then random ones."""
+"""Rows of logits to test an answer on: simple ones first, then random ones."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LARGE = ((0.0, -1000.0), (1000.0, 1001.0), (-1000.0, -1001.0), (1e5, 0.0, -1e5)
 
 
 def rows(rng: np.random.Generator) -> Iterator[tuple[Row]]:
-    """Moderate logits: simple, then random with two decimals, longer and longer."""
+    """Yield moderate logits: simple ones, then random ones with two decimals, in growing lengths."""
     for numbers in _SIMPLE:
         yield (np.array(numbers),)
     for n in (2, 3, 5, 8, 16):
@@ -25,11 +25,11 @@ def rows(rng: np.random.Generator) -> Iterator[tuple[Row]]:
 
 
 def large(_: np.random.Generator) -> Iterator[tuple[Row]]:
-    """Logits whose exp overflows or vanishes."""
+    """Yield logits whose exp overflows or underflows."""
     for numbers in _LARGE:
         yield (np.array(numbers),)
 
 
 def drawn(rng: np.random.Generator, *shape: int) -> Row:
-    """Random numbers around 0 with two decimals."""
+    """Draw random numbers around 0 with two decimals."""
     return np.round(rng.normal(0.0, 2.0, shape), 2)

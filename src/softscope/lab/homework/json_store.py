@@ -1,4 +1,4 @@
-"""A small JSON file that several programs may change: one at a time, whole or not at all, and never lost unread."""
+"""A small JSON file that several programs may change: one at a time, atomically, and never losing unread data."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-_LARGEST = 2**20  # bytes of a file that can be ours
-_PATIENCE = 2.0  # seconds for another program that is writing: one that was stopped meanwhile must not stop us
-_threads = threading.RLock()  # lessons run in threads of the server
+_LARGEST = 2**20  # bytes; a larger file cannot be ours
+_PATIENCE = 2.0  # seconds to wait for another writer: one suspended mid-write must not block us
+_threads = threading.RLock()  # lessons run in the server's threads
 
 
 class JsonStore:
-    """What is known, in memory and in its file; subclasses say what a document of the file means.
+    """State held in memory and in a file; subclasses define what the file's document means.
 
     Attributes:
-        path: the file, None where nothing is kept.
-        spoilt: where a file that could not be read was put aside; None if there was none.
-        trouble: why the last change could not be kept; "" if it was.
+        path: the file; None if nothing is saved.
+        spoilt: where we moved a file we could not read; None if there was none.
+        trouble: why we could not save the last change; "" if we could.
     """
 
     def __init__(self, path: pathlib.Path | None = None) -> None:
@@ -36,15 +36,15 @@ class JsonStore:
         self.refresh()
 
     def _take(self, document: Any) -> None:
-        """Know what the document says, and nothing else; one that makes no sense raises."""
+        """Replace the state with the document's; raise if the document makes no sense."""
         raise NotImplementedError
 
     def _document(self) -> dict[str, Any]:
-        """What is known."""
+        """Return the state as a document."""
         raise NotImplementedError
 
     def refresh(self) -> None:
-        """Know what the file says by now, and what of ours is not in it yet."""
+        """Reload the file, then reapply our changes that are not in it yet."""
         with _threads:
             try:
                 self._read()
@@ -55,13 +55,13 @@ class JsonStore:
             self._repeat()
 
     def try_to_keep(self) -> None:
-        """Write what is known, so that `trouble` says at once whether it can be kept."""
+        """Write the current state, so that `trouble` says at once whether saving works."""
         self._change(lambda: None)
 
     def _change(self, change: Callable[[], None]) -> None:
-        """Make a change to what the file says by now, not to what it said once: another program may have written.
+        """Apply a change to the file's current state, not a remembered one: another program may have written since.
 
-        A change must come to the same when it is made twice. What cannot be written is tried again with the next one.
+        Changes must be idempotent. If we cannot write one, we retry it with the next.
         """
         with _threads:
             self._unkept.append(change)
@@ -87,7 +87,7 @@ class JsonStore:
             change()
 
     def _read(self) -> None:
-        """What the file says. One that makes no sense is put aside, not overwritten: it may be somebody's."""
+        """Read the file. If it makes no sense, move it aside rather than overwrite it: it may be somebody's."""
         if self.path is None:
             return
         try:
@@ -105,10 +105,10 @@ class JsonStore:
 
 @contextlib.contextmanager
 def _alone(folder: pathlib.Path) -> Iterator[None]:
-    """While no other program is here. The folder itself is the lock, so that no file of a lock is left behind."""
+    """Hold the lock against other programs. The folder itself is the lock, so we leave no lock file behind."""
     try:
         import fcntl
-    except ImportError:  # Windows: reading just before writing has to do
+    except ImportError:  # Windows: reading right before writing has to do
         yield
         return
     handle = os.open(folder, os.O_RDONLY)
@@ -130,7 +130,7 @@ def _alone(folder: pathlib.Path) -> Iterator[None]:
 
 
 def _write(path: pathlib.Path, document: dict[str, Any]) -> None:
-    """Whole or not at all, whenever the program is stopped."""
+    """Write atomically, so that stopping the program at any time leaves a whole file."""
     handle, new = tempfile.mkstemp(prefix=path.name, dir=path.parent)
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as stream:

@@ -1,4 +1,4 @@
-"""How much an answer may use."""
+"""Resource limits for an answer."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Limits:
-    """What one attempt may use; beyond it, its process is ended.
+    """What one attempt may use; we end its process if it goes over.
 
     Attributes:
-        start_seconds: until Python and NumPy stand; the machine's time, not the answer's.
-        call_seconds: for reading the file once, and for each call.
+        start_seconds: for starting Python and NumPy; this is the machine's time, not the answer's.
+        call_seconds: for loading the file once, and for each call.
         total_seconds: for all calls together.
-        cpu_seconds: of the processor, the kernel's own count.
-        memory: bytes of address space, NumPy's own included.
-        output: bytes that it may print.
-        reply: bytes of one result.
-        source: characters of the answer itself.
+        cpu_seconds: of CPU time, as the kernel counts it.
+        memory: bytes of address space, including NumPy's own.
+        output: bytes it may print.
+        reply: bytes in one result.
+        source: characters in the answer itself.
     """
 
     start_seconds: float = 30.0

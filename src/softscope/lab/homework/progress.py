@@ -1,4 +1,4 @@
-"""How far the learner is with the homework, in a small file that is whole or not there at all."""
+"""The learner's homework progress, in a small file that is written atomically."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _STATES: tuple[State, ...] = ("new", "tried", "skipped", "passed")
 
 
 class ExerciseProgress(JsonStore):
-    """State and hints of each exercise; without a path it is forgotten at the end."""
+    """The state and hints of each exercise; without a path, they are gone when the process ends."""
 
     def __init__(self, path: pathlib.Path | None = None) -> None:
         self._states: dict[str, State] = {}
@@ -26,16 +26,16 @@ class ExerciseProgress(JsonStore):
         super().__init__(path)
 
     def state(self, name: str) -> State:
-        """What has become of an exercise."""
+        """Return an exercise's state."""
         return self._states.get(name, "new")
 
     @property
     def passed(self) -> int:
-        """How many are passed."""
+        """Count the passed exercises."""
         return sum(self.state(name) == "passed" for name in IDS)
 
     def next(self) -> Exercise | Quiz | None:
-        """The first that is neither passed nor skipped; when none is left, the first skipped; None at the end."""
+        """Return the first exercise neither passed nor skipped, or else the first skipped one; None at the end."""
         for wanted in (("new", "tried"), ("skipped",)):
             for exercise in EXERCISES:
                 if self.state(exercise.id) in wanted:
@@ -43,7 +43,7 @@ class ExerciseProgress(JsonStore):
         return None
 
     def graded(self, name: str, passed: bool) -> None:
-        """An answer was graded; what has passed once stays so."""
+        """Record that an answer was graded; a passed exercise stays passed."""
         self._set(name, "passed" if passed else "tried")
 
     def skip(self, name: str) -> None:
@@ -51,16 +51,16 @@ class ExerciseProgress(JsonStore):
         self._set(name, "skipped")
 
     def hints(self, name: str) -> int:
-        """How many hints were asked for."""
+        """Count the hints the learner has asked for."""
         return self._hints.get(name, 0)
 
     def hint(self, name: str, most: int) -> int:
-        """Ask for one more, of so many; returns how many that makes."""
+        """Ask for one more hint, up to `most`; return how many that makes."""
         self._reach(name, min(self.hints(name) + 1, most))
         return self.hints(name)
 
     def read(self, name: str, place: int) -> None:
-        """The hint at this place, from 1, was read; those before it count with it."""
+        """Record that hint number `place`, from 1, was read; the hints before it count too."""
         if place > self.hints(name):
             self._reach(name, place)
 
@@ -68,13 +68,13 @@ class ExerciseProgress(JsonStore):
         states, hints = document["states"], document["hints"]
         known = {str(name): state for name, state in states.items() if state in _STATES}
         self._hints = {str(name): int(count) for name, count in hints.items() if int(count) >= 0}
-        self._states = known  # when all has been understood
+        self._states = known  # only once everything has parsed
 
     def _document(self) -> dict[str, Any]:
         return {"version": 1, "states": self._states, "hints": self._hints}
 
     def _set(self, name: str, state: State) -> None:
-        """What has passed once stays so, also if it has passed elsewhere meanwhile."""
+        """Set the state; a passed exercise stays passed, even if another program recorded the pass meanwhile."""
 
         def change() -> None:
             if self.state(name) != "passed":

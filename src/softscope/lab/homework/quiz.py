@@ -1,4 +1,4 @@
-"""A question with answers to choose from, each with the reason why it is right or not."""
+"""A multiple-choice question; each choice has the reason why it is right or wrong."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _WRONG = Text(zh="第 {place} 题，{letter}：{reason}", en="Question {place}, 
 
 @dataclass(frozen=True)
 class Choice:
-    """One answer to choose, and why it is right or not, without naming the right one."""
+    """One choice, and why it is right or wrong, without naming the right one."""
 
     says: Text
     reason: Text
@@ -32,7 +32,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked, the choices, and a computation that proves the right one."""
+    """A question, its choices, and a computation that proves the right one."""
 
     asks: Text
     choices: tuple[Choice, ...]
@@ -40,13 +40,13 @@ class Question:
 
     @property
     def right(self) -> str:
-        """The letter of the right choice."""
+        """Return the right choice's letter."""
         return LETTERS[[choice.right for choice in self.choices].index(True)]
 
 
 @dataclass(frozen=True)
 class Quiz:
-    """An exercise without code: questions that are answered by letters."""
+    """An exercise without code: questions answered by letters."""
 
     id: str
     title: Text
@@ -58,9 +58,9 @@ class Quiz:
 
 
 def mark(quiz: Quiz, answers: str, lang: Lang) -> list[Problem]:
-    """A problem for each question that is answered wrong, with the reason; letters apart by anything, or not at all.
+    """Return a problem, with the reason, for each wrong answer; any separator, or none, may stand between letters.
 
-    A file may say "1: b" line by line; whatever follows # is a comment.
+    A file may say "1: b" line by line; anything after # is a comment.
     """
     text = re.sub(r"#.*", "", answers.lower())
     letters = re.findall(r"[a-z]", text)

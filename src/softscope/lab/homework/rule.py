@@ -1,4 +1,4 @@
-"""A property that is tried on inputs, simple ones first; what breaks it is made as short as it can be."""
+"""A property tested on inputs, simplest first; we shrink a failing input as far as we can."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from softscope.lab.homework.trial import Trial, UnfitError
 from softscope.testing.wording import show
 
 Arguments = tuple[Any, ...]
-_ATTEMPTS = 60  # calls spent on a shorter input
-_LONGEST = 64  # entries of an array that is worth shortening
+_ATTEMPTS = 60  # calls spent on shrinking an input
+_LONGEST = 64  # largest array worth shrinking, in entries
 
 
 @dataclass(frozen=True)
@@ -25,11 +25,11 @@ class Rule:
     """One property.
 
     Attributes:
-        name: stable, for tests and pages.
+        name: a stable name, for tests and pages.
         claim: the property as half a sentence, "The weights must sum to 1".
-        names: what the inputs are called.
-        inputs: arguments to try, simple ones first, then random ones of the generator.
-        broken: with the trial and the arguments, what came instead; None where the property holds.
+        names: the names of the inputs.
+        inputs: arguments to try, simple ones first, then random ones from the generator.
+        broken: given the trial and the arguments, returns what came instead; None if the property holds.
     """
 
     name: str
@@ -39,7 +39,7 @@ class Rule:
     broken: Callable[..., Text | None]
 
     def __call__(self, trial: Trial) -> Iterator[Problem]:
-        """The first input that breaks the property, shortened."""
+        """Find the first input that breaks the property, and shrink it."""
         for arguments in self.inputs(trial.rng()):
             came = self._came(trial, arguments)
             if came is not None:
@@ -83,7 +83,7 @@ def _text(part: Any, lang: Lang) -> str:
 
 
 def _smaller(arguments: Arguments) -> Iterator[Arguments]:
-    """The same without one entry, in all rows of that length at once; then with rounder numbers."""
+    """Yield the input without one entry, dropped from all rows of that length at once; then with rounder numbers."""
     rows = [part for part in arguments if isinstance(part, np.ndarray) and part.ndim == 1]
     if len(rows) != sum(isinstance(part, np.ndarray) for part in arguments) or not rows:
         return

@@ -1,4 +1,4 @@
-"""What the grader itself says, Chinese and English side by side; exercises bring their own sentences."""
+"""The grader's own messages, in Chinese and English side by side; exercises bring their own."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from softscope._text import Text, same
 if TYPE_CHECKING:
     from softscope.lab.homework.answer_process import RaisedError
 
-# Why an answer's process came to its end.
+# Why an answer's process ended.
 STOPPED: dict[str, Text] = {
     "syntax": Text(zh="这段代码不是合法的 Python：{where}{text}。", en="This is not valid Python: {where}{text}."),
     "slow": Text(
@@ -52,7 +52,7 @@ MISSING = Text(
 
 
 def raised(error: RaisedError) -> Text:
-    """What an exception of the answer means, as the second half of a sentence."""
+    """Explain an exception of the answer, as the second half of a sentence."""
     at = _line(error.line)
     if error.missing:
         root = error.missing.partition(".")[0]
@@ -63,7 +63,7 @@ def raised(error: RaisedError) -> Text:
     why = Text(zh=f"：{error.text}", en=f": {error.text}") if error.text else same("")
     if error.error == "MemoryError":
         return Text(zh=f"内存不够{at.zh}{why.zh}", en=f"there is not enough memory{at.en}{why.en}")
-    if error.error in ("PermissionError", "gaierror"):  # a name that cannot be looked up, for want of a network
+    if error.error in ("PermissionError", "gaierror"):  # a name lookup fails like this without a network
         return Text(
             zh=f"答案不能读写文件、联网、开新进程或发信号{at.zh}{why.zh}",
             en=f"an answer may not use files, the network, processes or signals{at.en}{why.en}",
@@ -72,7 +72,7 @@ def raised(error: RaisedError) -> Text:
 
 
 def unread(error: RaisedError) -> Text:
-    """What is wrong with a file that raises before any function is called."""
+    """Explain what is wrong with a file that raises before we call any function."""
     told = raised(error)
     return Text(zh=f"文件无法运行：{told.zh}。", en=f"The file does not run: {told.en}.")
 
@@ -82,19 +82,19 @@ def _line(line: int | None) -> Text:
 
 
 def came_with(claim: Text, came: Text, shown: str) -> Text:
-    """The sentence of a broken property: what must hold, what came, and for which input."""
+    """Describe a broken property: what must hold, what came instead, and for which input."""
     gap = " " if came.zh[0].isascii() else ""
     return given(Text(zh=f"{claim.zh}，但{gap}{came.zh}。", en=f"{claim.en}, but {came.en}."), shown)
 
 
 def given(sentence: Text | str, shown: str) -> Text:
-    """A sentence, and the input that shows it, where there is one."""
+    """Return a sentence, followed by the input that shows it, if there is one."""
     text = same(sentence) if isinstance(sentence, str) else sentence
     return Text(zh=f"{text.zh}输入：{shown}", en=f"{text.en} Input: {shown}") if shown else text
 
 
 def stopped(key: str, values: dict[str, object]) -> Text:
-    """Why the process ended, with the values filled in."""
+    """Explain why the process ended, with the values filled in."""
     line = values.get("line")
     where = Text(zh=f"第 {line} 行，", en=f"line {line}, ") if line else same("")
     return STOPPED[key].format(**{**values, "where": where})

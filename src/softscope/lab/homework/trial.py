@@ -1,4 +1,4 @@
-"""One attempt under test: calls the answer, keeps what it has already said, and refuses what is no number."""
+"""One attempt under test: call the answer, and reject results that are not numbers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Numbers = npt.NDArray[np.float64]
 
 
 class UnfitError(Exception):
-    """A function gave back something that cannot be judged further; `came` says what."""
+    """A function returned something we cannot judge further; `came` says what."""
 
     def __init__(self, came: Text) -> None:
         super().__init__(came.en)
@@ -24,21 +24,21 @@ class UnfitError(Exception):
 
 
 class Trial:
-    """A running answer, the seed of the random inputs, and the language of what is found."""
+    """A running answer, the seed of the random inputs, and the language of the feedback."""
 
     def __init__(self, answer: Answer, seed: int, lang: Lang) -> None:
         self.answer, self.seed, self.lang = answer, seed, lang
 
     def rng(self) -> np.random.Generator:
-        """The random numbers of this attempt, from their beginning."""
+        """Return this attempt's random generator, from its start."""
         return np.random.default_rng(self.seed)
 
     def value(self, function: str, *arguments: Any) -> Any:
-        """What the function returns, whatever it is."""
+        """Return the function's result, whatever it is."""
         return self.answer.call(function, *arguments)
 
     def array(self, function: str, *arguments: Any, shape: tuple[int, ...]) -> Numbers:
-        """What the function returns, which must be a NumPy array of real numbers of that shape."""
+        """Return the function's result, which must be a NumPy array of real numbers with that shape."""
         raw = self.value(function, *arguments)
         if not isinstance(raw, np.ndarray):
             raise UnfitError(
@@ -54,12 +54,12 @@ class Trial:
         return raw.astype(np.float64)
 
     def number(self, function: str, *arguments: Any) -> float:
-        """What the function returns, which must be one real number."""
+        """Return the function's result, which must be one real number."""
         return as_number(self.value(function, *arguments))
 
 
 def as_number(raw: Any) -> float:
-    """One real number, also as an array of shape ()."""
+    """Convert to one real number; an array of shape () counts."""
     if isinstance(raw, np.ndarray) and raw.shape == ():
         raw = raw.item()
     if isinstance(raw, bool) or not isinstance(raw, int | float):
@@ -68,7 +68,7 @@ def as_number(raw: Any) -> float:
 
 
 def told(raw: Any) -> str:
-    """A value of the answer as text, short.
+    """Format one of the answer's values as short text.
 
     >>> told(None), told([0.5]), told(0.1 + 0.2)
     ('None', '[0.5]', '0.3')

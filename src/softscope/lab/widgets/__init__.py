@@ -1,4 +1,4 @@
-"""The pictures to play with, as anywidgets: in the lessons, and in Jupyter too.
+"""The interactive pictures as anywidgets, for the lessons and for Jupyter.
 
 >>> from softscope.lab.widgets import SoftmaxWidget
 >>> SoftmaxWidget(logits=[1.0, 2.0, 3.0], lang="zh").temperature

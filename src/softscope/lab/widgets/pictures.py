@@ -1,4 +1,4 @@
-"""The four widgets: their traits in Python; what they draw and compute is the JavaScript beside this file."""
+"""The four widgets: Python declares their traits; the JavaScript next to this file draws and computes."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ FOLDER = pathlib.Path(__file__).parent
 
 
 def source(name: str) -> str:
-    """The module of one picture: mathematics, drawing and the picture in one text, because a widget cannot import."""
+    """Join one picture's maths, drawing and picture code into one module, because a widget cannot import."""
     shared = "\n".join((FOLDER / part).read_text(encoding="utf-8") for part in ("maths.js", "drawing.js"))
     return re.sub(r"^export ", "", shared, flags=re.MULTILINE) + (FOLDER / f"{name}.js").read_text(encoding="utf-8")
 
 
 class _Picture(anywidget.AnyWidget):
-    """What all have: a language and a style."""
+    """The base of all pictures: a language and a style."""
 
     _css = (FOLDER / "style.css").read_text(encoding="utf-8")
     lang = traitlets.Enum(LANGS, "en").tag(sync=True)
@@ -35,7 +35,7 @@ def _matrix() -> traitlets.List:
 
 
 class SoftmaxWidget(_Picture):
-    """Logits to drag, their weights, s(1−s), temperature and entropy."""
+    """Draggable logits, with their weights, s(1−s), temperature and entropy."""
 
     _esm = source("softmax")
     logits = _numbers(1.0, 2.0, 3.0)
@@ -43,7 +43,7 @@ class SoftmaxWidget(_Picture):
 
 
 class JacobianWidget(_Picture):
-    """The matrix ∂sᵢ/∂xⱼ of logits times a gain."""
+    """The matrix ∂sᵢ/∂xⱼ for logits times a gain."""
 
     _esm = source("jacobian")
     logits = _numbers(1.0, 0.5, 0.0, -0.5)
@@ -51,7 +51,7 @@ class JacobianWidget(_Picture):
 
 
 class ScalingWidget(_Picture):
-    """Dot products of random vectors of d components, and what softmax makes of them with 1/√d and without."""
+    """Dot products of random d-component vectors, and what softmax makes of them with and without 1/√d."""
 
     _esm = source("scaling")
     dimension = traitlets.Int(16).tag(sync=True)

@@ -1,1 +1,1 @@
-"""One file an exercise: `EXERCISE`."""
+"""One file per exercise, each defining `EXERCISE`."""

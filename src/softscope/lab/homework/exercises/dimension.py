@@ -1,4 +1,4 @@
-"""Homework 3: how far dot products spread, before and after the division by √d."""
+"""Homework 3: how far dot products spread, before and after dividing by √d."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def _pairs(rng: np.random.Generator) -> Iterator[Arguments]:
-    """Queries and keys; first d = 1, where nothing is scaled, then few rows and few columns, at last d = 64."""
+    """Yield queries and keys: first d = 1, where scaling does nothing, then few rows and columns, finally d = 64."""
     yield np.array([[1.0], [2.0]]), np.array([[1.0], [3.0]])
     yield np.array([[1.0, 0.0, 0.0, 0.0], [0.0, 2.0, 0.0, 0.0]]), np.array([[1.0, 1.0, 0.0, 0.0], [0.0, 3.0, 0.0, 0.0]])
     yield np.array([[-1.0], [-2.0]]), np.array([[1.0], [3.0]])

@@ -1,4 +1,4 @@
-"""Homework 6: the Jacobian of softmax times a vector, without the matrix."""
+"""Homework 6: the Jacobian of softmax times a vector, without building the matrix."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from softscope.testing.wording import show
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_LONG = 20_000  # its matrix would take 3 GB
+_LONG = 20_000  # the matrix would take 3 GB
 
 
 def _pairs(rng: np.random.Generator) -> Iterator[Arguments]:
-    """Weights and directions; the weights are made of logits, so they sum to 1."""
+    """Yield weights and directions; the weights come from logits, so they sum to 1."""
     yield np.array([0.5, 0.5]), np.array([1.0, 0.0])
     yield np.array([0.25, 0.75]), np.array([0.0, 1.0])
     yield np.array([0.5, 0.25, 0.25]), np.array([1.0, -1.0, 2.0])
@@ -56,7 +56,7 @@ def _total(trial: Trial, p: Numbers, v: Numbers) -> Text | None:
 
 
 def _derivative(trial: Trial, p: Numbers, v: Numbers) -> Text | None:
-    """Logits log p give weights p: a step along v, there and back, shows the true change."""
+    """Use that logits log p give weights p: a central difference along v gives the true change."""
     if abs(float(p.sum()) - 1.0) > 1e-9 or (p <= 0.0).any():
         return None
     got, step = _call(trial, p, v), 1e-5

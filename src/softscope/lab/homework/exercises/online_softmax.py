@@ -21,7 +21,7 @@ _LARGEST_STATE = 4
 
 
 def _parts(rng: np.random.Generator) -> Iterator[Arguments]:
-    """Two parts of a row: the larger logit first, last, in both, far away."""
+    """Yield two parts of a row, with the larger logit first, last, in both, or far away."""
     for a, b in (
         ([0.0], [1.0]),
         ([1.0], [0.0]),
@@ -48,7 +48,7 @@ def _long(rng: np.random.Generator) -> Iterator[Arguments]:
 
 
 def _count(state: Any) -> int:
-    """How many numbers a state holds; anything else in it could hold all logits, as a text of them does."""
+    """Count the numbers in a state; any other type in it, such as a string, could hide all the logits."""
     if isinstance(state, np.ndarray) and state.dtype.kind in "fiu":
         return int(state.size)
     if isinstance(state, list | tuple):
@@ -61,7 +61,7 @@ def _small(trial: Trial, x: Numbers) -> Text | None:
 
 
 def _stays_small(trial: Trial, x: Numbers) -> Text | None:
-    """Four parts, put together two by two."""
+    """Merge four parts pairwise."""
     state = trial.value("state_of", x)
     for _ in range(2):
         state = trial.value("merge", state, state)
@@ -94,13 +94,13 @@ def _merged(trial: Trial, a: Numbers, b: Numbers) -> Text | None:
 
 
 def _regrouped(trial: Trial, a: Numbers, b: Numbers) -> Text | None:
-    """(a + b) + a and a + (b + a) are the same row."""
+    """Check that (a + b) + a and a + (b + a) agree: they are the same row."""
     one, other = trial.value("state_of", a), trial.value("state_of", b)
     left = trial.number("lse", trial.value("merge", trial.value("merge", one, other), one))
     right = trial.number("lse", trial.value("merge", one, trial.value("merge", other, one)))
     want = float(ss.logsumexp(np.concatenate([a, b, a])))
     for came in (left, right):
-        if not np.isfinite(came) and np.isfinite(want):  # nothing can be compared with inf or NaN
+        if not np.isfinite(came) and np.isfinite(want):  # inf or NaN cannot be compared with anything
             return Text(
                 zh=f"a、b、a 合起来得到 {show(came)}，应当是 {show(want)}",
                 en=f"a, b and a give {show(came)} instead of {show(want)}",

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def _apart(rng: np.random.Generator) -> Iterator[Arguments]:
-    """One logit at least 1 ahead of all others."""
+    """Yield rows with one logit at least 1 ahead of all others."""
     yield (np.array([0.0, 1.0]),)
     yield (np.array([0.0, 2.0]),)
     yield (np.array([3.0, 0.0, 1.0]),)

@@ -1,4 +1,4 @@
-"""Homework 2: what the temperature does to five numbers."""
+"""Homework 2: what temperature does to five numbers."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What runs in the answer's own process: a folder that Python runs as a program, with nothing of softscope imported."""
+"""The code inside the answer's own process: a folder that Python runs as a program, importing nothing of softscope."""

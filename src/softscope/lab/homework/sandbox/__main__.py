@@ -1,7 +1,7 @@
-"""Runs an answer behind limits and answers the grader's calls: `python -I FOLDER REQUESTS REPLIES`, two open pipes.
+"""Run an answer under limits and serve the grader's calls: `python -I FOLDER REQUESTS REPLIES`, with two open pipes.
 
-The first line on REQUESTS is the job. Then: limits, NumPy and what the answer imports, no more rights, and only then
-the answer's own code. It gets inputs and sends back outputs; what is right, this process never knows.
+The first line on REQUESTS is the job. We then set limits, import NumPy and what the answer imports, drop rights, and
+only then run the answer's code. It gets inputs and sends back outputs; this process never knows the right ones.
 """
 
 from __future__ import annotations
@@ -18,29 +18,29 @@ import types
 import warnings
 from typing import Any
 
-# This folder is a program, not a part of softscope, so that what runs in it starts from NumPy alone. Its files are
-# found beside it, which a type checker cannot know.
+# This folder is a program, not part of the softscope package, so that whatever runs in it starts from NumPy alone.
+# It finds its own files next to it, which a type checker cannot know.
 limits: Any = importlib.import_module("limits")
 seccomp: Any = importlib.import_module("seccomp")
 messages: Any = None
 
 NAME = "answer"
 FILE = "<answer>"
-_LATE = ("random", "linalg", "fft", "polynomial", "ma", "testing")  # NumPy imports these when they are first asked for
-_NOT_HERE = {"antigravity", "idlelib", "this", "tkinter", "turtle", "turtledemo"}  # they open windows, or print
+_LATE = ("random", "linalg", "fft", "polynomial", "ma", "testing")  # NumPy imports these on first use
+_NOT_HERE = {"antigravity", "idlelib", "this", "tkinter", "turtle", "turtledemo"}  # they open windows or print
 
 
 class _Imports(importlib.abc.MetaPathFinder):
-    """Refuses what the exercise does not allow, with a sentence; the rest was imported before the answer ran."""
+    """Refuses imports the exercise does not allow, with a clear message; the rest loaded before the answer ran."""
 
     def find_spec(self, fullname: str, path: object = None, target: object = None) -> None:
-        """Raise: nothing new is imported any more."""
+        """Raise: no new imports from here on."""
         del path, target
         raise ModuleNotFoundError(f"{fullname} is not available in this exercise", name=fullname)
 
 
 def main() -> None:
-    """Take the job, give up the rights, run the answer, then call it as asked until the pipe ends."""
+    """Read the job, drop rights, run the answer, then serve calls until the pipe closes."""
     requests, replies = os.fdopen(int(sys.argv[1]), "rb"), os.fdopen(int(sys.argv[2]), "wb")
     job = json.loads(requests.readline())
     limits.set_sizes(job["cpu_seconds"], job["memory"])
@@ -72,7 +72,7 @@ def main() -> None:
 
 
 def _prepare(path: list[str], late: list[str]) -> None:
-    """NumPy with one thread, since none can be started later."""
+    """Set NumPy to one thread, since it cannot start threads later."""
     global messages
     for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "SOFTSCOPE_NUM_THREADS"):
         os.environ[name] = "1"
@@ -88,7 +88,7 @@ def _prepare(path: list[str], late: list[str]) -> None:
 
 
 def _imported(tree: ast.AST) -> list[str]:
-    """All modules that the code names in an import, wherever it stands."""
+    """List every module that the code imports, anywhere in it."""
     names = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -99,18 +99,18 @@ def _imported(tree: ast.AST) -> list[str]:
 
 
 def _preload(names: list[str], may_import: list[str]) -> None:
-    """Import what the answer will ask for: later, no file can be opened. What is not allowed is left to fail then."""
+    """Import what the answer will need, since it cannot open files later. Forbidden imports fail when it runs."""
     allowed = (set(sys.stdlib_module_names) - _NOT_HERE) | {"numpy", *may_import}
     for name in names:
         if name.partition(".")[0] in allowed:
             try:
                 importlib.import_module(name)
-            except Exception:  # `from a import b` where b is no module, or there is no such module at all
+            except Exception:  # `from a import b` where b is not a module, or no such module exists
                 continue
-    if "softscope" in sys.modules:  # its functions are imported when they are first asked for
+    if "softscope" in sys.modules:  # softscope imports its functions on first use
         vars(sys.modules["softscope"]).update({key: getattr(sys.modules["softscope"], key) for key in _public()})
         _warm()
-    if "socket" in sys.modules:  # it asks for this late, and would say that there is no such encoding
+    if "socket" in sys.modules:  # socket loads this late, and would then report an unknown encoding
         importlib.import_module("encodings.idna")
     sys.meta_path.insert(0, _Imports())
 
@@ -120,12 +120,12 @@ def _public() -> list[str]:
 
 
 def _warm() -> None:
-    """One call of the library, which opens what it opens late."""
+    """Call the library once, so that it opens its lazily opened files now."""
     sys.modules["softscope"].softmax([0.0, 1.0], temperature=2.0)
 
 
 def _answered(module: types.ModuleType, request: dict[str, Any]) -> dict[str, Any]:
-    """Call a function of the answer: its value, and the arguments if it has changed them."""
+    """Call one of the answer's functions; return its value, and the arguments if it changed them."""
     try:
         given = [messages.decode(part) for part in request["arguments"]]
         before = [_bytes(part) for part in given]
@@ -138,12 +138,12 @@ def _answered(module: types.ModuleType, request: dict[str, Any]) -> dict[str, An
 
 
 def _bytes(part: Any) -> bytes:
-    """What an array holds, to see whether it was changed; b"" for anything else."""
+    """Return an array's bytes, to detect changes; b"" for anything else."""
     return bytes(part.tobytes()) if hasattr(part, "tobytes") else b""
 
 
 def _told(error: BaseException) -> dict[str, Any]:
-    """An exception as text, with the line of the answer that it passed last."""
+    """Format an exception as text, with the last line of the answer that it went through."""
     kind = "MemoryError" if isinstance(error, MemoryError) else type(error).__name__
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == FILE]
     line = error.lineno if isinstance(error, SyntaxError) else (lines[-1] if lines else None)

@@ -1,4 +1,4 @@
-"""What the process of an answer may use, set from inside before the answer runs: it cannot be undone from there."""
+"""Limits on the answer's process, set from inside before the answer runs; the answer cannot undo them."""
 
 from __future__ import annotations
 
@@ -10,36 +10,36 @@ import signal
 import sys
 
 _NOBODY = 65534
-_PARENT_DEATH_SIGNAL = 1  # of prctl
+_PARENT_DEATH_SIGNAL = 1  # prctl option
 
 
 def set_sizes(cpu_seconds: int, memory: int) -> None:
-    """Processor time, memory, no core file, no file beyond a megabyte, few open files."""
+    """Limit CPU time and memory; allow no core file, no file over a megabyte, and few open files."""
     _limit(resource.RLIMIT_CORE, 0)
     _limit(resource.RLIMIT_FSIZE, 2**20)
     _limit(resource.RLIMIT_NOFILE, 64)
-    _limit(resource.RLIMIT_CPU, cpu_seconds, cpu_seconds + 1)  # the first sends a signal that names the reason
-    with contextlib.suppress(ValueError, OSError):  # macOS has the name and refuses the call
+    _limit(resource.RLIMIT_CPU, cpu_seconds, cpu_seconds + 1)  # the soft limit sends a signal that tells us the reason
+    with contextlib.suppress(ValueError, OSError):  # macOS defines the constant but rejects the call
         _limit(resource.RLIMIT_AS, memory)
 
 
 def drop_rights() -> bool:
-    """Become nobody, if this is root: no limit on processes holds for root, and every file is open to it."""
+    """Become nobody if we are root: root ignores process limits and can open every file."""
     if os.geteuid() != 0:
         return False
     os.setgroups([])
     os.setgid(_NOBODY)
-    os.setuid(_NOBODY)  # of root, this changes the saved one too: there is no way back
+    os.setuid(_NOBODY)  # as root this sets the saved uid too, so there is no way back
     return True
 
 
 def forbid_processes() -> None:
-    """No new process and no new thread: 0, since the count is of all that belong to the user, here and elsewhere."""
+    """Forbid new processes and threads. The limit is 0 because the kernel counts all of the user's processes."""
     _limit(resource.RLIMIT_NPROC, 0)
 
 
 def die_with_parent(parent: int) -> None:
-    """Let the kernel end this process when the grader is gone; after the change of user, which forgets it."""
+    """Have the kernel end this process when the grader dies. Call it after changing user, which resets it."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PARENT_DEATH_SIGNAL, ctypes.c_ulong(signal.SIGKILL))
         if os.getppid() != parent:

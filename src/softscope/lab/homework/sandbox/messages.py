@@ -1,6 +1,6 @@
-"""Values on their way between grader and answer, as JSON: arrays, numbers, text, and lists and dicts of these.
+"""JSON encoding of values between grader and answer: arrays, numbers, text, and lists and dicts of these.
 
-Never pickle: what comes from the answer's process is data of a stranger. What has no place here travels as its repr.
+Never pickle: whatever comes from the answer's process is untrusted. Any other type travels as its repr.
 """
 
 from __future__ import annotations
@@ -10,17 +10,17 @@ from typing import Any
 import numpy as np
 
 _DEEPEST = 8
-_LONGEST = 160  # characters of a repr
-_MOST = 2**17  # numbers in one value
+_LONGEST = 160  # longest repr, in characters
+_MOST = 2**17  # most numbers in one value
 _FLOATS = ("<f2", "<f4", "<f8")
 
 
 class ForeignError(ValueError):
-    """A message that no `encode` has written."""
+    """A message that `encode` cannot have written."""
 
 
 class Foreign:
-    """Something that has no place in a message: the name of its type, and its repr."""
+    """A value that messages cannot carry: its type's name and its repr."""
 
     def __init__(self, kind: str, text: str) -> None:
         self.kind, self.text = printable(kind), printable(text)
@@ -30,7 +30,7 @@ class Foreign:
 
 
 def encode(value: Any, depth: int = 0) -> Any:
-    """The value as what json can write.
+    """Convert the value to something json can write.
 
     >>> encode((1.0, np.array([1, 2])))["list"][1]["shape"]
     (2,)
@@ -61,7 +61,7 @@ def _array(value: Any) -> dict[str, Any]:
 
 
 def decode(message: Any, depth: int = 0) -> Any:
-    """The value that `encode` was given; anything else raises ForeignError.
+    """Recover the value given to `encode`; raise ForeignError on anything else.
 
     >>> decode(encode({"T": [0.5, float("inf")]}))
     {'T': [0.5, inf]}
@@ -95,7 +95,7 @@ def _numbers(message: dict[str, Any]) -> Any:
 
 
 def printable(text: str) -> str:
-    r"""The text on one line, without signs that a terminal would obey.
+    r"""Put the text on one line, without characters that a terminal would obey.
 
     >>> printable("a\x1b[31m\nb")
     'a?[31m?b'
@@ -104,7 +104,7 @@ def printable(text: str) -> str:
 
 
 def described(value: object) -> str:
-    """The repr of a foreign object, short, also if it fails.
+    """Return a short repr of a foreign object, even if its repr fails.
 
     >>> described(range(3)), len(described("x" * 1000))
     ('range(0, 3)', 160)

@@ -1,8 +1,8 @@
-"""A filter on system calls: what computing needs is let through, all else fails with "operation not permitted".
+"""A system-call filter: allow what computing needs; everything else fails with "operation not permitted".
 
-Files, sockets, new processes and signals to others are all system calls, so one list closes every way out. A list of
-what is forbidden would have to be right for each new kernel; this list of what is allowed only has to be enough.
-Linux on x86-64 and arm64; elsewhere there is no filter, and `install` says so.
+Files, sockets, new processes and signals to others all go through system calls, so one list closes every way out. A
+deny list would have to be right for each new kernel; this allow list only has to be sufficient. The filter covers
+Linux on x86-64 and arm64; elsewhere there is none, and `install` says so.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import errno
 import platform
 import sys
 
-# Name: number on x86-64, number on arm64 (None where that has no such call).
+# Name: number on x86-64, number on arm64 (None if arm64 has no such call).
 ALLOWED: dict[str, tuple[int, int | None]] = {
     "read": (0, 63), "write": (1, 64), "close": (3, 57), "fstat": (5, 80), "poll": (7, None), "ppoll": (271, 73),
     "lseek": (8, 62), "mmap": (9, 222), "mprotect": (10, 226), "munmap": (11, 215), "brk": (12, 214),
@@ -26,11 +26,11 @@ ALLOWED: dict[str, tuple[int, int | None]] = {
     "clock_getres": (229, 114), "clock_nanosleep": (230, 115), "exit_group": (231, 94), "set_robust_list": (273, 99),
     "getcpu": (309, 168), "getrandom": (318, 278), "membarrier": (324, 283), "rseq": (334, 293),
 }  # fmt: skip
-_MACHINES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}  # place in ALLOWED, the kernel's name for it
-_NO_NEW_PRIVILEGES, _SET_SECCOMP, _FILTER = 38, 22, 2  # of prctl
-_LOAD, _IF_EQUAL, _RETURN = 0x20, 0x15, 0x06  # of the kernel's filter language
+_MACHINES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}  # index into ALLOWED, the kernel's id for it
+_NO_NEW_PRIVILEGES, _SET_SECCOMP, _FILTER = 38, 22, 2  # prctl constants
+_LOAD, _IF_EQUAL, _RETURN = 0x20, 0x15, 0x06  # opcodes of the kernel's filter language
 _ALLOW, _FAIL, _KILL = 0x7FFF0000, 0x00050000, 0x80000000
-_ARCHITECTURE, _NUMBER = 4, 0  # where they stand in what a filter sees
+_ARCHITECTURE, _NUMBER = 4, 0  # their offsets in the data a filter sees
 
 
 class _Step(ctypes.Structure):
@@ -42,12 +42,12 @@ class _Program(ctypes.Structure):
 
 
 def available() -> bool:
-    """Whether there is a filter for this machine."""
+    """Check whether there is a filter for this machine."""
     return sys.platform == "linux" and platform.machine() in _MACHINES
 
 
 def install() -> bool:
-    """Put the filter in place, for good; False where there is none, or the kernel does not take it."""
+    """Install the filter permanently; return False if there is none or the kernel rejects it."""
     if not available():
         return False
     place, architecture = _MACHINES[platform.machine()]
@@ -62,7 +62,7 @@ def install() -> bool:
 
 
 def _steps(architecture: int, numbers: list[int]) -> list[tuple[int, int, int, int]]:
-    """Another architecture's calls (a 32-bit one's have other numbers) kill; then number by number."""
+    """Kill on calls from another architecture (32-bit ones have other numbers); then check number by number."""
     n = len(numbers)
     steps = [(_LOAD, 0, 0, _ARCHITECTURE), (_IF_EQUAL, 1, 0, architecture), (_RETURN, 0, 0, _KILL)]
     steps.append((_LOAD, 0, 0, _NUMBER))
