@@ -127,7 +127,7 @@ def attention_partition(
 ) -> Partition | Support:
     """Compute the statistics of `attention`'s rows, of shape (…, heads, n), without the output.
 
-    The other arguments are those of `attention`. A sink is accepted but changes nothing, because the partition
+    The other arguments are as for `attention`. A sink is accepted but changes nothing, because the partition
     covers only the keys.
 
     Args:
@@ -216,7 +216,7 @@ def additive_attention(
 ) -> Any:
     """Compute attention with the unscaled logits v_a·tanh(q·w_q + k·w_k) of Bahdanau et al. 2015.
 
-    The other arguments are those of `attention`.
+    The other arguments are as for `attention`.
 
     Args:
         q: Queries, (…, heads, n, d of q).

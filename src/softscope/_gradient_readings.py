@@ -91,7 +91,7 @@ def gradient_readings(
 ) -> GradientReadings:
     """Measure how the loss gradient passes through attention: `GradientReadings`, each of shape (…, heads, n).
 
-    A sink counts as one more key with gradient 0. The other arguments are those of `attention`.
+    A sink counts as one more key with gradient 0. The other arguments are as for `attention`.
 
     Args:
         q: Queries, (…, heads, n, d).

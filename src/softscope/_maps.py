@@ -42,7 +42,7 @@ def log_softmax(
 ) -> Array:
     """Compute the logarithm of softmax, x/T − log Σ exp(x/T); it stays accurate where the weight would underflow.
 
-    Takes the same arguments as `softmax`. Hidden entries get −inf.
+    Arguments are as for `softmax`. Hidden entries get −inf.
 
     >>> log_softmax([0.0, -100.0])
     array([-3.72007598e-44, -1.00000000e+02])
@@ -55,7 +55,7 @@ def sparsemax(
 ) -> Array:
     """Project x/T onto the simplex: [x/T − τ]₊. Low logits get weight exactly 0.
 
-    Takes the same arguments as `softmax`. Equivalent to `entmax` with alpha = 2.
+    Arguments are as for `softmax`. Equivalent to `entmax` with alpha = 2.
 
     >>> sparsemax([1.0, 2.0, 2.5])
     array([0.  , 0.25, 0.75])
@@ -75,7 +75,7 @@ def entmax(
 ) -> Array:
     """Interpolate between softmax (alpha 1) and sparsemax (alpha 2): [(α−1)·x/T − τ]₊^(1/(α−1)).
 
-    The other arguments are those of `softmax`.
+    The other arguments are as for `softmax`.
 
     Args:
         x: Real numbers of any shape.
@@ -93,7 +93,7 @@ def logsumexp(
 ) -> Array:
     """Compute log Σ exp(x/T), the log of the partition function; an empty row gives −inf.
 
-    Takes the same arguments as `softmax`, without `out`. `keepdims=True` keeps the reduced axis with length 1.
+    Arguments are as for `softmax`, without `out`. `keepdims=True` keeps the reduced axis with length 1.
 
     >>> round(float(logsumexp([1000.0, 1000.0])), 4)
     1000.6931

@@ -29,7 +29,7 @@ def attend(
 ) -> tuple[Tensor, Tensor]:
     """Return the output, and the weights (…, heads, n, m) after dropout.
 
-    The other arguments are those of `softscope.attention`; there must be as many key heads as query heads.
+    The other arguments are as for `softscope.attention`; there must be as many key heads as query heads.
 
     Args:
         dropout: Probability that a weight becomes 0; the remaining weights grow by 1/(1 − dropout).
