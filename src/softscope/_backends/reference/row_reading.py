@@ -15,7 +15,7 @@ from softscope._backends.reference.jacobian import jacobian_product
 from softscope._backends.reference.partition import State, state
 from softscope._backends.reference.softmax import Array
 
-# A spread of dP below this many roundings of its mean is that of equal numbers: the loss demands nothing.
+# If the spread of dP is below this many roundings of dP's size, its entries are equal and the loss demands nothing.
 ROUNDINGS = 64.0
 
 
