@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-# Each name is fetched from its home when it is first used: who wants a softmax does not wait for attention.
+# Each name is imported on first use, so that callers who want a softmax do not wait for attention.
 _HOMES = {
     "Calibration": "_temperature",
     "GradientReadings": "_gradient_readings",

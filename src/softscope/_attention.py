@@ -1,4 +1,4 @@
-"""Attention: weights from queries and keys, applied to values; and its statistics alone."""
+"""Attention, additive attention, and the statistics of attention rows without the output."""
 
 from __future__ import annotations
 
@@ -75,24 +75,29 @@ def attention(
     alpha: float = 1.0,
     return_partition: bool = False,
 ) -> Any:
-    """Weights of the logits softcap(scale·q·k) + mask, applied to v.
-
-    Arguments:
-        q: (…, heads, n, d). k: (…, kv_heads, m, d). v: (…, kv_heads, m, dv). Fewer kv_heads means grouped
-            queries. Without the heads axis, (n, d), one head.
-        scale: a number or one per head; 1/√d by default, 1.0 for plain dot-product attention.
-        causal: query i sees keys j ≤ query_start + i.
-        window: (left, right): −left ≤ j − (query_start + i) ≤ right; None is unlimited.
-        mask: boolean (True = attend) or additive floats, broadcastable to (…, heads, n, m). Additive entries of
-            −inf, or at or below finfo.min/2, hide the key.
-        softcap: c·tanh(s/c) on the scaled logits.
-        sink: a logit per head, neither scaled nor capped, that takes weight and gives nothing; 0.0 is "softmax
-            off by one".
-        alpha: 1 softmax, 2 sparsemax, between entmax.
-        return_partition: also return the `Partition` of every row over its keys (the sink not counted), or for
-            alpha ≠ 1 its `Support`.
+    """Compute the weights of the logits softcap(scale·q·k) + mask and apply them to v.
 
     A query that sees no key gets zeros.
+
+    Args:
+        q: Queries, (…, heads, n, d), or (n, d) for a single head.
+        k: Keys, (…, kv_heads, m, d). With fewer kv_heads than heads, each key head serves a group of query heads.
+        v: Values, (…, kv_heads, m, dv).
+        scale: A number, or one number per head. The default is 1/√d; 1.0 gives plain dot-product attention.
+        causal: Query i sees keys j ≤ query_start + i.
+        query_start: Position of the first query among the keys.
+        window: (left, right): query i sees keys with −left ≤ j − (query_start + i) ≤ right; None means unlimited.
+        mask: Boolean (True = attend) or additive floats, broadcastable to (…, heads, n, m). An additive entry of
+            −inf, or at or below finfo.min/2, hides the key.
+        softcap: Cap c; the scaled logits s become c·tanh(s/c).
+        sink: One logit per head, neither scaled nor capped. It takes weight but contributes no value; 0.0 gives
+            "softmax off by one".
+        alpha: 1 for softmax, 2 for sparsemax, anything between for entmax.
+        return_partition: Also return the `Partition` of every row over its keys, excluding the sink; for alpha ≠ 1,
+            the `Support`.
+
+    Returns:
+        The output, (…, heads, n, dv); with `return_partition`, the pair (output, statistics).
 
     >>> import numpy as np, softscope as ss
     >>> q = k = v = np.eye(3)[None]                 # one head, three tokens
@@ -120,11 +125,15 @@ def attention_partition(
     alpha: float = 1.0,
     rows: Any = None,
 ) -> Partition | Support:
-    """The statistics of `attention`'s rows without its output: shape (…, heads, n).
+    """Compute the statistics of `attention`'s rows, of shape (…, heads, n), without the output.
 
-    Arguments:
-        rows: indices of the queries to read, at their true positions; masks are given whole.
-        Others as for `attention`. A sink is accepted and changes nothing: the partition covers the keys.
+    The other arguments are as for `attention`. A sink is accepted but changes nothing, because the partition
+    covers only the keys.
+
+    Args:
+        q: Queries, (…, heads, n, d).
+        k: Keys, (…, kv_heads, m, d).
+        rows: Indices of the queries to read. They keep their true positions, so pass masks in full.
 
     >>> import numpy as np, softscope as ss
     >>> q = k = np.zeros((1, 4, 8))
@@ -205,11 +214,17 @@ def additive_attention(
     alpha: float = 1.0,
     return_partition: bool = False,
 ) -> Any:
-    """Attention with the logits v_a·tanh(q·w_q + k·w_k) of Bahdanau et al. 2015; nothing is scaled.
+    """Compute attention with the unscaled logits v_a·tanh(q·w_q + k·w_k) of Bahdanau et al. 2015.
 
-    Arguments:
-        w_q: (d of q, hidden). w_k: (d of k, hidden). v_a: (hidden,).
-        Others as for `attention`.
+    The other arguments are as for `attention`.
+
+    Args:
+        q: Queries, (…, heads, n, d of q).
+        k: Keys, (…, kv_heads, m, d of k).
+        v: Values, (…, kv_heads, m, dv).
+        w_q: Query projection, (d of q, hidden).
+        w_k: Key projection, (d of k, hidden).
+        v_a: Output vector, (hidden,).
 
     >>> import numpy as np, softscope as ss
     >>> q = k = v = np.eye(3)

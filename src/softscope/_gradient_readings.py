@@ -1,4 +1,4 @@
-"""gradient_readings: is a row still able to learn, and are the keys that it reads the right ones?"""
+"""gradient_readings: can a row still learn, and does it read the right keys?"""
 
 from __future__ import annotations
 
@@ -13,22 +13,27 @@ from softscope._backends.choose import attention_backend_of
 if TYPE_CHECKING:
     from softscope._backends.reference.row_reading import GradientSums
 
-# A row is blocked when transmission < BLOCKED·√n: at a peak weight of 1−ε transmission is about 1.4·ε·√n, so less than
-# about 0.2% of the row's weight is still free.
+# A row is blocked when transmission < BLOCKED·√n. At a peak weight of 1−ε, transmission is about 1.4·ε·√n, so in a
+# blocked row less than about 0.2% of the weight is still free.
 BLOCKED = 0.0025
 
 
 class GradientReadings(NamedTuple):
-    """One number per query row; over its n visible keys, with dP the gradient reaching the weights.
+    """Gradient readings, one number per query row over its n visible keys.
 
-    demand        ‖dP − mean dP‖: how much the loss cares which key is read
-    supply        ‖dS‖: how much of that reaches scale·q·k
-    transmission  n·supply/demand: 1 for a uniform uncapped row
-    advantage     (mean dP − Σ p·dP)/std dP: are the keys it reads better for the loss than a random one
-    regret_ratio  (Σ p·dP − min dP)/(mean dP − min dP): 0 at the best key, 1 when unrelated
-    blocked       transmission < 0.0025·√n
+    dP is the gradient of the loss with respect to the weights; dS is its gradient with respect to scale·q·k.
+    Rows with one key or with demand 0 are not judged: their transmission, advantage and regret_ratio are NaN, and
+    they do not count as blocked.
 
-    Rows of one key, or with demand 0, are left out: NaN in transmission, advantage and regret_ratio, not blocked.
+    Attributes:
+        demand: ‖dP − mean dP‖: how much the loss cares which key the row reads.
+        supply: ‖dS‖: how much of the demand reaches scale·q·k.
+        transmission: n·supply/demand: 1 for a uniform, uncapped row.
+        advantage: (mean dP − Σ p·dP)/std dP: positive if the keys the row reads serve the loss better than a
+            random key would.
+        regret_ratio: (Σ p·dP − min dP)/(mean dP − min dP): 0 if the row reads the best key, 1 if its choice is
+            unrelated to the loss.
+        blocked: transmission < 0.0025·√n: almost no gradient gets through.
 
     >>> import numpy as np, softscope as ss
     >>> q, k, v = np.full((1, 1, 4), 20.0), 9.0 * np.eye(4)[None], np.eye(4)[None]
@@ -46,7 +51,7 @@ class GradientReadings(NamedTuple):
 
 
 def readings_of(sums: GradientSums) -> GradientReadings:
-    """The readings from what was summed over each row, in arrays or tensors."""
+    """Compute the readings from the sums over each row, as arrays or tensors."""
     n, _, demand, lowest, expected, supply = sums
     xp = namespace(demand)
     nan = xp.full_like(demand, float("nan"))
@@ -84,14 +89,16 @@ def gradient_readings(
     alpha: float = 1.0,
     rows: Any = None,
 ) -> GradientReadings:
-    """Demand, supply, transmission, advantage, regret ratio and blocked, one per query row: (…, heads, n).
+    """Measure how the loss gradient passes through attention: `GradientReadings`, each of shape (…, heads, n).
+
+    A sink counts as one more key with gradient 0. The other arguments are as for `attention`.
 
     Args:
-        q, k, v and the options: as for `attention`.
-        grad_output: the gradient of the loss with respect to attention's output, of its shape.
-        rows: indices of the queries to read, at their true positions; masks and grad_output are given whole.
-
-    A sink counts as one more key with gradient 0. See `GradientReadings` for what each number says.
+        q: Queries, (…, heads, n, d).
+        k: Keys, (…, kv_heads, m, d).
+        v: Values, (…, kv_heads, m, dv).
+        grad_output: Gradient of the loss with respect to attention's output, in the output's shape.
+        rows: Indices of the queries to read. They keep their true positions, so pass masks and grad_output in full.
 
     >>> import numpy as np, softscope as ss
     >>> q, k = np.zeros((1, 1, 4)), np.zeros((1, 3, 4))           # a uniform row

@@ -1,4 +1,4 @@
-"""What is installed besides NumPy: whether a package is there, its version, and what to install if it is not."""
+"""Optional packages: whether one is installed, its version, and what to install if it is missing."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ DRAWING = ("altair", "vl_convert")
 
 
 def missing(packages: tuple[str, ...]) -> list[str]:
-    """Those of the packages that are not installed.
+    """Return the packages that are not installed.
 
     >>> missing(("numpy", "no_such_package"))
     ['no_such_package']
@@ -18,7 +18,7 @@ def missing(packages: tuple[str, ...]) -> list[str]:
 
 
 def version(package: str) -> str | None:
-    """The version of a package, without importing it; None where it is not installed.
+    """Return a package's version without importing it, or None if it is not installed.
 
     >>> version("no_such_package") is None
     True
@@ -30,7 +30,7 @@ def version(package: str) -> str | None:
 
 
 def require(what: str, packages: tuple[str, ...]) -> None:
-    """Raise an ImportError that says what to install, if one is missing.
+    """Raise an ImportError that says what to install if a package is missing.
 
     >>> require("this needs", ("numpy",))
     """
@@ -41,5 +41,5 @@ def require(what: str, packages: tuple[str, ...]) -> None:
 def _installed(package: str) -> bool:
     try:
         return importlib.util.find_spec(package) is not None
-    except (ImportError, ValueError):  # made unavailable on purpose
+    except (ImportError, ValueError):  # deliberately made unavailable
         return False

@@ -1,4 +1,4 @@
-"""The derivative of the maps: jacobian and jacobian_product."""
+"""Derivatives of the maps: jacobian and jacobian_product."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ from softscope._backends.choose import backend_of
 
 
 def jacobian(weights: Array, *, alpha: Any = 1.0, axis: int = -1, temperature: Any = 1.0) -> Array:
-    """The matrix ∂p_i/∂x_j of a map at its weights p: (diag(s) − s·sᵀ/Σs)/T with s = p^(2−α) on the support.
+    """Compute the matrix ∂p_i/∂x_j at weights p: (diag(s) − s·sᵀ/Σs)/T with s = p^(2−α) on the support.
 
-    Arguments:
-        weights: what softmax, sparsemax or entmax gave.
-        alpha: the map's: 1 softmax, 2 sparsemax, between entmax; a number or an array with the axis kept.
-        axis: one axis; it becomes the last two.
-        temperature: the one the weights were made with.
+    For softmax, this is s_i·(δ_ij − s_j). It vanishes at one-hot, which is why a saturated head cannot learn.
 
-    For softmax that is s_i·(δ_ij − s_j): zero at one-hot, which is what a saturated head suffers from.
+    Args:
+        weights: Output of softmax, sparsemax or entmax.
+        alpha: Alpha of the map: 1 for softmax, 2 for sparsemax, anything between for entmax; a number, or an array
+            with the axis kept as 1.
+        axis: A single axis; the result has it twice, as its last two axes.
+        temperature: The temperature that produced the weights.
 
     >>> import softscope as ss
     >>> ss.jacobian([0.5, 0.5])
@@ -33,12 +34,14 @@ def jacobian(weights: Array, *, alpha: Any = 1.0, axis: int = -1, temperature: A
 
 
 def jacobian_product(weights: Array, v: Array, *, alpha: Any = 1.0, axis: Axis = -1, temperature: Any = 1.0) -> Array:
-    """J·v without forming J: s·(v − Σ s·v / Σs)/T. J is symmetric, so this is jvp and vjp in one.
+    """Compute J·v without forming J: s·(v − Σ s·v / Σs)/T. J is symmetric, so this is both jvp and vjp.
 
-    Arguments:
-        weights: what softmax, sparsemax or entmax gave.
-        v: of the same shape and dtype: a direction, or the gradient that reaches the weights.
-        Others as for `jacobian`; axis may be several or None.
+    Args:
+        weights: Output of softmax, sparsemax or entmax.
+        v: A direction, or the gradient with respect to the weights, in the shape and dtype of weights.
+        alpha: As for `jacobian`.
+        axis: An int, a tuple of ints, or None for all axes.
+        temperature: As for `jacobian`.
 
     >>> import softscope as ss
     >>> ss.jacobian_product([0.5, 0.25, 0.25], [1.0, 0.0, 0.0])

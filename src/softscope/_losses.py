@@ -26,15 +26,16 @@ def cross_entropy(
     ignore_index: int = -100,
     reduction: str = "mean",
 ) -> Array:
-    """−log softmax(logits/T)[target], averaged over the rows that count.
+    """Compute −log softmax(logits/T)[target], averaged over the rows that are not ignored.
 
-    Arguments:
-        logits: real numbers, the classes along `axis`.
-        targets: class indices, the shape of logits without that axis.
-        axis: that of the classes, an int. temperature: a number > 0 or an array with that axis kept.
-        label_smoothing: ε in [0, 1]: the target keeps 1−ε, and ε is spread over all classes.
-        ignore_index: rows with this target are left out; if all are, the mean is 0.
-        reduction: "mean", "sum" or "none" (a loss per row, 0 where ignored).
+    Args:
+        logits: Real numbers, with the classes along `axis`.
+        targets: Class indices, in the shape of logits without `axis`.
+        axis: The class axis, an int.
+        temperature: A number > 0, or an array that broadcasts against logits with the axis kept as 1.
+        label_smoothing: ε in [0, 1]. The target keeps 1−ε; ε is spread over all classes.
+        ignore_index: Rows with this target are ignored. If all rows are, the mean is 0.
+        reduction: "mean", "sum" or "none" (one loss per row, 0 where ignored).
 
     >>> import softscope as ss
     >>> round(float(ss.cross_entropy([[0.0, 0.0], [0.0, 4.0]], [0, 1])), 4)
@@ -63,7 +64,7 @@ def cross_entropy(
     if reduction == "sum":
         losses = losses.sum()
     elif reduction == "mean":
-        # max(count, 1): a mean over nothing is 0, not 0/0
+        # max(count, 1): the mean over no rows is 0, not 0/0
         count = math.prod(rows.lead) if counted is None else xp.maximum(counted.sum(), xp.ones_like(counted.sum()))
         losses = losses.sum() / count
     result = losses.to(x.dtype) if is_tensor(x) else rounded(losses, x.dtype)
@@ -71,7 +72,7 @@ def cross_entropy(
 
 
 def _checked_targets(targets: Any, x: Array, rows: Rows, ignore_index: int) -> tuple[Array, Array | None]:
-    """The classes as int64, 0 where ignored, and which rows count; None for all, where that can be seen."""
+    """Return the classes as int64 (0 where ignored) and a mask of the rows that count, or None if all visibly do."""
     array = beside(targets, x, "targets")
     if tuple(array.shape) != rows.lead:
         raise ValueError(
@@ -96,10 +97,10 @@ def _checked_targets(targets: Any, x: Array, rows: Rows, ignore_index: int) -> t
 
 
 def distillation_loss(student: Array, teacher: Array, *, temperature: Any) -> Array:
-    """T²·KL(softmax(teacher/T) ‖ softmax(student/T)), the mean over the rows of the last axis.
+    """Compute T²·KL(softmax(teacher/T) ‖ softmax(student/T)), averaged over the rows of the last axis.
 
-    T² undoes the 1/T² that the temperature brings into the gradient (Hinton et al. 2015). A teacher's
-    weight of 0 adds nothing.
+    T² undoes the factor 1/T² that the temperature puts into the gradient (Hinton et al. 2015). Classes to which
+    the teacher gives weight 0 add nothing.
 
     >>> import softscope as ss
     >>> float(ss.distillation_loss([1.0, 2.0], [1.0, 2.0], temperature=4.0))

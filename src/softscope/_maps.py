@@ -1,4 +1,4 @@
-"""The maps from logits to weights: softmax, log_softmax, sparsemax, entmax; and logsumexp."""
+"""Maps from logits to weights (softmax, log_softmax, sparsemax, entmax), and logsumexp."""
 
 from __future__ import annotations
 
@@ -16,14 +16,18 @@ from softscope._backends.choose import backend_of, plain
 def softmax(
     x: Array, /, *, axis: Axis = -1, temperature: Any = 1.0, where: Any = None, out: Array | None = None
 ) -> Array:
-    """Weights that grow exponentially with the logits and sum to 1: exp(x_i/T) / Σ_j exp(x_j/T).
+    """Turn logits into weights that sum to 1: exp(x_i/T) / Σ_j exp(x_j/T).
 
-    Arguments:
-        x: real numbers of any shape; NumPy, list, torch tensor or DLPack array. The result is of the same kind.
-        axis: along which the weights sum to 1: an int, several, or None for all.
-        temperature: a number > 0, or an array that broadcasts with the axis kept. Below 1 sharper, above 1 flatter.
-        where: boolean, broadcastable to x. False entries get weight 0; a row with no True gets all zeros.
-        out: where to write the result; may be x itself.
+    Args:
+        x: Real numbers of any shape, as a NumPy array, list, torch tensor or DLPack array.
+        axis: Axis along which the weights sum to 1: an int, a tuple of ints, or None for all axes.
+        temperature: A number > 0, or an array that broadcasts against x with the axis kept as 1. Values below 1
+            sharpen the weights; values above 1 flatten them.
+        where: Boolean, broadcastable to x. False entries get weight 0; a row with no True entry gets all zeros.
+        out: Array to write the result to; it may be x itself.
+
+    Returns:
+        The weights, in x's shape and as the same kind of array.
 
     >>> softmax([1.0, 2.0, 3.0]).round(4)
     array([0.09  , 0.2447, 0.6652])
@@ -36,9 +40,9 @@ def softmax(
 def log_softmax(
     x: Array, /, *, axis: Axis = -1, temperature: Any = 1.0, where: Any = None, out: Array | None = None
 ) -> Array:
-    """The logarithm of softmax, x/T − log Σ exp(x/T), exact also where the weight itself would underflow.
+    """Compute the logarithm of softmax, x/T − log Σ exp(x/T); it stays accurate where the weight would underflow.
 
-    Arguments as for `softmax`; hidden entries get −inf.
+    Arguments are as for `softmax`. Hidden entries get −inf.
 
     >>> log_softmax([0.0, -100.0])
     array([-3.72007598e-44, -1.00000000e+02])
@@ -49,9 +53,9 @@ def log_softmax(
 def sparsemax(
     x: Array, /, *, axis: Axis = -1, temperature: Any = 1.0, where: Any = None, out: Array | None = None
 ) -> Array:
-    """The point of the simplex nearest to x/T: [x/T − τ]₊. Low logits get weight exactly 0.
+    """Project x/T onto the simplex: [x/T − τ]₊. Low logits get weight exactly 0.
 
-    Arguments as for `softmax`. It is `entmax` with alpha = 2.
+    Arguments are as for `softmax`. Equivalent to `entmax` with alpha = 2.
 
     >>> sparsemax([1.0, 2.0, 2.5])
     array([0.  , 0.25, 0.75])
@@ -69,11 +73,14 @@ def entmax(
     where: Any = None,
     out: Array | None = None,
 ) -> Array:
-    """The family between softmax (alpha 1) and sparsemax (alpha 2): [(α−1)·x/T − τ]₊^(1/(α−1)).
+    """Interpolate between softmax (alpha 1) and sparsemax (alpha 2): [(α−1)·x/T − τ]₊^(1/(α−1)).
 
-    Arguments:
-        alpha: in [1, 2], a number or an array that broadcasts with the axis kept; for tensors differentiable.
-        Others as for `softmax`.
+    The other arguments are as for `softmax`.
+
+    Args:
+        x: Real numbers of any shape.
+        alpha: A number in [1, 2], or an array that broadcasts against x with the axis kept as 1. Tensors get
+            gradients with respect to alpha.
 
     >>> entmax([1.0, 2.0, 3.0], 1.5).round(4)
     array([0.    , 0.1693, 0.8307])
@@ -84,9 +91,9 @@ def entmax(
 def logsumexp(
     x: Array, /, *, axis: Axis = -1, temperature: Any = 1.0, where: Any = None, keepdims: bool = False
 ) -> Array:
-    """log Σ exp(x/T), the partition function; −inf for a row with nothing in it.
+    """Compute log Σ exp(x/T), the log of the partition function; an empty row gives −inf.
 
-    Arguments as for `softmax`; `keepdims` keeps the axis as 1.
+    Arguments are as for `softmax`, without `out`. `keepdims=True` keeps the reduced axis with length 1.
 
     >>> round(float(logsumexp([1000.0, 1000.0])), 4)
     1000.6931

@@ -1,4 +1,4 @@
-"""The partition of a row: one small state that carries every reading, and merges."""
+"""Partition of a row: a small, mergeable state from which every reading is computed."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class Partition:
-    """The partition function A(β) = log Σ exp(β·x) of each row, as a state that merges.
+    """The log-partition function A(β) = log Σ exp(β·x) of each row, stored as a mergeable state.
 
-    With d = (x − m)/T, m = max x, and Σ' over the entries that are not at the maximum:
+    Let d = (x − m)/T with m = max x, and let Σ' run over the entries below the maximum. The state holds:
 
-        n = count   c = how many at the maximum   r = Σ' e^d   u = Σ' e^d·d   t = Σ' e^d·d²   w = Σ' e^2d
+        n = count   c = entries at the maximum   r = Σ' e^d   u = Σ' e^d·d   t = Σ' e^d·d²   w = Σ' e^2d
 
-    The maximum is kept out of the sums so that nothing cancels near one-hot. `merge` joins the states of two
-    parts of one row; it is associative and commutative, and `Partition.empty()` is its identity.
-    Rows with nothing in them have count 0, lse and max_logit −inf, and NaN in the other readings.
+    The sums exclude the maximum so that nothing cancels near one-hot. `merge` joins the states of two parts of
+    one row; it is associative and commutative, and `Partition.empty()` is its identity.
+    An empty row has count 0, lse and max_logit −inf, and NaN for the other readings.
 
     >>> p = partition([0.0, 0.0, -1000.0])
     >>> float(p.peak), int(p.count), round(float(p.effective_support), 6)
@@ -36,13 +36,13 @@ class Partition:
     """
 
     state: State
-    highest: Array  # the largest logit as the caller knows it: before cap and mask in attention
+    highest: Array  # the largest logit as the caller sees it; in attention, before cap and mask
     temperature: Any = 1.0
     give: Callable[[Array], Array] = scalar_if_0d
 
     @classmethod
     def empty(cls, shape: tuple[int, ...] = ()) -> Partition:
-        """The partition of no entries: merging with it changes nothing, at any temperature.
+        """Return the partition of no entries; merging with it changes nothing, at any temperature.
 
         >>> a = partition([1.0, 2.0, 3.0])
         >>> bool(Partition.empty().merge(a).lse == a.lse)
@@ -55,12 +55,12 @@ class Partition:
 
     @property
     def count(self) -> Array:
-        """How many entries are visible."""
+        """Number of visible entries."""
         return self.give(self.state.n)
 
     @property
     def max_logit(self) -> Array:
-        """The largest logit, not divided by the temperature; in attention that of scale·q·k, before cap and mask."""
+        """Largest logit, not divided by the temperature; in attention, the largest scale·q·k before cap and mask."""
         return self.give(self.highest)
 
     @property
@@ -76,7 +76,7 @@ class Partition:
             if is_tensor(m):
                 lse = safe / temperature + self._log_z()
             else:
-                # Where m/T cancels log z their roundings are all that is left, and NumPy has a wider float.
+                # Where m/T cancels log z, only their rounding errors remain, so use NumPy's wider float.
                 top, c, r = (part.astype(np.longdouble) for part in (safe, self._top(), self.state.r))
                 lse = (top / temperature + (np.log(c) + np.log1p(r / c))).astype(m.dtype)
         return self.give(xp.where(infinite & ~unknown, m, lse))
@@ -88,43 +88,43 @@ class Partition:
 
     @property
     def collision(self) -> Array:
-        """Σ p² = (c + w)/z²: the chance that two draws agree."""
+        """Probability that two draws agree: Σ p² = (c + w)/z²."""
         return self._reading((self.state.c + self.state.w) / self._z() ** 2)
 
     @property
     def peak(self) -> Array:
-        """The largest weight: 1/z."""
+        """Largest weight: 1/z."""
         c = self._top()
-        # c over the constant c is 1; for tensors it carries the derivative of the entries at the maximum.
+        # c divided by the detached c is 1; for tensors, it carries the gradient of the entries at the maximum.
         return self._reading(c / (c.detach() if is_tensor(c) else c) / self._z())
 
     @property
     def variance(self) -> Array:
-        """The variance of x/T under the weights: t/z − (u/z)²."""
+        """Variance of x/T under the weights: t/z − (u/z)²."""
         z = self._z()
         return self._reading(self.state.t / z - (self.state.u / z) ** 2)
 
     @property
     def jacobian_trace(self) -> Array:
-        """Σ p·(1 − p) = 1 − collision, in a form that does not cancel near one-hot."""
+        """Trace of the softmax Jacobian, Σ p·(1 − p) = 1 − collision, in a form that does not cancel near one-hot."""
         c, r, w = self.state.c, self.state.r, self.state.w
         return self._reading((c * (c - 1.0) + 2.0 * c * r + r * r - w) / self._z() ** 2)
 
     @property
     def effective_support(self) -> Array:
-        """How many equal weights would have this entropy: e^entropy."""
+        """Number of equal weights that would have this entropy: e^entropy."""
         return self._reading(namespace(self.state.c).exp(self._entropy()))
 
     @property
     def sharpness(self) -> Array:
-        """1 − entropy / log n: 0 uniform, 1 one-hot; a row of one entry has 0."""
+        """1 − entropy / log n: 0 for a uniform row, 1 for one-hot; 0 for a row with one entry."""
         n, xp = self.state.n, namespace(self.state.c)
         several = n > 1
         full = xp.log(xp.where(several, n, 2) + xp.zeros_like(self.state.c))
         return self._reading(xp.where(several, 1.0, 0.0) * (1.0 - self._entropy() / full))
 
     def merge(self, other: Partition) -> Partition:
-        """The partition of the row whose two parts these are.
+        """Join the partitions of two parts of a row into the partition of the whole row.
 
         >>> whole = partition([1.0, 2.0, 3.0, 4.0])
         >>> parts = partition([1.0, 2.0]).merge(partition([3.0, 4.0]))
@@ -146,7 +146,7 @@ class Partition:
         return Partition(state, highest, temperature, a.give if self.temperature is not None else b.give)
 
     def _z(self) -> Array:
-        """c + r, and 1 where there is nothing, so that no 0/0 enters a gradient."""
+        """Return z = c + r, or 1 for empty rows, so that no 0/0 enters a gradient."""
         xp = namespace(self.state.c)
         z = self.state.c + self.state.r
         return xp.where(self.state.n == 0, xp.ones_like(z), z)
@@ -156,7 +156,7 @@ class Partition:
         return xp.log(c) + xp.log1p(self.state.r / c)
 
     def _top(self) -> Array:
-        """c, and 1 where there is nothing."""
+        """Return c, or 1 for empty rows."""
         xp = namespace(self.state.c)
         return xp.where(self.state.n == 0, xp.ones_like(self.state.c), self.state.c)
 
@@ -172,15 +172,15 @@ class Partition:
 
 
 def partition(x: Array, /, *, axis: Axis = -1, temperature: Any = 1.0, where: Any = None) -> Partition:
-    """The partition of each row of x along `axis`: lse, entropy, peak, … from one pass.
+    """Compute the partition of each row of x along `axis`: lse, entropy, peak and more from one pass.
 
-    Arguments:
-        x: real numbers of any shape; NumPy, list, torch tensor or DLPack array.
-        axis: the row: an int, several, or None for all; it is gone from the readings.
-        temperature: a number > 0 or an array that broadcasts with the axis kept.
-        where: boolean, broadcastable to x; False entries are not there.
+    State and readings are float64 whatever the input dtype. For tensors they are differentiable.
 
-    State and readings are float64 whatever comes in. For tensors they are differentiable.
+    Args:
+        x: Real numbers of any shape, as a NumPy array, list, torch tensor or DLPack array.
+        axis: Axis that forms a row: an int, a tuple of ints, or None for all axes. The readings drop it.
+        temperature: A number > 0, or an array that broadcasts against x with the axis kept as 1.
+        where: Boolean, broadcastable to x. False entries are ignored.
 
     >>> p = partition([2.0, 2.1, 2.2])
     >>> round(float(p.entropy), 4), round(float(p.effective_support), 3), int(p.count)
@@ -195,19 +195,19 @@ def partition(x: Array, /, *, axis: Axis = -1, temperature: Any = 1.0, where: An
 
 
 def _moved(part: State, m: Array, temperature: Any) -> State:
-    """The state of a part as seen from a maximum m that may lie above its own.
+    """Re-express a part's state relative to a maximum m, which may exceed the part's own maximum.
 
-    With δ = (m_part − m)/T every d becomes d + δ; where δ < 0 the part's own maximum joins the others.
-    −inf − −inf has its branch: a part with nothing in it does not move.
+    With δ = (m_part − m)/T, every d becomes d + δ. Where δ < 0, the part's own maximum joins the other entries.
+    −inf − −inf needs its own branch: an empty part does not move.
     """
     xp = namespace(m)
     same = part.m == m
     gap = xp.where(same | (part.n == 0), xp.zeros_like(m), part.m - xp.where(same, xp.zeros_like(m), m))
     with quiet(m):
         delta = gap / (1.0 if temperature is None else temperature)
-    moves = delta < 0.0  # false for NaN: what is lost is lost in the part itself
+    moves = delta < 0.0  # False for NaN, which the part's own state already carries
     shrink = xp.exp(delta)
-    # Where exp underflows δ may be −inf, and 0·(−inf) is NaN.
+    # Where exp underflows, δ may be −inf, and 0·(−inf) is NaN.
     delta = xp.where(shrink == 0.0, xp.zeros_like(delta), delta)
     z = part.c + part.r
     return State(
@@ -222,11 +222,11 @@ def _moved(part: State, m: Array, temperature: Any) -> State:
 
 
 def _one_temperature(a: Partition, b: Partition) -> Any:
-    """The temperature that both parts share."""
+    """Return the temperature that both parts share; refuse parts whose temperatures differ."""
     if a.temperature is None or b.temperature is None:
         return b.temperature if a.temperature is None else a.temperature
     left, right = a.temperature, b.temperature
-    same = (left == right) | ((left != left) & (right != right))  # NaN marks the same lost row in both
+    same = (left == right) | ((left != left) & (right != right))  # NaN marks the same invalid row in both
     if not tracing() and not (same if isinstance(same, bool) else bool(same.all())):
         raise ValueError(
             f"merge joins parts of one row at one temperature, but {a.temperature!r} and {b.temperature!r} came; "
@@ -236,7 +236,7 @@ def _one_temperature(a: Partition, b: Partition) -> Any:
 
 
 def _alike(a: Partition, b: Partition) -> tuple[Partition, Partition]:
-    """Both as the same kind of array in one shape; the empty partition becomes what the other is."""
+    """Make both partitions the same kind of array and check that their shapes fit; an empty one is converted."""
     if is_tensor(a.state.m) != is_tensor(b.state.m):
         if a.temperature is None:
             a = _as_tensors(a, b.state.m)

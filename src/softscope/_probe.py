@@ -1,4 +1,4 @@
-"""probe: the door to the doctor, which is opened when it is asked for."""
+"""probe: the entry point to the doctor, which is imported only when probe is called."""
 
 from __future__ import annotations
 
@@ -11,23 +11,26 @@ if TYPE_CHECKING:
 
 
 def probe(model: Any, *, every: int | None = None, max_rows: int | None = 32, seed: int = 0) -> Scope:
-    """Read the attention of a PyTorch model while it trains or runs, with no change to it.
+    """Read the attention of a PyTorch model while it trains or runs, without changing the model.
 
-    Arguments:
-        model: any `torch.nn.Module` whose forward passes are to be read; compiled, the compiled one.
-        every: read every so many steps. By default the first 10, then more and more sparsely: every 10th to the
-            100th, every 25th to the 1000th, every 50th after it.
-        max_rows: at most so many query rows of each sequence and head are read, at their true positions; None: all.
-        seed: decides which rows; the random state of PyTorch and Python is not touched.
+    Wrap it around a training loop or around inference. A probed run computes bit for bit what an unprobed run does.
+    On exit, even after an error, the probe removes everything it installed. It lists whatever it could not read,
+    with the reason.
 
-    Use it around a training loop or around inference. A probed run computes bit for bit what a bare one does, and
-    everything is taken off again at the end, also after an error. What could not be read is listed, with the reason.
-    Until the backward pass of a sampled step, keys and values of each call stay in memory (they do anyway, unless
-    activations are recomputed) and the chosen rows of the queries, or of weights that were written down.
-    A compiled model runs its sampled steps without the compiler, so that these agree within rounding, not in bits.
+    Until the backward pass of a sampled step, the probe keeps in memory each call's keys and values (they stay there
+    anyway, unless activations are recomputed) and the chosen rows of the queries or of materialised weights.
+    A compiled model runs its sampled steps uncompiled, so those steps agree within rounding, not bit for bit.
 
-    Steps are found by themselves: an optimizer's step ends one, however many passes it took; without a backward pass
-    each forward pass is one. `scope.step(loss=…)` says it explicitly.
+    The probe detects steps by itself: an optimizer step ends one, however many passes it took; without a backward
+    pass, each forward pass is one step. Call `scope.step(loss=…)` to mark a step explicitly.
+
+    Args:
+        model: The `torch.nn.Module` whose forward passes the probe reads. For a compiled model, pass the compiled
+            module.
+        every: Read every so many steps. By default, the probe reads the first 10 steps, then every 10th up to the
+            100th, every 25th up to the 1000th, and every 50th after that.
+        max_rows: Read at most this many query rows per sequence and head, at their true positions; None reads all.
+        seed: Decides which rows are read. The random state of PyTorch and Python stays untouched.
 
     >>> import softscope as ss
     >>> from softscope import tasks

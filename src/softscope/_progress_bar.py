@@ -1,4 +1,4 @@
-"""A progress bar for those who wait: on a terminal only, and only past the first second."""
+"""A progress bar, shown only on a terminal and only after the first second."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PATIENCE = 1.0  # seconds before the bar appears
 
 
 class ProgressBar:
-    """Called with the share that is done; draws on stderr, and wipes the line when it is left."""
+    """A bar on stderr: call it with the share done, and call `wipe` at the end to clear the line."""
 
     def __init__(self, label: str = "", stream: TextIO | None = None) -> None:
         self.label, self.stream, self.start = label, sys.stderr if stream is None else stream, time.monotonic()
@@ -36,13 +36,13 @@ class ProgressBar:
             self.drawn = line
 
     def through(self, items: Sequence[Item], begin: float = 0.0, end: float = 1.0) -> Iterator[Item]:
-        """The items, with the share of them that is done, of the way from `begin` to `end`."""
+        """Yield the items while the bar moves from `begin` to `end`."""
         for i, item in enumerate(items):
             self(begin + (end - begin) * i / len(items))
             yield item
 
     def wipe(self) -> None:
-        """Leave the line as it was."""
+        """Clear the line if the bar was drawn."""
         if self.drawn:
             columns = sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in self.drawn)
             self.stream.write("\r" + " " * columns + "\r")

@@ -1,4 +1,4 @@
-"""Drawing from logits."""
+"""Sampling from logits."""
 
 from __future__ import annotations
 
@@ -26,15 +26,22 @@ def sample(
 ) -> Array:
     """Draw one index from each row of the last axis, with probability softmax(logits/T) after the filters.
 
-    Arguments:
-        logits: (…, n).
-        temperature: a number ≥ 0 or an array with the axis kept; 0 takes the largest logit (of equals the first).
-        top_k: keep the k largest. top_p: then the smallest set of largest weights that reaches top_p.
-        min_p: then those with at least min_p times the largest weight.
-        rng: a numpy.random.Generator or a torch.Generator; one uniform number is drawn from it for each row.
+    The filters apply in the order top_k, top_p, min_p.
 
-    The result is int64, of the shape of logits without the last axis. A row without a finite logit, or with
-    NaN or +inf, cannot be drawn from and raises.
+    Args:
+        logits: Logits, (…, n).
+        temperature: A number ≥ 0, or an array that broadcasts against logits with the last axis kept as 1. 0 picks
+            the largest logit, and the first one among ties.
+        top_k: Keep the k largest weights.
+        top_p: Keep the smallest set of largest weights whose sum reaches top_p.
+        min_p: Keep the weights of at least min_p times the largest weight.
+        rng: A numpy.random.Generator or a torch.Generator. Each row draws one uniform number from it.
+
+    Returns:
+        int64 indices, in the shape of logits without the last axis.
+
+    Raises:
+        ValueError: If a row has no finite logit, or contains NaN or +inf.
 
     >>> import numpy as np, softscope as ss
     >>> rng = np.random.default_rng(0)
@@ -92,7 +99,7 @@ def _check_rows(x: np.ndarray[Any, Any]) -> None:
 
 
 def _uniform(rng: Any, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
-    """One number in [0, 1) for each row, from either library's generator."""
+    """Draw one number in [0, 1) for each row, from a NumPy or a torch generator."""
     if isinstance(rng, np.random.Generator):
         return np.asarray(rng.random(shape))
     torch = sys.modules.get("torch")

@@ -1,4 +1,4 @@
-"""Statistics of sparse weights, which have a threshold and a support instead of a partition function."""
+"""Statistics of sparse weights, which have a threshold and a support but no partition function."""
 
 from __future__ import annotations
 
@@ -8,11 +8,17 @@ from typing import Any
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Support:
-    """What sparsemax or entmax attention says of each query row; sparse rows do not merge.
+    """Statistics of each query row of sparsemax or entmax attention; unlike partitions, they do not merge.
 
-    tau: the threshold, p = [(α−1)·x − τ]₊^(1/(α−1)). size: how many keys have weight. entropy in nats,
-    collision Σp², peak the largest weight, jacobian_trace the trace of diag(s) − s·sᵀ/Σs, s = p^(2−α).
-    A row that sees nothing has size 0 and NaN in the others.
+    A row that sees no key has size 0 and NaN elsewhere.
+
+    Attributes:
+        tau: The threshold τ in p = [(α−1)·x − τ]₊^(1/(α−1)).
+        size: Number of keys with nonzero weight.
+        entropy: Entropy in nats.
+        collision: Σp².
+        peak: The largest weight.
+        jacobian_trace: The trace of diag(s) − s·sᵀ/Σs with s = p^(2−α).
 
     >>> import numpy as np, softscope as ss
     >>> q, k = np.ones((1, 1, 4)), np.stack([np.ones(4), np.zeros(4), np.zeros(4)])[None]

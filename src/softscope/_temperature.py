@@ -1,4 +1,4 @@
-"""Finding the temperature: for a wanted entropy or peak, and for calibrated probabilities."""
+"""Find the temperature that gives a target entropy or peak, or that calibrates probabilities."""
 
 from __future__ import annotations
 
@@ -19,16 +19,20 @@ if TYPE_CHECKING:
 
 
 def temperature_for(x: Array, /, *, entropy: Any = None, peak: Any = None, axis: Axis = -1, where: Any = None) -> Array:
-    """The temperature at which softmax(x/T) has a wanted entropy (in nats) or a wanted largest weight.
+    """Find the temperature at which softmax(x/T) has a given entropy (in nats) or a given largest weight.
 
-    Arguments:
-        x: logits.
-        entropy, peak: exactly one of them; a number, or an array that broadcasts with the axis kept.
-        axis, where: as for `softmax`.
+    Pass exactly one of `entropy` and `peak`: a number, or an array that broadcasts against x with the axis kept as 1.
 
-    The axis is kept, so `softmax(x, temperature=temperature_for(x, …))` works. NaN where no temperature does
-    it: entropy runs strictly between log(ties at the maximum) and log(count), peak between 1/ties and
-    1/count. The result is float64 and not differentiable.
+    Args:
+        x: Logits.
+        entropy: Target entropy in nats. It must lie strictly between log(ties at the maximum) and log(count).
+        peak: Target largest weight. It must lie strictly between 1/count and 1/ties.
+        axis: As for `softmax`.
+        where: As for `softmax`.
+
+    Returns:
+        The temperatures, with the axis kept, so that `softmax(x, temperature=temperature_for(x, …))` works. NaN
+        where no temperature reaches the target. The result is float64 and not differentiable.
 
     >>> import softscope as ss
     >>> t = ss.temperature_for([1.0, 2.0, 3.0], peak=0.5)
@@ -56,7 +60,7 @@ def temperature_for(x: Array, /, *, entropy: Any = None, peak: Any = None, axis:
 
 
 def _target(name: str, wanted: Any, x: Array, rows: Rows) -> np.ndarray[Any, Any]:
-    """The wanted reading for each row."""
+    """Return the target reading for each row."""
     if is_number(wanted):
         rule = "a number ≥ 0, in nats" if name == "entropy" else "a number in (0, 1]"
         value = number(wanted, name, rule)
@@ -68,9 +72,14 @@ def _target(name: str, wanted: Any, x: Array, rows: Rows) -> np.ndarray[Any, Any
 
 
 class Calibration(NamedTuple):
-    """The temperature that makes probabilities honest, and what it changes on the data it was fitted to.
+    """The temperature that calibrates the probabilities, and its effect on the data it was fitted to.
 
-    nll: mean negative log-likelihood in nats; ece: expected calibration error over 15 equal bins.
+    Attributes:
+        temperature: The fitted temperature.
+        nll_before: Mean negative log-likelihood in nats at temperature 1.
+        nll_after: The same at the fitted temperature.
+        ece_before: Expected calibration error over 15 equal bins at temperature 1.
+        ece_after: The same at the fitted temperature.
 
     >>> import softscope as ss
     >>> ss.fit_temperature([[4.0, 0.0], [4.0, 0.0], [4.0, 0.0]], [0, 0, 1])._fields
@@ -85,13 +94,13 @@ class Calibration(NamedTuple):
 
 
 def fit_temperature(logits: Array, targets: Array) -> Calibration:
-    """The temperature that minimises the mean of −log softmax(logits/T)[label] (Guo et al. 2017).
+    """Fit the temperature that minimises the mean of −log softmax(logits/T)[label] (Guo et al. 2017).
 
-    Arguments:
-        logits: (…, classes), held-out data, not what the model was trained on.
-        targets: (…), class indices.
+    The loss is convex in 1/T, so bisecting its slope finds the minimum to the last digits.
 
-    The loss is convex in 1/T, so the minimum is found by bisection of its slope to the last digits.
+    Args:
+        logits: Logits of held-out data, not of the training data: (…, classes).
+        targets: Class indices, (…).
 
     >>> import softscope as ss
     >>> logits = [[4.0, 0.0], [4.0, 0.0], [4.0, 0.0], [0.0, 4.0]]
@@ -125,7 +134,7 @@ def fit_temperature(logits: Array, targets: Array) -> Calibration:
 
 
 def _calibrated_temperature(logits: np.ndarray[Any, Any], targets: np.ndarray[Any, Any]) -> float:
-    """The root of the slope in β = 1/T, by bisection on log β between where it is surely negative and positive."""
+    """Find the root of the slope in β = 1/T, bisecting log β between a surely negative and a surely positive slope."""
     spread = float(np.max(np.max(logits, axis=-1) - np.min(logits, axis=-1)))
     if spread == 0.0:
         raise ValueError(

@@ -1,4 +1,4 @@
-"""A text in Chinese and English, side by side so that they cannot drift apart."""
+"""Text in Chinese and English, kept side by side so that the two cannot drift apart."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ LANGS: tuple[Lang, ...] = get_args(Lang)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Text:
-    """The same in Chinese and English; the languages are named wherever a text is written, so that none is swapped.
+    """The same text in Chinese and English; both are keyword-only, so nobody can swap them.
 
     >>> Text(zh="熵", en="entropy").of("en")
     'entropy'
@@ -21,11 +21,11 @@ class Text:
     en: str
 
     def of(self, lang: Lang) -> str:
-        """The text in one language."""
+        """Return the text in one language."""
         return self.zh if lang == "zh" else self.en
 
     def format(self, *places: object, **values: object) -> Text:
-        """The text with its braces filled in; what is a text itself is filled in by language.
+        """Fill in the braces; a value that is itself a Text is filled in by language.
 
         >>> Text(zh="{what}：{}", en="{what}: {}").format(2, what=Text(zh="熵", en="entropy"))
         Text(zh='熵：2', en='entropy: 2')
@@ -34,7 +34,7 @@ class Text:
 
 
 def same(text: str) -> Text:
-    """A formula or a name that needs no translation.
+    """Wrap a formula or name that needs no translation.
 
     >>> same("1/√d").of("zh")
     '1/√d'
@@ -43,7 +43,7 @@ def same(text: str) -> Text:
 
 
 def said(text: Text | str, lang: Lang) -> str:
-    """What to show in a language: a plain string is a formula or a number, the same in both.
+    """Return what to show in a language; a plain string is a formula or a number, the same in both.
 
     >>> said("n = 10", "zh"), said(Text(zh="均匀", en="uniform"), "zh")
     ('n = 10', '均匀')

@@ -1,4 +1,4 @@
-"""How many threads the engine may use, the caller's among them."""
+"""The number of threads the engine may use, including the caller's."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from softscope._arguments.checks import whole_number
 
 
 def _from_environment() -> int:
-    """SOFTSCOPE_NUM_THREADS, or as many as there are cores for this process."""
+    """Read SOFTSCOPE_NUM_THREADS, or count the cores available to this process."""
     wanted = os.environ.get("SOFTSCOPE_NUM_THREADS", "")
     if wanted.isdigit() and int(wanted) > 0:
         return int(wanted)
@@ -19,7 +19,7 @@ count = _from_environment()
 
 
 def get_num_threads() -> int:
-    """How many threads a call may use, the caller's own among them.
+    """Return the number of threads a call may use, including the caller's own.
 
     >>> get_num_threads() >= 1
     True
@@ -28,10 +28,10 @@ def get_num_threads() -> int:
 
 
 def set_num_threads(n: int) -> None:
-    """Let every later call use at most n threads; results are the same to the bit for any n.
+    """Limit every later call to n threads; results are bit for bit the same for any n.
 
-    SOFTSCOPE_NUM_THREADS sets it from outside, before the import; else it is the number of cores. Tensors take no
-    more than `torch.get_num_threads()` either.
+    Set SOFTSCOPE_NUM_THREADS before the import to choose the limit from outside; the default is the number of cores.
+    Calls on tensors also respect `torch.get_num_threads()`.
 
     >>> before = get_num_threads()
     >>> set_num_threads(1)

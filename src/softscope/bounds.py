@@ -1,6 +1,6 @@
-"""How exact the results are: every bound stated once, for the documentation and for the tests.
+"""Error bounds of the results, each stated once for the documentation and the tests.
 
-`u` is the unit roundoff of the dtype that comes back: half an ulp of 1 (2⁻²⁴ for float32).
+`u` is the unit roundoff of the result's dtype: half an ulp of 1 (2⁻²⁴ for float32).
 float16 and bfloat16 are computed in float32 or better, so their bounds are those of one final rounding.
 """
 
@@ -13,7 +13,7 @@ _LOWEST_EXPONENT = {"float16": -13, "bfloat16": -125, "float32": -125, "float64"
 
 
 def unit_roundoff(dtype: object) -> float:
-    """Half an ulp of 1 in the given dtype.
+    """Return half an ulp of 1 in the given dtype.
 
     >>> unit_roundoff("float32") == 2.0**-24
     True
@@ -22,7 +22,7 @@ def unit_roundoff(dtype: object) -> float:
 
 
 def ulp(value: float, dtype: object) -> float:
-    """The distance between neighbouring numbers of the dtype at |value|.
+    """Return the distance between neighbouring numbers of the dtype at |value|.
 
     >>> ulp(1.5, "float32") == 2.0**-23
     True
@@ -35,9 +35,10 @@ def ulp(value: float, dtype: object) -> float:
 
 
 def weights(distance: float, temperature: float, dtype: object) -> float:
-    """Largest relative error of a softmax weight whose logit lies `distance` = |x − max| below the largest.
+    """Bound the relative error of a softmax weight whose logit lies `distance` = |x − max| below the largest.
 
-    u·(5 + |x−m|) at temperature 1, u·(5 + 3·|x−m|/T) else; for weights down to the smallest normal number.
+    The bound is u·(5 + |x−m|) at temperature 1 and u·(5 + 3·|x−m|/T) otherwise. It holds for weights down to the
+    smallest normal number.
 
     >>> weights(distance=10.0, temperature=1.0, dtype="float32") == 15 * 2.0**-24
     True
@@ -47,7 +48,7 @@ def weights(distance: float, temperature: float, dtype: object) -> float:
 
 
 def logsumexp(result: float, maximum: float, dtype: object) -> float:
-    """Largest absolute error of logsumexp and log_softmax: 2 ulp of the larger of result and maximum.
+    """Bound the absolute error of logsumexp and log_softmax: 2 ulp of the larger of result and maximum.
 
     `maximum` is the largest tempered logit, max(x)/T.
 
@@ -60,10 +61,10 @@ def logsumexp(result: float, maximum: float, dtype: object) -> float:
 def logsumexp_in_its_own_width(
     result: float, maximum: float, log_z: float, mean_distance: float, dtype: object
 ) -> float:
-    """The same where nothing wider than the dtype is at hand, as for float64 tensors: more, where it cancels.
+    """Bound the same error where no wider dtype is available, as for float64 tensors; cancellation costs more there.
 
-    2u for the rounding of x − max and of its division, at the mean distance Σ p·|x − max|/T; 5u of log z for exp,
-    sum and log1p. Only a maximum that is small beside log z, or that cancels it, makes this show.
+    The extra error is 2u times the mean distance Σ p·|x − max|/T, for rounding x − max and its division, plus 5u
+    times log z, for exp, sum and log1p. It shows only if the maximum is small next to log z or cancels it.
 
     >>> wide = logsumexp_in_its_own_width(0.0, 0.0, log_z=1.0, mean_distance=3.0, dtype="float64")
     >>> wide - logsumexp(0.0, 0.0, "float64") == 11 * 2.0**-53
@@ -74,7 +75,7 @@ def logsumexp_in_its_own_width(
 
 
 def sum_to_one(n: int, dtype: object) -> float:
-    """Largest distance from 1 of the sum of n weights: 2u·√n.
+    """Bound how far the sum of n weights is from 1: 2u·√n.
 
     >>> sum_to_one(10_000, "float32") == 200 * 2.0**-24
     True
@@ -83,10 +84,10 @@ def sum_to_one(n: int, dtype: object) -> float:
 
 
 def readings(dtype: object) -> float:
-    """Largest relative error of entropy, collision, peak and jacobian_trace, also 1e-8 from one-hot.
+    """Bound the relative error of entropy, collision, peak and jacobian_trace, even 1e-8 from one-hot.
 
-    Readings are float64 whatever comes in, so this is a matter of the input's dtype only where a device
-    has no float64; the promise is nevertheless the same everywhere.
+    Readings are float64 whatever the input, so the input's dtype matters only on devices without float64. The
+    promise is nevertheless the same everywhere.
 
     >>> readings("float32"), readings("float64")
     (1e-05, 1e-12)
@@ -95,7 +96,7 @@ def readings(dtype: object) -> float:
 
 
 def variance(mean: float, variance: float, dtype: object) -> float:
-    """Largest relative error of the variance, where `mean` is that of x − max under the weights.
+    """Bound the relative error of the variance; `mean` is the mean of x − max under the weights.
 
     >>> variance(mean=-3.0, variance=1.0, dtype="float32")
     0.0001
@@ -104,7 +105,7 @@ def variance(mean: float, variance: float, dtype: object) -> float:
 
 
 def support(dtype: object) -> float:
-    """Exact sparse weights below this (4u) may be taken for zero, or zero for them.
+    """Return the weight (4u) below which a sparse weight may be mistaken for zero, or zero for it.
 
     >>> support("float32") == 4 * 2.0**-24
     True
@@ -113,6 +114,6 @@ def support(dtype: object) -> float:
 
 
 def _name(dtype: object) -> str:
-    """'float32' from 'float32', numpy.float32, numpy.dtype('float32') or torch.float32."""
+    """Return 'float32' for 'float32', numpy.float32, numpy.dtype('float32') or torch.float32."""
     name = getattr(dtype, "__name__", None) or getattr(dtype, "name", None) or str(dtype)
     return str(name).rpartition(".")[2]

@@ -1,1 +1,1 @@
-"""What came in: kinds of arrays, axes, numbers, `out` and attention's options, checked before anything is computed."""
+"""Argument checks: array kinds, axes, numbers, `out` and attention's options, all before anything is computed."""

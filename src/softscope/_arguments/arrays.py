@@ -1,4 +1,4 @@
-"""What came in, and how to give the same back: NumPy, lists, torch tensors, whatever speaks DLPack."""
+"""Accept NumPy arrays, lists, torch tensors and DLPack arrays, and return results as the same kind."""
 
 from __future__ import annotations
 
@@ -19,29 +19,29 @@ FLOATS = ("float16", "bfloat16", "float32", "float64")
 
 
 def is_tensor(x: object) -> bool:
-    """Whether x is a torch tensor, found out without importing torch."""
+    """Tell whether x is a torch tensor, without importing torch."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(x, torch.Tensor)
 
 
 def namespace(x: Array) -> Any:
-    """The module whose functions work on x: torch for tensors, else NumPy."""
+    """Return the module whose functions work on x: torch for tensors, else NumPy."""
     return sys.modules["torch"] if is_tensor(x) else np
 
 
 def tracing() -> bool:
-    """Whether torch.compile is tracing us, when values of tensors cannot be looked at."""
+    """Tell whether torch.compile is tracing us; tensor values cannot be inspected then."""
     torch = sys.modules.get("torch")
     return torch is not None and bool(torch.compiler.is_compiling())
 
 
 def dtype_name(x: Array) -> str:
-    """'float32' for a NumPy array or tensor of that dtype."""
+    """Return the dtype's name, such as 'float32', for a NumPy array or tensor."""
     return str(x.dtype).rpartition(".")[2]
 
 
 def floating(x: object, name: str) -> Array:
-    """x as a NumPy array or tensor of a supported floating dtype; integers and booleans are promoted."""
+    """Return x as a NumPy array or tensor of a supported floating dtype; integers and booleans are promoted."""
     if is_tensor(x):
         torch = sys.modules["torch"]
         tensor: Any = x
@@ -76,7 +76,7 @@ def _to_numpy(x: Any, name: str) -> np.ndarray[Any, Any]:
         try:
             return np.from_dlpack(x)
         except (BufferError, RuntimeError, TypeError, ValueError) as error:
-            # NumPy's DLPack knows neither bfloat16 nor other devices; the array protocol knows the first.
+            # NumPy's DLPack supports neither bfloat16 nor other devices; the array protocol supports bfloat16.
             if not hasattr(x, "__array__"):
                 raise TypeError(
                     f"{name} must lie in CPU memory in a dtype that NumPy can import, but importing a "
@@ -96,10 +96,10 @@ def _from_sequence(x: Any, name: str) -> np.ndarray[Any, Any]:
 
 
 def giver(x: object) -> Callable[[Array], Array]:
-    """A function that turns a result into the kind of array that x was.
+    """Return a function that converts a result to x's kind of array.
 
-    Tensors stay tensors, NumPy 0-d results become scalars as NumPy's own do, and arrays of other libraries
-    go back through DLPack if their library says where to (`__array_namespace__`).
+    Tensors stay tensors. NumPy 0-d results become scalars, as in NumPy itself. Arrays of other libraries go back
+    through DLPack if they name their library (`__array_namespace__`).
     """
     if is_tensor(x):
         return unchanged
@@ -109,12 +109,12 @@ def giver(x: object) -> Callable[[Array], Array]:
 
 
 def unchanged(result: Array) -> Array:
-    """What tensors are given back as."""
+    """Return the result as is, for tensors."""
     return result
 
 
 def scalar_if_0d(result: Array) -> Array:
-    """What NumPy's own reductions give: a scalar, not a 0-d array."""
+    """Return a scalar instead of a 0-d array, as NumPy's own reductions do."""
     return result[()] if isinstance(result, np.ndarray) else result
 
 
@@ -123,21 +123,21 @@ def _through_dlpack(library: Any, result: Array) -> Array:
     try:
         return library.from_dlpack(result)
     except (BufferError, RuntimeError, TypeError, ValueError):
-        return library.asarray(result)  # bfloat16 has no DLPack in NumPy
+        return library.asarray(result)  # NumPy's DLPack does not support bfloat16
 
 
 def quiet(x: Array) -> AbstractContextManager[Any]:
-    """No warnings where overflow to inf is the right answer; tensors give none."""
+    """Silence NumPy's warnings where overflow to inf is the right answer; tensors never warn."""
     return contextlib.nullcontext() if is_tensor(x) else np.errstate(over="ignore")
 
 
 def as_numpy(value: Any, name: str) -> np.ndarray[Any, Any]:
-    """Numbers or booleans of any kind as a NumPy array, checked."""
+    """Convert numbers or booleans of any kind to a NumPy array, with checks."""
     return values(value) if is_tensor(value) else _native(_to_numpy(value, name), name)
 
 
 def values(x: Array) -> np.ndarray[Any, Any]:
-    """The values of a tensor or array as a NumPy array, without history: for searches that nothing flows through."""
+    """Return a tensor's or array's values as a NumPy array, detached: for searches that need no gradient."""
     if not is_tensor(x):
         return np.asarray(x)
     x = x.detach().cpu()
@@ -145,7 +145,7 @@ def values(x: Array) -> np.ndarray[Any, Any]:
 
 
 def beside(value: object, x: Array, name: str) -> Array:
-    """A second argument (mask, temperature, v, …) as the same kind of array as x, on x's device."""
+    """Convert a second argument (mask, temperature, v, …) to the same kind of array as x, on x's device."""
     if is_tensor(x):
         torch = sys.modules["torch"]
         if is_tensor(value):
@@ -168,7 +168,7 @@ def beside(value: object, x: Array, name: str) -> Array:
 
 
 def _native(array: np.ndarray[Any, Any], name: str) -> np.ndarray[Any, Any]:
-    """Numbers or booleans in the machine's byte order."""
+    """Convert numbers or booleans to the machine's byte order."""
     if array.dtype.kind not in "fiub" and dtype_name(array) != "bfloat16":
         raise TypeError(f"{name} must be numbers or booleans, but its dtype is {dtype_name(array)}; convert it")
     return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))

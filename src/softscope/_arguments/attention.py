@@ -1,4 +1,4 @@
-"""The arguments of attention, checked and brought into one form that every backend computes from."""
+"""Check the arguments of attention and bring them into the one form that every backend takes."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from softscope._arguments.arrays import Array, beside, dtype_name, floating, is_
 from softscope._arguments.checks import alpha_number, flag, is_number, number, real_beside, whole_number
 from softscope._backends.reference.visible_keys import LOWEST, mask_hides, offsets_allow
 
-_TILE = 1 << 22  # logits that are written down at a time, where that is done
+_TILE = 1 << 22  # logits materialised at a time, on the paths that materialise them
 
 
 @dataclasses.dataclass(frozen=True)
 class Options:
-    """How each query sees the keys: the one record of attention's options, from the public functions to the kernel.
+    """How each query sees the keys: attention's options in one record, from the public functions to the kernel.
 
     Attributes:
-        scale: a number, or one per head as (heads, 1, 1).
-        positions: (rows,), where each query stands among the keys.
-        left: a query sees keys from position − left on; None is unlimited.
-        right: and up to position + right; None is unlimited. Causal is 0.
-        mask: boolean (True = attend) or additive, broadcastable to (…, heads, rows, m); None for none.
-        softcap: c of c·tanh(s/c), or None.
-        sink: a number, one per head as (heads, 1), or None.
-        alpha: 1 softmax, 2 sparsemax, between entmax.
+        scale: A number, or one per head as (heads, 1, 1).
+        positions: Position of each query among the keys, (rows,).
+        left: A query sees keys from position − left on; None means unlimited.
+        right: A query sees keys up to position + right; None means unlimited. Causal attention has right = 0.
+        mask: Boolean (True = attend) or additive, broadcastable to (…, heads, rows, m), or None.
+        softcap: The c of c·tanh(s/c), or None.
+        sink: A number, one per head as (heads, 1), or None.
+        alpha: 1 for softmax, 2 for sparsemax, anything between for entmax.
     """
 
     scale: Any
@@ -40,27 +40,27 @@ class Options:
     alpha: float = 1.0
 
     def of_rows(self, rows: Any) -> Options:
-        """The same for some of the queries: a slice, or indices."""
+        """Restrict the options to some of the queries, given as a slice or indices."""
         mask = self.mask
         if mask is not None and mask.ndim >= 2 and mask.shape[-2] != 1:
             mask = mask[..., rows, :]
         return dataclasses.replace(self, positions=self.positions[rows], mask=mask)
 
     def of_keys(self, last: int) -> Options:
-        """The same for the keys before `last`."""
+        """Restrict it to the keys before `last`."""
         mask = self.mask
         if mask is not None and mask.ndim and mask.shape[-1] != 1:
             mask = mask[..., :last]
         return dataclasses.replace(self, mask=mask)
 
     def in_window(self, m: int) -> Array | None:
-        """Which of m keys the window shows, (rows, m), or None for all."""
+        """Return which of m keys the window shows, (rows, m), or None for all."""
         if self.left is None and self.right is None:
             return None
         return offsets_allow(_arange(m, self.positions) - self.positions[:, None], self.left, self.right)
 
     def visible_and_bias(self, m: int) -> tuple[Array | None, Array | None]:
-        """Which of m keys window and mask show, None for all, and what the mask adds, None for nothing."""
+        """Return which of m keys the window and mask show (None: all), and what the mask adds (None: nothing)."""
         window = self.in_window(m)
         if self.mask is None:
             return window, None
@@ -74,54 +74,54 @@ class Options:
 
 @dataclasses.dataclass(frozen=True)
 class Call:
-    """One call of attention: arguments checked, rows chosen, nothing copied yet.
+    """One attention call, with arguments checked and rows selected, but nothing copied yet.
 
-    q (…, heads, rows, d), k (…, kv_heads, m, d), v (…, kv_heads, m, dv) or None.
+    Shapes: q (…, heads, rows, d), k (…, kv_heads, m, d), v (…, kv_heads, m, dv) or None.
     """
 
     q: Array
     k: Array
     v: Array | None
     options: Options
-    single: bool = False  # one head was given without its axis
-    rows: Array | None = None  # which of the caller's queries these are; None: all
+    single: bool = False  # the caller passed one head without a heads axis
+    rows: Array | None = None  # the caller's queries that were selected; None: all
 
     @property
     def batch(self) -> tuple[int, ...]:
-        """The axes before the heads."""
+        """Return the axes before the heads."""
         return joint_batch(self.q, self.k, self.v)
 
     def spread(self) -> Call:
-        """The same with a key head for each query head, for operations that know no groups."""
+        """Give each query head its own key head, for operations without grouped queries."""
         heads = self.q.shape[-3]
         v = None if self.v is None else _spread_heads(self.v, heads)
         return dataclasses.replace(self, k=_spread_heads(self.k, heads), v=v)
 
     def of_rows(self, rows: slice) -> Call:
-        """The same for some of its rows."""
+        """Restrict the call to some of its rows."""
         return dataclasses.replace(self, q=self.q[..., rows, :], options=self.options.of_rows(rows))
 
     def of_keys(self, last: int) -> Call:
-        """The same for the keys before `last`."""
+        """Restrict it to the keys before `last`."""
         v = None if self.v is None else self.v[..., :last, :]
         return dataclasses.replace(self, k=self.k[..., :last, :], v=v, options=self.options.of_keys(last))
 
     def tiles(self) -> list[slice]:
-        """Its rows in slices that are small enough to write their logits down."""
+        """Split the rows into slices small enough to materialise their logits."""
         rows, m = self.q.shape[-2], self.k.shape[-2]
         others = math.prod(self.batch) * self.q.shape[-3] * m
         many = max(1, _TILE // max(1, others))
         return [slice(first, first + many) for first in range(0, rows, many)] or [slice(0, 0)]
 
     def visible_and_bias(self) -> tuple[Array | None, Array | None]:
-        """Which keys window and mask show, None for all, and what the mask adds, None for nothing."""
+        """Return which keys the window and mask show (None: all), and what the mask adds (None: nothing)."""
         return self.options.visible_and_bias(self.k.shape[-2])
 
 
 def joint_batch(*arrays: Array | None) -> tuple[int, ...]:
-    """The axes before the heads, to which those of all arrays broadcast."""
+    """Broadcast the axes before the heads of all arrays, and return the result."""
     first, *others = [tuple(x.shape[:-3]) for x in arrays if x is not None]
-    if all(shape == first for shape in others):  # nearly always, and NumPy takes its time
+    if all(shape == first for shape in others):  # the usual case; NumPy's broadcast is slow
         return first
     return np.broadcast_shapes(first, *others)
 
@@ -142,7 +142,7 @@ def prepare(
     rows: Any = None,
     same_width: bool = True,
 ) -> Call:
-    """Check every argument of an attention function and bring it into the form of `Call`."""
+    """Check every argument of an attention function and build the `Call`."""
     given = {"q": q, "k": k} if v is None else {"q": q, "k": k, "v": v}
     arrays = _alike(autocast({name: floating(value, name) for name, value in given.items()}))
     q = arrays["q"]
@@ -176,7 +176,7 @@ def prepare(
 
 
 def autocast(arrays: dict[str, Array]) -> dict[str, Array]:
-    """Tensors in the dtype that torch.autocast asks for, as it does for PyTorch's own attention; float64 stays."""
+    """Cast tensors to torch.autocast's dtype, as PyTorch's own attention does; float64 stays."""
     q = arrays["q"]
     if not is_tensor(q):
         return arrays
@@ -189,7 +189,7 @@ def autocast(arrays: dict[str, Array]) -> dict[str, Array]:
 
 
 def _alike(arrays: dict[str, Array]) -> dict[str, Array]:
-    """Refuse a mixture of kinds, dtypes, devices or dimensions."""
+    """Refuse arrays of different kinds, dtypes, devices or numbers of dimensions."""
     (first, q), *others = arrays.items()
     for name, array in others:
         if is_tensor(array) != is_tensor(q):
@@ -214,9 +214,9 @@ def _alike(arrays: dict[str, Array]) -> dict[str, Array]:
 
 
 def _checked_batch(q: Array, k: Array, v: Array | None, same_width: bool) -> tuple[int, ...]:
-    """The axes before the heads, once the shapes go together."""
+    """Check that the shapes match, and return the axes before the heads."""
 
-    def shapes() -> str:  # made when it is needed: a compiler that knows only symbols cannot write them down
+    def shapes() -> str:  # built only on demand: a compiler with symbolic shapes cannot format them
         return f"q {tuple(q.shape)}, k {tuple(k.shape)}" + ("" if v is None else f", v {tuple(v.shape)}")
 
     if same_width and q.shape[-1] != k.shape[-1]:
@@ -234,7 +234,7 @@ def _checked_batch(q: Array, k: Array, v: Array | None, same_width: bool) -> tup
 
 
 def _spread_heads(x: Array, heads: int) -> Array:
-    """Grouped queries: each key head serves heads/kv_heads query heads in a row."""
+    """Repeat each key head for its group of heads/kv_heads consecutive query heads."""
     kv_heads, m, d = x.shape[-3:]
     if kv_heads == heads:
         return x
@@ -277,7 +277,7 @@ def _window(window: Any) -> tuple[int | None, int | None]:
 
 
 def _mask(mask: Any, q: Array, shape: tuple[int, ...], chosen: Array | None) -> Array | None:
-    """The mask, checked, with the chosen rows of it."""
+    """Check the mask and select the chosen rows."""
     if mask is None:
         return None
     array = beside(mask, q, "mask")

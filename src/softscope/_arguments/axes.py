@@ -1,4 +1,4 @@
-"""One axis, several or all of them, brought to the end as one row axis, and back."""
+"""Move one, several or all axes to the end as a single row axis, and back."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Axis = int | tuple[int, ...] | None
 
 
 class Rows:
-    """How an array of a shape is laid out as rows along `axis`.
+    """The layout of an array as rows along `axis`.
 
     >>> import numpy as np
     >>> rows = Rows((2, 3, 4), axis=(0, 2))
@@ -31,26 +31,26 @@ class Rows:
         self.kept_shape = tuple(1 if i in self.axes else size for i, size in enumerate(self.shape))
 
     def bring(self, x: Array) -> Array:
-        """x with the row axes last and merged: (…, n)."""
+        """Move the row axes of x to the end and merge them: (…, n)."""
         ends = range(-len(self.axes), 0)
         moved = namespace(x).moveaxis(x, self.axes, tuple(ends)) if self.axes else x
         return moved.reshape((*self.lead, self.n))
 
     def bring_kept(self, x: Array, name: str) -> Array:
-        """An array that broadcasts with the row axes kept as 1, such as a temperature per row: (…, 1)."""
+        """Bring an array that broadcasts with the row axes kept as 1, such as a temperature per row, to (…, 1)."""
         kept = self._fit(x, self.kept_shape, name, "the input's shape with the axis kept as 1")
         return self.bring_one(kept)
 
     def bring_one(self, x: Array) -> Array:
-        """An array of the kept shape as (…, 1)."""
+        """Bring an array of the kept shape to (…, 1)."""
         return x.reshape((*self.lead, 1))
 
     def bring_broadcast(self, x: Array, name: str) -> Array:
-        """An array that broadcasts to the whole shape, such as `where`: (…, n)."""
+        """Bring an array that broadcasts to the whole shape, such as `where`, to (…, n)."""
         return self.bring(self._fit(x, self.shape, name, "the input's shape"))
 
     def restore(self, y: Array) -> Array:
-        """(…, n) back in the original shape."""
+        """Restore (…, n) to the original shape."""
         y = y.reshape((*self.lead, *self.sizes))
         ends = range(-len(self.axes), 0)
         return namespace(y).moveaxis(y, tuple(ends), self.axes) if self.axes else y.reshape(self.shape)
@@ -65,14 +65,14 @@ class Rows:
 
 
 def one_axis(axis: Any) -> int:
-    """An axis that has to be a single one."""
+    """Return the axis if it is a single int; refuse anything else."""
     if axis is None or isinstance(axis, tuple):
         raise ValueError(f"axis must be one axis, but {axis!r} came; pass an int")
     return int(axis) if hasattr(axis, "__index__") and not isinstance(axis, bool) else axis
 
 
 def normalise_axis(axis: Axis, ndim: int) -> tuple[int, ...]:
-    """The axes as sorted non-negative numbers; a 0-d array counts as one row of one entry.
+    """Return the axes as sorted non-negative ints; a 0-d array counts as one row with one entry.
 
     >>> normalise_axis(-1, 3), normalise_axis(None, 2), normalise_axis((2, 0), 3)
     ((2,), (0, 1), (0, 2))

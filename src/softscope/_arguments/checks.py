@@ -1,4 +1,4 @@
-"""Checks of the arguments that many functions share; each error names argument, rule, what came, what to do."""
+"""Checks of arguments that many functions share; each error names the argument, the rule, the value and the fix."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ if TYPE_CHECKING:
 
 
 def is_number(value: object) -> bool:
-    """A Python or NumPy real number, not a boolean, not an array."""
+    """Tell whether the value is a Python or NumPy real number; booleans and arrays are not."""
     return isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_)
 
 
 def number(value: object, name: str, rule: str = "a real number") -> float:
-    """A finite or infinite number as a float; anything else, NaN too, is refused."""
+    """Return a finite or infinite number as a float; refuse anything else, including NaN."""
     if not is_number(value):
         raise TypeError(f"{name} must be {rule}, but {_short(value)} came; pass a number")
     result = float(value)  # type: ignore[arg-type]
-    if result != result:  # NaN; math.isnan would break a graph once a number changes between calls
+    if result != result:  # NaN; math.isnan would break torch.compile's graph once a number changes between calls
         raise ValueError(f"{name} must be {rule}, but nan came; pass a number")
     return result
 
 
 def positive(value: object, name: str, fix: str, *, rule: str = "a positive number") -> float:
-    """The value as a float, if it is finite and above 0."""
+    """Return the value as a float if it is finite and above 0."""
     result = number(value, name, rule)
     if not 0 < result < math.inf:
         raise ValueError(f"{name} must be {rule}, but {value} came; {fix}")
@@ -38,7 +38,7 @@ def positive(value: object, name: str, fix: str, *, rule: str = "a positive numb
 
 
 def between(value: object, name: str, low: float, high: float, fix: str) -> float:
-    """The value as a float, if it lies in [low, high]."""
+    """Return the value as a float if it lies in [low, high]."""
     result = number(value, name, f"a number in [{low}, {high}]")
     if not low <= result <= high:
         raise ValueError(f"{name} must lie in [{low}, {high}], but {value} came; {fix}")
@@ -46,7 +46,7 @@ def between(value: object, name: str, low: float, high: float, fix: str) -> floa
 
 
 def temperature_for_rows(value: object, x: Array, rows: Rows) -> Any:
-    """The temperature as a positive float, or as an array (…, 1) of float64 beside x."""
+    """Return the temperature as a positive float, or as a float64 array (…, 1) of x's kind."""
     if is_number(value):
         result = number(value, "temperature", "a number > 0")
         if result <= 0.0:
@@ -62,7 +62,7 @@ def temperature_for_rows(value: object, x: Array, rows: Rows) -> Any:
 
 
 def alpha_for_rows(value: object, x: Array, rows: Rows) -> Any:
-    """Alpha as a float in [1, 2], or as an array (…, 1) beside x."""
+    """Return alpha as a float in [1, 2], or as an array (…, 1) of x's kind."""
     if is_number(value):
         return alpha_number(value)
     array = real_beside(value, x, "alpha")
@@ -75,7 +75,7 @@ def alpha_for_rows(value: object, x: Array, rows: Rows) -> Any:
 
 
 def alpha_number(value: object) -> float:
-    """Alpha as a float in [1, 2]."""
+    """Return alpha as a float in [1, 2]."""
     result = number(value, "alpha", "a number in [1, 2]")
     if not 1.0 <= result <= 2.0:
         raise ValueError(f"alpha must lie in [1, 2], but {value} came; 1 is softmax, 1.5 entmax, 2 sparsemax")
@@ -83,7 +83,7 @@ def alpha_number(value: object) -> float:
 
 
 def real_beside(value: object, x: Array, name: str) -> Array:
-    """Real numbers of any floating or integer dtype beside x."""
+    """Convert real numbers of any floating or integer dtype to x's kind of array."""
     array = beside(value, x, name)
     kind = dtype_name(array)
     if not kind.startswith(("float16", "float32", "float64", "bfloat16", "int", "uint")):
@@ -94,7 +94,7 @@ def real_beside(value: object, x: Array, name: str) -> Array:
 
 
 def visible_for_rows(where: object, x: Array, rows: Rows) -> Array | None:
-    """`where` as a boolean array (…, n), or None."""
+    """Return `where` as a boolean array (…, n), or None."""
     if where is None:
         return None
     array = beside(where, x, "where")
@@ -106,14 +106,14 @@ def visible_for_rows(where: object, x: Array, rows: Rows) -> Array | None:
 
 
 def flag(value: object, name: str) -> bool:
-    """True or False, and nothing that merely counts as one of them."""
+    """Accept True or False, and nothing that is merely truthy or falsy."""
     if not isinstance(value, bool | np.bool_):
         raise TypeError(f"{name} must be True or False, but {_short(value)} came; pass one of these")
     return bool(value)
 
 
 def whole_number(value: object, name: str, low: int | None = None) -> int:
-    """An integer, at least `low` if given."""
+    """Return the value as an int if it is an integer of at least `low`, if given."""
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise TypeError(f"{name} must be an integer, but {_short(value)} came; pass an int")
     result = int(value.__index__())
@@ -123,7 +123,7 @@ def whole_number(value: object, name: str, low: int | None = None) -> int:
 
 
 def _first(array: Array, where: Array) -> float:
-    """The first entry that is at fault, for the message."""
+    """Return the first offending entry, for the error message."""
     found = array[where].reshape(-1)[0]
     return float(found.detach() if is_tensor(found) else found)
 

@@ -1,4 +1,4 @@
-"""The `out` argument: checked before anything is computed, written only when everything is."""
+"""The `out` argument: checked before any computation, written only after all of it."""
 
 from __future__ import annotations
 
@@ -67,19 +67,19 @@ def _partly_overlaps(out: Array, other: Any) -> bool:
     if same and a.shape == b.shape and a.strides == b.strides and a.dtype == b.dtype:
         return False
     try:
-        # NumPy's stub knows only the two special values of max_work.
+        # NumPy's stub allows only the two special values of max_work.
         return np.shares_memory(a, b, max_work=10_000)  # type: ignore[arg-type]
     except np.exceptions.TooHardError:
         return True
 
 
 def _repeats_itself(a: np.ndarray[Any, Any]) -> bool:
-    """Whether two places of one array are the same memory (a stride of 0), so that it cannot be written."""
+    """Tell whether two entries share memory (a stride of 0), so that the array cannot be written."""
     return a.size > 0 and any(stride == 0 and size > 1 for stride, size in zip(a.strides, a.shape, strict=True))
 
 
 def _memory(x: Any) -> np.ndarray[Any, Any] | None:
-    """The memory that x uses as a NumPy array, or None if that cannot be looked at."""
+    """Return x's memory as a NumPy array, or None if it is not accessible."""
     if isinstance(x, np.ndarray):
         return x
     if is_tensor(x) and x.device.type == "cpu":

@@ -1,1 +1,1 @@
-"""Who computes: `reference` defines everything, `engine` calls the compiled kernels, `numpy` and `torch` choose."""
+"""The backends: `reference` defines everything, `engine` calls the compiled kernels, `numpy` and `torch` choose."""

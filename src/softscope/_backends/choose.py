@@ -1,4 +1,4 @@
-"""Which backend computes: NumPy's (engine or definition) or torch's (engine or differentiable tensor operations)."""
+"""Choose the backend: NumPy's (engine or definition) or torch's (engine or differentiable tensor operations)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def backend_of(x: Array) -> ModuleType | Any:
-    """The package with the functions for x; both offer the same names, for rows on the last axis."""
+    """Return the package with the functions for x; both offer the same names, for rows on the last axis."""
     if is_tensor(x):
         from softscope._backends import torch as backend
     else:
@@ -24,7 +24,7 @@ def backend_of(x: Array) -> ModuleType | Any:
 
 
 def attention_backend_of(x: Array) -> ModuleType | Any:
-    """The same for attention."""
+    """Return the module with the attention functions for x."""
     if is_tensor(x):
         from softscope._backends.torch import attention as backend
     else:
@@ -33,9 +33,10 @@ def attention_backend_of(x: Array) -> ModuleType | Any:
 
 
 def plain(name: str, x: Array, temperature: Any, out: Array | None = None, *extra: Any) -> Array | None:
-    """The common case without ceremony: one temperature, the last axis; None where more has to be asked."""
+    """Take the fast path for the common case: one temperature, the last axis. None if the full path is needed."""
     if type(x) is np.ndarray:
         return kernels.plain(name, x, temperature, out, *extra)
-    # The first tensor imports the backend. An import in each call would be slow, and a compiler must not see it change.
+    # The first tensor imports the backend. Importing in each call would be slow, and a compiler must not see the module
+    # table change.
     backend = None if extra or tracing() else sys.modules.get("softscope._backends.torch")
     return None if backend is None else backend.plain(name, x, temperature, out)

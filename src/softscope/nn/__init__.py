@@ -1,4 +1,4 @@
-"""PyTorch modules: multi-head attention in the place of PyTorch's own, with what keeps it healthy as options.
+"""PyTorch modules: a drop-in multi-head attention with options that keep it healthy.
 
 >>> import torch, softscope.nn
 >>> layer = softscope.nn.MultiheadAttention(8, 2, softcap=30.0, sink=True)
@@ -9,9 +9,9 @@
 """
 
 try:
-    import torch as _torch  # noqa: F401  (asked for here, once, so that its absence is said in words)
+    import torch as _torch  # noqa: F401  (imported here once, so that a missing torch gives a readable error)
 except ModuleNotFoundError as error:
-    if error.name != "torch":  # torch is there and broken: its own message says more than ours
+    if error.name != "torch":  # torch is installed but broken: its own message says more than ours
         raise
     raise ImportError("softscope.nn needs PyTorch: pip install 'softscope[torch]'") from error
 

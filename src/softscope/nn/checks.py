@@ -1,4 +1,4 @@
-"""What multi-head attention asks of its inputs; the sentences name the argument, the rule, what came, what to do."""
+"""Input checks for multi-head attention; each error names the argument, the rule, the value and the fix."""
 
 from torch import Tensor
 
@@ -7,7 +7,7 @@ from softscope.nn import masks
 
 
 def sizes(embed_dim: int, num_heads: int) -> None:
-    """Refuse sizes that no heads can be cut from."""
+    """Refuse an embed_dim that does not divide into num_heads heads."""
     d, heads = whole_number(embed_dim, "embed_dim", 1), whole_number(num_heads, "num_heads", 1)
     if d % heads:
         raise ValueError(
@@ -17,7 +17,7 @@ def sizes(embed_dim: int, num_heads: int) -> None:
 
 
 def tokens(query: Tensor, key: Tensor, value: Tensor, sizes: tuple[int, int, int], *, batch_first: bool) -> None:
-    """Refuse inputs that do not fit each other, or the module's sizes (embed_dim, kdim, vdim)."""
+    """Refuse inputs that do not match each other or the module's sizes (embed_dim, kdim, vdim)."""
     given = {"query": query, "key": key, "value": value}
     form = "(batch, n, size)" if batch_first else "(n, batch, size)"
     for (name, x), size, rule in zip(given.items(), sizes, ("embed_dim", "kdim", "vdim"), strict=True):
@@ -52,7 +52,7 @@ def tokens(query: Tensor, key: Tensor, value: Tensor, sizes: tuple[int, int, int
 
 
 def both_masks(attn_mask: Tensor | None, key_padding_mask: Tensor | None, q: Tensor, k: Tensor) -> None:
-    """Refuse masks that do not fit q and k, (…, heads, n, d) and (…, heads, m, d)."""
+    """Refuse masks that do not match q (…, heads, n, d) and k (…, heads, m, d)."""
     *batch, heads, n, _ = q.shape
     m = k.shape[-2]
     several = (*batch, 1)[0] * heads

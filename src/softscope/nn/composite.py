@@ -1,6 +1,6 @@
-"""Attention with its weights written down: for those who want to see them, and for dropout, which changes them.
+"""Attention with materialised weights, for callers who want to see them and for dropout, which changes them.
 
-The logits are those of `softscope.attention`; the maps are the public ones.
+It computes the same logits as `softscope.attention` and uses the public maps.
 """
 
 from contextlib import AbstractContextManager, nullcontext
@@ -27,13 +27,14 @@ def attend(
     sink: Tensor | None = None,
     alpha: float = 1.0,
 ) -> tuple[Tensor, Tensor]:
-    """The output, and the weights (…, heads, n, m) after dropout.
+    """Return the output, and the weights (…, heads, n, m) after dropout.
+
+    The other arguments are as for `softscope.attention`; there must be as many key heads as query heads.
 
     Args:
-        dropout: how probably a weight becomes 0; the others grow by 1/(1 − dropout).
-        Others as for `softscope.attention`; as many key heads as query heads.
+        dropout: Probability that a weight becomes 0; the remaining weights grow by 1/(1 − dropout).
     """
-    # Half-precision logits lose whole units where they are large: float32 inside, whatever autocast would do.
+    # Large half-precision logits are off by whole units, so compute in float32 whatever autocast would do.
     with _own_dtypes(q.device.type):
         dtype = torch.promote_types(q.dtype, torch.float32)
         logits = _logits(q.to(dtype), k.to(dtype), scale, softcap)
@@ -49,7 +50,7 @@ def attend(
 
 
 def _own_dtypes(device: str) -> AbstractContextManager[object]:
-    """Autocast off, on devices that know it."""
+    """Turn autocast off on devices that support it."""
     return torch.autocast(device, enabled=False) if torch.amp.is_autocast_available(device) else nullcontext()
 
 
@@ -60,7 +61,7 @@ def _logits(q: Tensor, k: Tensor, scale: float | Tensor, softcap: float | None) 
 
 
 def _read(mask: Tensor) -> tuple[Tensor, Tensor | None]:
-    """Which keys a mask shows, and what it adds to them."""
+    """Return which keys a mask shows, and what it adds to their logits."""
     if mask.dtype == torch.bool:
         return mask, None
     shown = masks.shown(mask)

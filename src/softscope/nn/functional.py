@@ -1,4 +1,4 @@
-"""Attention as a function, with PyTorch's signature."""
+"""Attention as a function with PyTorch's signature."""
 
 from torch import Tensor
 
@@ -17,19 +17,21 @@ def scaled_dot_product_attention(
     scale: float | None = None,
     enable_gqa: bool = False,
 ) -> Tensor:
-    """softmax(scale · query·keyᵀ + attn_mask) · value: `torch.nn.functional.scaled_dot_product_attention`.
-
-    Args:
-        query: (…, heads, n, d). key: (…, heads, m, d). value: (…, heads, m, dv).
-        attn_mask: boolean (True = attend) or additive floats of any dtype, broadcastable to (…, heads, n, m).
-            Additive entries of −inf, or at or below finfo.min/2, hide the key.
-        dropout_p: how probably a weight becomes 0, as PyTorch's also outside of training. Above 0 all weights are
-            written down.
-        is_causal: query i sees the keys j ≤ i, also where n ≠ m. Not together with attn_mask.
-        scale: 1/√d by default.
-        enable_gqa: fewer heads of key and value than of query, each serving a group of them.
+    """Drop-in for torch's `scaled_dot_product_attention`: softmax(scale · query·keyᵀ + attn_mask) · value.
 
     A query that sees no key gets zeros, whatever hides the keys.
+
+    Args:
+        query: Queries, (…, heads, n, d).
+        key: Keys, (…, heads, m, d).
+        value: Values, (…, heads, m, dv).
+        attn_mask: Boolean (True = attend) or additive floats of any dtype, broadcastable to (…, heads, n, m).
+            An additive entry of −inf, or at or below finfo.min/2, hides the key.
+        dropout_p: Probability that a weight becomes 0. As in PyTorch, it applies outside of training too. Above 0,
+            all weights are materialised.
+        is_causal: Query i sees the keys j ≤ i, also where n ≠ m. Cannot be combined with attn_mask.
+        scale: Factor on query·keyᵀ, 1/√d by default.
+        enable_gqa: Allow fewer key and value heads than query heads; each then serves a group of query heads.
 
     >>> import torch, softscope.nn
     >>> q = k = v = torch.eye(3)[None]
@@ -53,7 +55,7 @@ def scaled_dot_product_attention(
 
 
 def _heads(query: Tensor, key: Tensor, value: Tensor, grouped: bool) -> tuple[Tensor, Tensor, Tensor]:
-    """The tensors with heads that fit; a single query head serves all key heads, as broadcasting has it."""
+    """Return the tensors with matching heads; a single query head broadcasts to all key heads."""
     for name, x in (("query", query), ("key", key), ("value", value)):
         if not isinstance(x, Tensor) or x.ndim < 2:
             came = f"shape {tuple(x.shape)}" if isinstance(x, Tensor) else type(x).__name__

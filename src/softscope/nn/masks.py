@@ -1,4 +1,4 @@
-"""From PyTorch's masks, where True hides, to softscope's, where True shows; additive ones mean the same in both."""
+"""Convert PyTorch's masks (True hides) to softscope's (True shows); additive masks mean the same in both."""
 
 import math
 
@@ -12,13 +12,13 @@ from softscope._backends.reference.visible_keys import mask_shows
 def joined(
     attn_mask: Tensor | None, key_padding_mask: Tensor | None, *, heads: tuple[int, ...], extra: int
 ) -> Tensor | None:
-    """One mask for `softscope.attention`, or None, from the two that PyTorch's module takes.
+    """Combine the two masks of PyTorch's module into one mask for `softscope.attention`, or None.
 
     Args:
         attn_mask: (n, m), or (batch·heads, n, m).
-        key_padding_mask: (batch, m), or (m,) where there is no batch.
-        heads: (batch, heads), or (heads,), which the second form of `attn_mask` has in one axis.
-        extra: keys behind the m given ones, which every query sees.
+        key_padding_mask: (batch, m), or (m,) without a batch.
+        heads: (batch, heads), or (heads,); a three-dimensional `attn_mask` has these merged into one axis.
+        extra: Number of keys appended to the m given ones; every query sees them.
     """
     if attn_mask is not None and attn_mask.ndim == 3:
         attn_mask = attn_mask.view(*heads, *attn_mask.shape[1:])
@@ -33,7 +33,7 @@ def joined(
 
 
 def _both(a: Tensor, b: Tensor) -> Tensor:
-    """A key is hidden where one of them hides it; what they add is added."""
+    """Join two masks: a key is hidden if either hides it, and additive parts are summed."""
     if a.dtype == b.dtype == torch.bool:
         return a | b
     if a.dtype != torch.bool and b.dtype != torch.bool:
@@ -43,17 +43,17 @@ def _both(a: Tensor, b: Tensor) -> Tensor:
 
 
 def shown(mask: Tensor) -> Tensor:
-    """Which keys one of softscope's masks shows: boolean as it is, additive above half the lowest number."""
+    """Return which keys a softscope mask shows: a boolean one as is, an additive one above half the lowest number."""
     return mask_shows(mask)
 
 
 def causal(n: int, m: int, device: torch.device) -> Tensor:
-    """Query i sees the keys j ≤ i; True = attend."""
+    """Return the causal mask, in which query i sees the keys j ≤ i; True = attend."""
     return torch.ones(n, m, dtype=torch.bool, device=device).tril()
 
 
 def checked(mask: Tensor | None, name: str, shapes: tuple[tuple[int, ...], ...], axes: str) -> None:
-    """Refuse a mask of another dtype or shape than the module takes."""
+    """Refuse a mask whose dtype or shape the module does not take."""
     if mask is None:
         return
     if mask.dtype != torch.bool and not mask.is_floating_point():

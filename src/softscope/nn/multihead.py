@@ -1,4 +1,4 @@
-"""Multi-head attention in the place of `torch.nn.MultiheadAttention`."""
+"""Multi-head attention as a drop-in for `torch.nn.MultiheadAttention`."""
 
 import copy
 from typing import Any, Literal, Self
@@ -12,39 +12,40 @@ from softscope._arguments.checks import flag
 from softscope.nn import checks, composite, lengths, masks, projections
 from softscope.nn.options import Options
 
-# The parameters that options add, and where each starts.
+# The parameters that options add, and their initial values.
 STARTS = {"q_gain": 1.0, "k_gain": 1.0, "log_temperature": 0.0, "sink": 0.0, "length_gain": 1.0}
 
 
 class MultiheadAttention(nn.MultiheadAttention):
-    """Multi-head attention: the arguments, parameters, first values and results of `torch.nn.MultiheadAttention`.
+    """Drop-in for `torch.nn.MultiheadAttention`, with the same arguments, parameters, initialisation and results.
 
         head = weights · v,   weights = entmax_alpha(softcap(scale · q·k / temperature) + mask, and a sink)
 
-    State dicts of PyTorch's module load, strictly, whatever options are on: what the options learn then starts
-    anew. What is different:
+    State dicts of PyTorch's module load strictly, whatever options are on; the parameters of the options then start
+    at their initial values. The differences from PyTorch are:
 
-    - A query that sees no key gets zeros (PyTorch: NaN where weights are needed). Additive masks hide a key from
-      finfo.min/2 down, not at −inf alone.
-    - `is_causal=True` needs no `attn_mask`. The keys of add_bias_kv and add_zero_attn stay visible with it
-      (PyTorch hides them where no weights are needed).
-    - The one fused call of `nn.TransformerEncoderLayer` in eval mode, which would pass this module by and its
-      options with it, is never taken; nested tensors, which need it, are refused. `replace` sees to that; who
-      builds an `nn.TransformerEncoder` of such a layer sets enable_nested_tensor=False.
-    - No TorchScript.
+    - A query that sees no key gets zeros (PyTorch gives NaN when weights are needed). Additive masks hide a key at
+      or below finfo.min/2, not only at −inf.
+    - `is_causal=True` needs no `attn_mask`. The keys of add_bias_kv and add_zero_attn then stay visible (PyTorch
+      hides them when no weights are needed).
+    - `nn.TransformerEncoderLayer` never takes its fused path in eval mode, because that path would bypass this module
+      and its options. Nested tensors need the fused path, so this module refuses them. `replace` takes care of that;
+      if you build an `nn.TransformerEncoder` from such a layer yourself, set enable_nested_tensor=False.
+    - TorchScript is not supported.
+
+    The arguments up to `dtype` are PyTorch's.
 
     Args:
-        embed_dim, num_heads, dropout, bias, add_bias_kv, add_zero_attn, kdim, vdim, batch_first, device, dtype: as
-            PyTorch's.
-        qk_norm: how q and k are normalised, head by head, before they meet. "rms": to mean square 1, times a learned
-            gain per component (`q_gain`, `k_gain`). "unit": to norm 1, so that logits are `scale · cosine`.
-        softcap: `c·tanh(logits/c)` keeps the logits in (−c, c).
-        temperature: one learned temperature per head, starting at 1 (`log_temperature`, at 0).
-        sink: one learned logit per head (`sink`, starting at 0) that takes weight and gives nothing.
-        alpha: 1 is softmax, 2 sparsemax, between them entmax. Not together with a sink.
-        scale: multiplies q·k; None is 1/√d of a head, 1.0 the plain dot product.
-        scalable: scalable softmax: the logits of a row that sees n keys times log n / log(scalable), and times one
-            learned gain per head (`length_gain`, starting at 1). Rows of `scalable` keys stay as they are.
+        qk_norm: Normalisation of q and k, per head, before the dot product. "rms" scales to mean square 1, times a
+            learned gain per component (`q_gain`, `k_gain`). "unit" scales to norm 1, so the logits are
+            `scale · cosine`.
+        softcap: Cap c; `c·tanh(logits/c)` keeps the logits in (−c, c).
+        temperature: Learn one temperature per head, starting at 1 (`log_temperature`, starting at 0).
+        sink: Learn one logit per head (`sink`, starting at 0) that takes weight but contributes no value.
+        alpha: 1 for softmax, 2 for sparsemax, anything between for entmax. Cannot be combined with a sink.
+        scale: Factor on q·k. None means 1/√d with d the size of a head; 1.0 gives the plain dot product.
+        scalable: Scalable softmax: multiply the logits of a row that sees n keys by log n / log(scalable) and by one
+            learned gain per head (`length_gain`, starting at 1). Rows with `scalable` keys stay unchanged.
 
     >>> import torch, softscope.nn
     >>> theirs = torch.nn.MultiheadAttention(8, 2, batch_first=True)
@@ -94,7 +95,7 @@ class MultiheadAttention(nn.MultiheadAttention):
 
     @classmethod
     def from_torch(cls, module: nn.MultiheadAttention, **options: Any) -> Self:
-        """A copy of PyTorch's module, with the options of ours.
+        """Copy a PyTorch module into one of ours, with options.
 
         >>> import torch, softscope.nn
         >>> softscope.nn.MultiheadAttention.from_torch(torch.nn.MultiheadAttention(8, 2), alpha=1.5)
@@ -112,9 +113,9 @@ class MultiheadAttention(nn.MultiheadAttention):
 
     @classmethod
     def _adopt(cls, module: nn.MultiheadAttention, options: Options) -> Self:
-        """PyTorch's module itself made into one of ours.
+        """Turn a PyTorch module into one of ours in place.
 
-        A new module would lose the hooks, and its parameters, if copied, the optimizer that holds the old ones.
+        A new module would lose the hooks, and the optimizer would still hold the old parameters if these were copied.
         """
         module.__class__ = cls
         assert isinstance(module, cls)
@@ -122,10 +123,10 @@ class MultiheadAttention(nn.MultiheadAttention):
         return module
 
     def _take(self, options: Options) -> None:
-        """Keep the options, and add the parameters they learn; None where one is off, as PyTorch's `bias_k`."""
+        """Store the options and add their learned parameters; an unused one is None, like PyTorch's `bias_k`."""
         self.options = options
-        # In eval mode nn.TransformerEncoderLayer hands the parameters of its attention to one fused call if this
-        # says True, and asks the attention nothing more. Whether they are packed, `in_proj_weight` tells.
+        # If this is True, nn.TransformerEncoderLayer in eval mode hands the parameters to one fused call and bypasses
+        # this module. `in_proj_weight` still tells whether the parameters are packed.
         self._qkv_same_embed_dim = False
         gains = self.head_dim if options.qk_norm == "rms" else 0
         sizes = {"q_gain": gains, "k_gain": gains, "log_temperature": self.num_heads * options.temperature}
@@ -133,24 +134,24 @@ class MultiheadAttention(nn.MultiheadAttention):
         sizes["length_gain"] = self.num_heads * (options.scalable is not None)
         for name, size in sizes.items():
             if size and self._parameters.get(name) is not None:
-                continue  # learned already: other options are taken, this one stays
+                continue  # already learned: keep it while the other options change
             value = self.out_proj.weight.detach().new_full((size,), STARTS[name])
             self.register_parameter(name, nn.Parameter(value) if size else None)
 
     def _reset_parameters(self) -> None:
-        """Draw PyTorch's first values as PyTorch does, and set what the options learn to its start."""
+        """Initialise PyTorch's parameters as PyTorch does, and those of the options to their starting values."""
         self._qkv_same_embed_dim = self.in_proj_weight is not None
         super()._reset_parameters()
         self._qkv_same_embed_dim = False
         for name, start in STARTS.items():
-            learned = self._parameters.get(name)  # none yet, when PyTorch's constructor calls this
+            learned = self._parameters.get(name)  # still missing when PyTorch's constructor calls this
             if learned is not None:
                 nn.init.constant_(learned, start)
 
     def _load_from_state_dict(self, state_dict: Any, prefix: str, *rest: Any) -> None:
-        """Where PyTorch's module was saved, what our options learn is not there: it starts at its first value."""
+        """Load a state dict; if PyTorch's module saved it, the parameters of our options take their initial values."""
         saved = state_dict.get(f"{prefix}out_proj.weight")
-        if saved is not None:  # else nothing of this module is there, and nothing of it must change
+        if saved is not None:  # else the dict has nothing of this module, and nothing must change
             starts = {
                 f"{prefix}{name}": torch.full_like(parameter, STARTS[name], device=saved.device)
                 for name, parameter in self._parameters.items()
@@ -160,7 +161,7 @@ class MultiheadAttention(nn.MultiheadAttention):
         super()._load_from_state_dict(state_dict, prefix, *rest)
 
     def extra_repr(self) -> str:
-        """Sizes and options."""
+        """Show sizes and options."""
         told = self.options.told()
         return f"{self.embed_dim}, {self.num_heads}" + (f", {told}" if told else "")
 
@@ -177,19 +178,20 @@ class MultiheadAttention(nn.MultiheadAttention):
         *,
         return_partition: bool = False,
     ) -> Any:
-        """The output, and the weights or None, as PyTorch's; with `return_partition` also the partition.
+        """Return the output and the weights (or None), like PyTorch; with `return_partition`, also the partition.
 
         Args:
-            query: (n, batch, embed_dim), with batch_first (batch, n, embed_dim), without a batch (n, embed_dim).
-            key, value: the same with m, and kdim or vdim.
+            query: (n, batch, embed_dim); with batch_first, (batch, n, embed_dim); without a batch, (n, embed_dim).
+            key: Like query, with m instead of n and kdim instead of embed_dim.
+            value: Like query, with m instead of n and vdim instead of embed_dim.
             key_padding_mask: (batch, m), or (m,); boolean (True = hidden) or additive floats.
-            need_weights: also return the weights, after dropout: slower, as all of them are written down.
+            need_weights: Also return the weights, after dropout. This is slower, because it materialises all of them.
             attn_mask: (n, m) or (batch·heads, n, m); boolean (True = hidden) or additive floats.
-            average_attn_weights: one weight for each query and key, the mean over the heads; else (…, heads, n, m).
-            is_causal: query i sees the keys j ≤ i. With an `attn_mask` it is a promise that the mask says this,
+            average_attn_weights: Return the weights averaged over the heads; otherwise (…, heads, n, m).
+            is_causal: Query i sees the keys j ≤ i. Together with an `attn_mask`, it promises that the mask is causal,
                 which saves reading the mask.
-            return_partition: a third item, the `softscope.Partition` of every row, (…, heads, n); for alpha ≠ 1 its
-                `softscope.Support`.
+            return_partition: Return a third item: the `softscope.Partition` of every row, (…, heads, n), or its
+                `softscope.Support` for alpha ≠ 1.
 
         >>> import torch, softscope.nn
         >>> layer = softscope.nn.MultiheadAttention(8, 2, batch_first=True)
@@ -207,7 +209,7 @@ class MultiheadAttention(nn.MultiheadAttention):
         q, k = self._normalised(q, self.q_gain), self._normalised(k, self.k_gain)
         dropout = self.dropout if self.training else 0.0
         written = need_weights or dropout > 0.0
-        # Where logits are written down anyway the promise saves nothing, and PyTorch reads the mask, too.
+        # If the logits are materialised anyway, the promise saves nothing; PyTorch reads the mask there, too.
         causal = is_causal and not extra and (attn_mask is None or not written)
         if causal:
             attn_mask = None
@@ -243,14 +245,14 @@ class MultiheadAttention(nn.MultiheadAttention):
         return (output, weights, partition) if return_partition else (output, weights)
 
     def _heads(self, query: Tensor, key: Tensor, value: Tensor, length_first: bool) -> list[Tensor]:
-        """q, k and v as (…, heads, n, d)."""
+        """Project the inputs to q, k and v as (…, heads, n, d)."""
         weight = self.in_proj_weight
         separate = (self.q_proj_weight, self.k_proj_weight, self.v_proj_weight)
         found = projections.project(query, key, value, separate if weight is None else weight, self.in_proj_bias)
         return [projections.split(x, self.num_heads, length_first=length_first) for x in found]
 
     def _with_extra_keys(self, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor, int]:
-        """The keys and values that `add_bias_kv` and `add_zero_attn` put behind the given ones, and how many."""
+        """Append the keys and values of `add_bias_kv` and `add_zero_attn`; also return how many were added."""
         if self.bias_k is not None:
             k, v = projections.with_row(k, self.bias_k), projections.with_row(v, self.bias_v)
         if self.add_zero_attn:
@@ -258,13 +260,13 @@ class MultiheadAttention(nn.MultiheadAttention):
         return k, v, (self.bias_k is not None) + bool(self.add_zero_attn)
 
     def _normalised(self, x: Tensor, gain: Tensor | None) -> Tensor:
-        """QK-norm, if it was asked for."""
+        """Apply QK-norm if the options ask for it."""
         if self.options.qk_norm == "rms":
             return functional.rms_norm(x, x.shape[-1:], None if gain is None else gain.to(x.dtype))
         return functional.normalize(x, dim=-1) if self.options.qk_norm == "unit" else x
 
     def _scale(self) -> float | Tensor:
-        """What multiplies q·k: a number, or with learned temperatures one for each head."""
+        """Return the factor on q·k: a number, or one per head if temperatures are learned."""
         scale = self.head_dim**-0.5 if self.options.scale is None else self.options.scale
-        # The logarithm is learned, so that no step of an optimizer makes a temperature negative.
+        # The logarithm is the learned parameter, so no optimizer step can make a temperature negative.
         return scale if self.log_temperature is None else scale * torch.exp(-self.log_temperature)

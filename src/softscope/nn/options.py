@@ -1,4 +1,4 @@
-"""What softscope's multi-head attention offers beyond PyTorch's, checked once."""
+"""The options that softscope's multi-head attention adds to PyTorch's, validated in one place."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -7,7 +7,7 @@ from softscope._arguments.checks import alpha_number, flag, positive
 
 
 def check_qk_norm(value: object) -> None:
-    """Refuse what is no way of normalising q and k."""
+    """Refuse an unknown normalisation of q and k."""
     if value not in (None, "rms", "unit"):
         raise ValueError(
             f'qk_norm must be None, "rms" or "unit", but {value!r} came; '
@@ -16,7 +16,7 @@ def check_qk_norm(value: object) -> None:
 
 
 def check_scalable(value: object) -> None:
-    """Refuse what is no length of a row."""
+    """Refuse a value that is not a row length above 1."""
     if value is not None and positive(value, "scalable", "pass the length of the rows in training") <= 1:
         raise ValueError(
             f"scalable must be above 1, but {value!r} came; it is how many keys a row sees in training, as log n is "
@@ -26,11 +26,11 @@ def check_scalable(value: object) -> None:
 
 @dataclass(frozen=True)
 class Options:
-    """The choices between q, k and the weights; the defaults are PyTorch's attention.
+    """How q and k become weights; the defaults match PyTorch's attention.
 
         logits = softcap(scale · q·k / temperature) + mask,   weights = entmax_alpha(logits and sink)
 
-    Their meaning is told at `MultiheadAttention`.
+    `MultiheadAttention` documents each option.
 
     >>> Options(softcap=30.0).told()
     'softcap=30.0'
@@ -57,7 +57,7 @@ class Options:
         alpha_number(self.alpha)
 
     def told(self) -> str:
-        """The options that are on, as they would be written in a call."""
+        """Format the options that are on, as they would appear in a call."""
         default = Options()
         chosen = {name: value for name, value in vars(self).items() if value != getattr(default, name)}
         return ", ".join(f"{name}={value!r}" for name, value in chosen.items())

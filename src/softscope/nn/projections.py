@@ -1,4 +1,4 @@
-"""From tokens to heads and back: the linear maps around attention, with the parameters PyTorch's module keeps."""
+"""Linear maps from tokens to heads and back, using the parameters that PyTorch's module holds."""
 
 from collections.abc import Sequence
 
@@ -10,10 +10,10 @@ from torch.nn import functional
 def project(
     query: Tensor, key: Tensor, value: Tensor, weight: Tensor | Sequence[Tensor], bias: Tensor | None
 ) -> Sequence[Tensor]:
-    """q, k and v: each input times its weight, in as few products as there are different inputs.
+    """Compute q, k and v, with one matrix product per distinct input.
 
     Args:
-        weight: (3·embed_dim, embed_dim), those of q, k and v below each other, or the three of them.
+        weight: The weights of q, k and v stacked as (3·embed_dim, embed_dim), or the three weights separately.
         bias: (3·embed_dim,) or None.
     """
     if isinstance(weight, Tensor) and query is key and key is value:
@@ -29,17 +29,20 @@ def project(
 
 
 def split(x: Tensor, heads: int, *, length_first: bool) -> Tensor:
-    """(batch, n, embed_dim), (n, batch, embed_dim) if `length_first`, or (n, embed_dim) as (…, heads, n, d)."""
+    """Split tokens into heads, (…, heads, n, d).
+
+    Tokens are (batch, n, embed_dim), (n, batch, embed_dim) if `length_first`, or (n, embed_dim).
+    """
     x = x.view(*x.shape[:-1], heads, x.shape[-1] // heads)
     return x.permute(1, 2, 0, 3) if length_first else x.transpose(-3, -2)
 
 
 def join(x: Tensor, *, length_first: bool) -> Tensor:
-    """The way back from `split`, in memory in the order of its axes."""
+    """Undo `split`; the result is contiguous."""
     return (x.permute(2, 0, 1, 3) if length_first else x.transpose(-3, -2)).flatten(-2)
 
 
 def with_row(x: Tensor, row: Tensor | None) -> Tensor:
-    """One more key, or value, behind those of x (…, heads, m, d): `row`, (1, 1, embed_dim), or zeros."""
+    """Append one key or value to x (…, heads, m, d): `row`, (1, 1, embed_dim), or zeros if it is None."""
     last = x.new_zeros(()) if row is None else row.view(x.shape[-3], 1, x.shape[-1]).to(x.dtype)
     return torch.cat([x, last.expand(*x.shape[:-2], 1, x.shape[-1])], dim=-2)

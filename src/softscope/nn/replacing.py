@@ -1,4 +1,4 @@
-"""softscope's attention in a model that was built with PyTorch's."""
+"""Replace PyTorch's attention in an existing model with softscope's."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,16 +12,18 @@ from softscope.nn.options import Options
 def replace(model: nn.Module, **options: Any) -> int:
     """Turn every `torch.nn.MultiheadAttention` in the model into a `MultiheadAttention` with these options.
 
-    Returns how many there were. Each stays the same object with the same parameters and hooks, so an optimizer made
-    before goes on training them; it does not know the parameters that options add (`sink`, `log_temperature`,
-    `q_gain`, `k_gain`, `length_gain`): give it those. Subclasses of PyTorch's module stay as they are, and so do
-    layers that are softscope's already. Every `nn.TransformerEncoder` around a layer found stops passing nested
-    tensors: padded positions of its output, zeros in eval mode so far, then hold numbers, as they always do in
-    training.
+    Each module stays the same object with the same parameters and hooks, so an existing optimizer keeps training
+    them. The optimizer does not know the parameters that options add (`sink`, `log_temperature`, `q_gain`, `k_gain`,
+    `length_gain`), so add those to it. Subclasses of PyTorch's module and layers that are already softscope's stay
+    unchanged. Every `nn.TransformerEncoder` around a replaced layer stops passing nested tensors. Padded positions of
+    its output, which used to be zeros in eval mode, then hold numbers, as they always do in training.
 
     Args:
-        model: changed in place.
+        model: The model, changed in place.
         options: qk_norm, softcap, temperature, sink, alpha, scale, scalable, as for `MultiheadAttention`.
+
+    Returns:
+        The number of modules replaced.
 
     >>> import torch, softscope.nn
     >>> model = torch.nn.TransformerDecoderLayer(8, 2)
@@ -33,7 +35,7 @@ def replace(model: nn.Module, **options: Any) -> int:
       (out_proj): NonDynamicallyQuantizableLinear(in_features=8, out_features=8, bias=True)
     )
     """
-    chosen = Options(**options)  # refused before anything is changed
+    chosen = Options(**options)  # raises before anything is changed
     found = [module for module in model.modules() if type(module) is nn.MultiheadAttention]
     for attention in found:
         MultiheadAttention._adopt(attention, chosen)
@@ -43,6 +45,6 @@ def replace(model: nn.Module, **options: Any) -> int:
 
 
 def encoders_around(model: nn.Module, layers: Sequence[nn.Module]) -> list[nn.TransformerEncoder]:
-    """The encoders that hold one of these layers: they must not pass nested tensors to it."""
+    """Return the encoders that contain one of these layers; they must not pass nested tensors to it."""
     encoders = [part for part in model.modules() if isinstance(part, nn.TransformerEncoder)]
     return [encoder for encoder in encoders if any(module in layers for module in encoder.modules())]

@@ -1,4 +1,4 @@
-"""Small generated tasks and the small models that learn them: patients for doctor, experiments and lab.
+"""Small synthetic tasks and small models that learn them, used by the doctor, the experiments and the lab.
 
 >>> from softscope import tasks
 >>> model = tasks.RecallModel(d=16, vocabulary=4)
@@ -13,9 +13,9 @@
 """
 
 try:
-    import torch as _torch  # noqa: F401  (asked for here, once, so that its absence is said in words)
+    import torch as _torch  # noqa: F401  (imported here once, so that a missing torch gives a readable error)
 except ModuleNotFoundError as error:
-    if error.name != "torch":  # torch is there and broken: its own message says more than ours
+    if error.name != "torch":  # torch is installed but broken: its own message says more than ours
         raise
     raise ImportError("softscope.tasks needs PyTorch: pip install 'softscope[torch]'") from error
 

@@ -1,4 +1,4 @@
-"""What this room asks of its arguments beyond `softscope._arguments.checks`."""
+"""Argument checks of `softscope.tasks` beyond `softscope._arguments.checks`."""
 
 import torch
 from torch import Tensor
@@ -7,7 +7,7 @@ from softscope._arguments.arrays import tracing
 
 
 def a_generator(value: object) -> torch.Generator:
-    """The value, if it is a torch generator."""
+    """Return the value if it is a torch generator."""
     if not isinstance(value, torch.Generator):
         raise TypeError(
             f"generator must be a torch.Generator, but {type(value).__name__} came; "
@@ -17,7 +17,7 @@ def a_generator(value: object) -> torch.Generator:
 
 
 def tokens_below(tokens: Tensor, name: str, vocabulary: int) -> None:
-    """Tokens must be in the model's vocabulary; an embedding alone says "index out of range in self"."""
+    """Refuse tokens outside the vocabulary; the embedding alone would only say "index out of range in self"."""
     if not tracing() and bool(((tokens < 0) | (tokens >= vocabulary)).any()):
         raise ValueError(
             f"{name} must be tokens in [0, {vocabulary}), but they reach from {int(tokens.min())} to "

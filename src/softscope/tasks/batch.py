@@ -1,17 +1,17 @@
-"""What a task hands to training: the model's inputs, and the answers it is taught and judged by."""
+"""The interface between a task and training: the model's inputs, and the labels for loss and accuracy."""
 
 from typing import Final, Protocol
 
 from torch import Tensor
 
 IGNORED: Final = -100
-"""The target of a position that asks for no answer; the number that PyTorch's cross-entropy skips."""
+"""Target of a position that asks for no answer; PyTorch's cross-entropy skips this number."""
 
 
 class Batch(Protocol):
-    """Anything with these three properties can be trained on: `model(*batch.inputs)` gives the logits.
+    """Interface of a training batch: any object with these three properties.
 
-    The model answers with logits of shape (..., classes); the targets have shape (...).
+    `model(*batch.inputs)` returns logits of shape (..., classes); the targets have shape (...).
 
     >>> import torch
     >>> from softscope.tasks import Batch, recall_batch
@@ -22,12 +22,12 @@ class Batch(Protocol):
 
     @property
     def inputs(self) -> tuple[Tensor, ...]:
-        """What the model is called with."""
+        """The model's arguments."""
 
     @property
     def target(self) -> Tensor:
-        """The labels the loss sees, noise included; `IGNORED` where nothing is asked."""
+        """The labels for the loss, including noise; `IGNORED` where no answer is asked."""
 
     @property
     def clean_target(self) -> Tensor:
-        """The labels before noise: accuracy is counted against these."""
+        """The labels before noise, used for accuracy."""

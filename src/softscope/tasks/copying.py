@@ -1,4 +1,4 @@
-"""Copying: read a sequence, then a delimiter, then write the sequence down again, token by token."""
+"""Copying task: read a sequence and a delimiter, then repeat the sequence token by token."""
 
 from dataclasses import dataclass
 
@@ -12,11 +12,11 @@ from softscope.tasks.batch import IGNORED
 
 @dataclass(frozen=True, eq=False)
 class CopyBatch:
-    """One batch of copying.
+    """One batch of the copying task.
 
     Attributes:
-        tokens: (batch, 2·length) the sequence, the delimiter, and the sequence without its last token.
-        target: (batch, 2·length) the token to come next; `IGNORED` until the delimiter.
+        tokens: The sequence, the delimiter, and the sequence without its last token, (batch, 2·length).
+        target: The next token, (batch, 2·length); `IGNORED` before the delimiter.
 
     Examples:
         >>> import torch
@@ -30,7 +30,7 @@ class CopyBatch:
 
     @property
     def inputs(self) -> tuple[Tensor, ...]:
-        """What `SmallTransformer` is called with: tokens."""
+        """The arguments for `SmallTransformer`: tokens."""
         return (self.tokens,)
 
     @property
@@ -40,16 +40,16 @@ class CopyBatch:
 
 
 def copy_batch(batch: int, *, length: int = 16, vocabulary: int = 16, generator: torch.Generator) -> CopyBatch:
-    """A batch of `batch` sequences `x`, to be copied by a causal model with `vocabulary + 1` tokens.
+    """Make a batch of sequences `x` for a causal model with `vocabulary + 1` tokens to copy.
 
         tokens = x_0 … x_(length−1) · delimiter · x_0 … x_(length−2)
         target =     nothing asked  · x_0       · x_1 … x_(length−1)
 
     Args:
-        batch: how many sequences.
-        length: how many tokens are copied; the model reads `2·length`.
-        vocabulary: how many different tokens a sequence is made of; the delimiter is token `vocabulary`.
-        generator: the only source of randomness; the tensors are made on its device.
+        batch: Number of sequences.
+        length: Number of tokens to copy; the model reads `2·length`.
+        vocabulary: Number of different tokens in the sequences; the delimiter is token `vocabulary`.
+        generator: The only source of randomness; the tensors are created on its device.
 
     Examples:
         >>> import torch

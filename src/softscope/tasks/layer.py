@@ -1,4 +1,4 @@
-"""One attention layer with all the options: what `RecallModel` and `SmallTransformer` are built of."""
+"""One attention layer with all the options, the building block of `RecallModel` and `SmallTransformer`."""
 
 import math
 
@@ -13,7 +13,7 @@ from softscope.tasks.options import AttentionOptions
 
 
 def seeded_linear(d_in: int, d_out: int, generator: torch.Generator, *, gain: float = 1.0) -> nn.Linear:
-    """A linear map without bias that gives variance `gain²` for unit variance: W ~ N(0, gain²/d_in).
+    """Make a bias-free linear map that turns unit variance into variance `gain²`: W ~ N(0, gain²/d_in).
 
     `nn.Linear` alone would draw its weights from the global random state.
     """
@@ -23,24 +23,24 @@ def seeded_linear(d_in: int, d_out: int, generator: torch.Generator, *, gain: fl
 
 
 def seeded_embedding(count: int, d: int, generator: torch.Generator) -> nn.Embedding:
-    """A table of `count` vectors with unit variance, drawn from the generator alone."""
+    """Make a table of `count` unit-variance vectors, drawn only from the generator."""
     table = nn.Embedding(count, d, device="meta").to_empty(device="cpu")
     nn.init.normal_(table.weight, generator=generator)
     return table
 
 
 class Attention(nn.Module):
-    """Multi-head attention, `W_O · (weights · v)`, whose weights are formed as the options say.
+    """Multi-head attention, `W_O · (weights · v)`; the options decide how it forms the weights.
 
-    Where the options allow it the heads go through `torch.nn.functional.scaled_dot_product_attention`
-    with an explicit scale, so that whatever watches that function sees them; a soft cap, a sink and
-    entmax, which it cannot do, go through `softscope.attention`.
+    Where the options allow it, the heads go through `torch.nn.functional.scaled_dot_product_attention` with an
+    explicit scale, so that anything that watches that function sees them. It supports no soft cap, sink or entmax;
+    those go through `softscope.attention`.
 
     Args:
-        d: components of a token, over all heads.
-        heads: how many heads; must divide `d`.
-        options: scale and remedies.
-        generator: where the initial weights are drawn from.
+        d: Components of a token, over all heads.
+        heads: Number of heads; must divide `d`.
+        options: Scale and remedies.
+        generator: Source of the initial weights.
 
     Examples:
         >>> import torch
@@ -77,14 +77,14 @@ class Attention(nn.Module):
         self.take(options)
 
     def take(self, options: AttentionOptions) -> None:
-        """Form the weights as these options say from now on; parameters that are there already stay."""
+        """Switch to these options; existing parameters stay."""
         size = self.w_q.out_features // self.heads
         self.options, self.factor = options, options.factor(size)
         rms = options.qk_norm == "rms"
         starts = {
             "q_gain": torch.ones(size) if rms else None,
             "k_gain": torch.ones(size) if rms else None,
-            # The logarithm, so that no step of an optimizer makes a temperature negative.
+            # Learn the logarithm, so that no optimizer step can make a temperature negative.
             "log_temperature": torch.full((self.heads,), math.log(options.temperature))
             if options.learn_temperature
             else None,
@@ -92,12 +92,12 @@ class Attention(nn.Module):
             "length_gain": None if options.scalable is None else torch.ones(self.heads),
         }
         for name, start in starts.items():
-            # What an option does not ask for is None, and so not in the optimizer.
+            # A parameter that no option needs is None, so the optimizer does not hold it.
             if start is None or self._parameters.get(name) is None:
                 self.register_parameter(name, None if start is None else nn.Parameter(start.to(self.w_q.weight)))
 
     def forward(self, query: Tensor, key: Tensor, value: Tensor, *, causal: bool = False) -> Tensor:
-        """(batch, n, d) attends over (batch, m, d); the answer is (batch, n, d)."""
+        """Let (batch, n, d) attend over (batch, m, d); returns (batch, n, d)."""
         q, k, v = self.split(self.w_q(query)), self.split(self.w_k(key)), self.split(self.w_v(value))
         q, k = self.normalise(q, self.q_gain), self.normalise(k, self.k_gain)
         if self.log_temperature is not None:
@@ -122,11 +122,11 @@ class Attention(nn.Module):
         return joined
 
     def split(self, x: Tensor) -> Tensor:
-        """(batch, n, d) as (batch, heads, n, d/heads)."""
+        """Reshape (batch, n, d) to (batch, heads, n, d/heads)."""
         return x.reshape(*x.shape[:-1], self.heads, -1).transpose(-3, -2)
 
     def normalise(self, x: Tensor, gain: Tensor | None) -> Tensor:
-        """QK-norm, if it was asked for."""
+        """Apply QK-norm if the options ask for it."""
         match self.options.qk_norm:
             case "rms":
                 return functional.rms_norm(x, x.shape[-1:], gain)

@@ -1,4 +1,4 @@
-"""Two small models: one attention layer that recalls, and a causal transformer for sequences."""
+"""Two small models: one attention layer for recall, and a causal transformer for sequences."""
 
 import torch
 from torch import Tensor, nn
@@ -15,16 +15,16 @@ class RecallModel(nn.Module):
 
         q = W_Q·E[query],   k = W_K·E[keys],   v = W_V·V[values],   logits = R·W_O·attention(q, k, v)
 
-    Query and keys share the table E. W_Q and W_K are drawn apart, so at the start a key is no closer
-    to its own query than to another one: where to look is learned. q and k start with unit variance,
-    so with `scale=1.0` the attention logits start with a standard deviation of √d.
+    Query and keys share the table E. W_Q and W_K are drawn independently, so at the start a key is no closer to its
+    own query than to any other: the model must learn where to look. q and k start with unit variance, so with
+    `scale=1.0` the attention logits start with a standard deviation of √d.
 
     Args:
-        d: components of a token.
-        vocabulary: how many key tokens and how many value tokens there are; the task's.
-        heads: how many heads; must divide `d`.
-        options: scale and remedies.
-        seed: decides the initial weights.
+        d: Components of a token.
+        vocabulary: Number of key tokens, and of value tokens; must match the task's.
+        heads: Number of heads; must divide `d`.
+        options: Scale and remedies.
+        seed: Decides the initial weights.
 
     Examples:
         >>> import torch
@@ -53,7 +53,7 @@ class RecallModel(nn.Module):
         self.readout = seeded_linear(d, vocabulary, generator)
 
     def forward(self, keys: Tensor, values: Tensor, query: Tensor) -> Tensor:
-        """Logits over the value tokens, (batch, queries, vocabulary)."""
+        """Return logits over the value tokens, (batch, queries, vocabulary)."""
         for name, tokens in (("keys", keys), ("values", values), ("query", query)):
             tokens_below(tokens, name, self.vocabulary)
         read = self.attention(self.key_table(query), self.key_table(keys), self.value_table(values))
@@ -72,7 +72,7 @@ class Block(nn.Module):
         self.w_2 = seeded_linear(4 * d, d, generator)
 
     def forward(self, x: Tensor) -> Tensor:
-        """(batch, n, d) to (batch, n, d); position i sees positions j ≤ i."""
+        """Map (batch, n, d) to (batch, n, d); position i sees positions j ≤ i."""
         seen = self.norm_attention(x)
         x = x + self.attention(seen, seen, seen, causal=True)
         hidden: Tensor = self.w_2(functional.gelu(self.w_1(self.norm_hidden(x))))
@@ -80,19 +80,19 @@ class Block(nn.Module):
 
 
 class SmallTransformer(nn.Module):
-    """A causal transformer: position i gives the logits of token i + 1 from tokens 0 … i.
+    """A causal transformer: position i predicts token i + 1 from tokens 0 … i.
 
-    Learned positions, LayerNorm before each part, no dropout. It copies, and with characters as
-    tokens it is a small language model.
+    It has learned positions, LayerNorm before each part, and no dropout. It learns the copying task; with characters
+    as tokens, it is a small language model.
 
     Args:
-        vocabulary: how many tokens there are; for copying the task's plus 1, for the delimiter.
-        length: the most tokens a sequence may have; for copying `2·length` of the task.
-        d: components of a token.
-        heads: how many heads; must divide `d`.
-        layers: how many layers.
-        options: scale and remedies, the same in every layer.
-        seed: decides the initial weights.
+        vocabulary: Number of tokens; for copying, the task's plus 1 for the delimiter.
+        length: Maximum length of a sequence; for copying, twice the task's `length`.
+        d: Components of a token.
+        heads: Number of heads; must divide `d`.
+        layers: Number of layers.
+        options: Scale and remedies, the same in every layer.
+        seed: Decides the initial weights.
 
     Examples:
         >>> import torch
@@ -126,7 +126,7 @@ class SmallTransformer(nn.Module):
         self.readout = seeded_linear(d, vocabulary, generator)
 
     def forward(self, tokens: Tensor) -> Tensor:
-        """Logits of the next token, (batch, n, vocabulary), for tokens (batch, n)."""
+        """Return the logits of the next token, (batch, n, vocabulary), for tokens (batch, n)."""
         n = tokens.shape[-1]
         if n > self.length:
             raise ValueError(

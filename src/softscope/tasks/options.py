@@ -10,23 +10,23 @@ from softscope.nn.options import check_qk_norm, check_scalable
 
 @dataclass(frozen=True)
 class AttentionOptions:
-    """The choices between q, k and the weights; the defaults are plain scaled dot-product attention.
+    """How q and k become weights; the defaults give plain scaled dot-product attention.
 
         logits = softcap(scale · q·k / temperature),   weights = entmax_alpha(logits and sink)
 
     Args:
-        scale: "sqrt" for 1/√d of a head, or a number; 1.0 is the plain dot product.
-        temperature: divides the logits; > 0.
-        learn_temperature: one temperature per head that training may change, starting at `temperature`.
-        qk_norm: how q and k are normalised before they meet. "rms": to mean square 1, times a learned
-            gain per component (as large models do it; the logits reach ±d before the scale). "unit": to
-            norm 1, so that the logits are `scale · cosine`, which needs a small temperature to be sharp.
-        softcap: `c·tanh(logits/c)` keeps the logits in (−c, c).
-        sink: the logit, at the start, of a learned sink per head, which takes weight and gives nothing.
-        alpha: 1 is softmax, 2 sparsemax, between them entmax. Not together with a sink.
-        init_gain: multiplies the initial W_Q and W_K. At 1, q and k start with unit variance, and
-            unscaled logits with a standard deviation of √d; at g, of g²·√d.
-        scalable: scalable softmax: the logits of a row that sees n keys times log n / log(scalable), and times one
+        scale: "sqrt" for 1/√d with d the size of a head, or a number; 1.0 gives the plain dot product.
+        temperature: Divides the logits; > 0.
+        learn_temperature: Learn one temperature per head, starting at `temperature`.
+        qk_norm: Normalisation of q and k before the dot product. "rms" scales to mean square 1, times a learned gain
+            per component (as large models do; the logits reach ±d before the scale). "unit" scales to norm 1, so the
+            logits are `scale · cosine`, which needs a small temperature to be sharp.
+        softcap: Cap c; `c·tanh(logits/c)` keeps the logits in (−c, c).
+        sink: Initial logit of a learned sink per head, which takes weight but contributes no value.
+        alpha: 1 for softmax, 2 for sparsemax, anything between for entmax. Cannot be combined with a sink.
+        init_gain: Multiplies the initial W_Q and W_K. At 1, q and k start with unit variance, and unscaled logits
+            with a standard deviation of √d; at g, of g²·√d.
+        scalable: Scalable softmax: multiply the logits of a row that sees n keys by log n / log(scalable) and by one
             learned gain per head, which starts at 1.
 
     Examples:
@@ -66,13 +66,13 @@ class AttentionOptions:
 
     @property
     def plain(self) -> bool:
-        """Whether PyTorch's `scaled_dot_product_attention` can do it: no cap, no sink, softmax."""
+        """Whether PyTorch's `scaled_dot_product_attention` supports the options: no cap, no sink, softmax."""
         return self.softcap is None and self.sink is None and self.alpha == 1
 
     def factor(self, d: int) -> float:
-        """What multiplies `q·k` when a head has `d` components: scale/temperature, or the scale alone.
+        """Return the factor on `q·k` for heads with `d` components: scale/temperature, or the scale alone.
 
-        A learned temperature is not in it: it is a parameter of the model.
+        It excludes a learned temperature, which is a parameter of the model.
         """
         scale = 1 / math.sqrt(d) if self.scale == "sqrt" else float(self.scale)
         return scale if self.learn_temperature else scale / self.temperature

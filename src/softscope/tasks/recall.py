@@ -1,4 +1,4 @@
-"""Associative recall: shown pairs of key and value, and asked a key again, answer its value."""
+"""Associative recall: the model sees pairs of key and value, and must answer a queried key with its value."""
 
 from dataclasses import dataclass
 
@@ -14,11 +14,11 @@ class RecallBatch:
     """One batch of associative recall.
 
     Attributes:
-        keys: (batch, pairs) key tokens, each at most once in a sequence.
-        values: (batch, pairs) value tokens; `values[b, j]` belongs to `keys[b, j]`.
-        query: (batch, queries) key tokens of the same sequence, asked again.
-        target: (batch, queries) the value of the queried key, or a random label where noise fell.
-        clean_target: (batch, queries) the value of the queried key.
+        keys: Key tokens, (batch, pairs), each at most once in a sequence.
+        values: Value tokens, (batch, pairs); `values[b, j]` belongs to `keys[b, j]`.
+        query: Queried key tokens of the same sequence, (batch, queries).
+        target: Value of the queried key, or a random label where noise hits, (batch, queries).
+        clean_target: Value of the queried key, (batch, queries).
 
     Examples:
         >>> import torch
@@ -35,7 +35,7 @@ class RecallBatch:
 
     @property
     def inputs(self) -> tuple[Tensor, ...]:
-        """What `RecallModel` is called with: keys, values, query."""
+        """The arguments for `RecallModel`: keys, values, query."""
         return self.keys, self.values, self.query
 
 
@@ -48,24 +48,24 @@ def recall_batch(
     noise: float = 0.0,
     generator: torch.Generator,
 ) -> RecallBatch:
-    """A batch of `batch` sequences: `query[b, i] = keys[b, j]`, and its clean target is `values[b, j]`.
+    """Make a batch of sequences: `query[b, i] = keys[b, j]`, and its clean target is `values[b, j]`.
 
-    Keys are drawn without repetition, values, queries and noise with it. Values are drawn anew for
-    every sequence, so there is nothing to learn by heart: a model must look.
+    Keys are drawn without repetition; values, queries and noise with repetition. Every sequence gets fresh values, so
+    there is nothing to memorise: a model must look.
 
-    The vocabulary decides how stuck an unscaled model gets. With `vocabulary == pairs` a query
-    always meets the same keys, hence the same logits: a row that starts blocked on a wrong key stays
-    blocked. In a larger vocabulary the wrong key is now and then absent, and an adaptive optimizer
-    uses these openings: the unscaled model gets out, later and not completely.
+    The vocabulary decides how stuck an unscaled model gets. With `vocabulary == pairs`, a query always meets the same
+    keys, hence the same logits, so a row that starts blocked on a wrong key stays blocked. With a larger vocabulary,
+    the wrong key is sometimes absent. An adaptive optimizer exploits these openings, and the unscaled model escapes,
+    though later and not completely.
 
     Args:
-        batch: how many sequences.
-        pairs: how many pairs a sequence shows.
-        vocabulary: how many key tokens there are, and how many value tokens; `pairs` if not given.
-        queries: how many keys a sequence asks.
-        noise: the share of labels replaced with a uniformly random one, which by chance is the right
-            one in 1 of `vocabulary` cases. In [0, 1].
-        generator: the only source of randomness; the tensors are made on its device.
+        batch: Number of sequences.
+        pairs: Number of pairs in a sequence.
+        vocabulary: Number of key tokens, and of value tokens; `pairs` by default.
+        queries: Number of queried keys per sequence.
+        noise: Share of labels, in [0, 1], replaced by a uniformly random label, which is right by chance in 1 of
+            `vocabulary` cases.
+        generator: The only source of randomness; the tensors are created on its device.
 
     Examples:
         >>> import torch
@@ -95,7 +95,7 @@ def recall_batch(
     values = tokens(vocabulary, batch, pairs)
     asked = tokens(pairs, batch, queries)
     clean_target = values.gather(1, asked)
-    # Drawn whatever the noise is: batches of one seed differ in their noisy labels and in nothing else.
+    # Draw these at any noise level, so that batches of one seed differ only in their noisy labels.
     replaced, labels = uniform(batch, queries) < noise, tokens(vocabulary, batch, queries)
     target = torch.where(replaced, labels, clean_target)
     return RecallBatch(keys, values, keys.gather(1, asked), target, clean_target)

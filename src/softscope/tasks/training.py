@@ -1,4 +1,4 @@
-"""The plain training loop that doctor, experiments and lab share: seeded, silent, watched by callbacks."""
+"""The plain training loop that doctor, experiments and lab share: seeded, silent, observed through callbacks."""
 
 import math
 from collections.abc import Callable, Iterable
@@ -23,12 +23,12 @@ OPTIMIZERS: dict[str, OptimizerMaker] = {
 
 @dataclass
 class History:
-    """What a training run was like, one number per step.
+    """Loss and accuracy of a training run, one number per step.
 
     Attributes:
-        loss: cross-entropy against the labels, noise included, in nats.
-        accuracy: share of answers equal to the label before noise.
-        stopped_at: the step whose loss was NaN or infinite, where training stopped; None if it went well.
+        loss: Cross-entropy against the labels, including noise, in nats.
+        accuracy: Share of answers equal to the label before noise.
+        stopped_at: The step at which training stopped because the loss was NaN or infinite; None if it never was.
 
     Examples:
         >>> History(loss=[2.0, 1.0, 0.5], accuracy=[0.25, 0.5, 1.0]).recent_accuracy(steps=2)
@@ -40,7 +40,7 @@ class History:
     stopped_at: int | None = None
 
     def recent_accuracy(self, steps: int = 20) -> float:
-        """The mean accuracy of the last `steps` steps: one batch alone is a noisy measurement."""
+        """Average the accuracy over the last `steps` steps, since a single batch is a noisy measurement."""
         last = self.accuracy[-whole_number(steps, "steps", 1) :]
         return sum(last) / len(last)
 
@@ -58,18 +58,19 @@ def train(
 ) -> History:
     """Minimise the mean cross-entropy of `model(*batch.inputs)` over fresh batches, in place.
 
-    Loss and accuracy of a step are those of a batch the model has not seen yet. A loss that is NaN or
-    infinite stops the run before it reaches the weights, and the history says at which step.
+    Each step measures loss and accuracy on a batch the model has not seen yet. A NaN or infinite loss stops the run
+    before it reaches the weights, and the history records the step.
 
     Args:
-        model: any module that answers with logits (..., classes).
-        batches: makes a batch from a generator, which `train` seeds.
-        steps: how many updates.
-        learning_rate: of the optimizer.
+        model: Any module that returns logits (..., classes).
+        batches: Function that makes a batch from a generator, which `train` seeds.
+        steps: Number of updates.
+        learning_rate: Learning rate of the optimizer.
         optimizer: "adam", "adamw", "sgd" (plain), or a function of parameters and learning rate.
-        seed: decides the batches. The initial weights are the model's; dropout, if it has any, is torch's.
-        on_step: called with step, loss and model after the gradients are there and before the update.
-        progress: called with the number of steps done and `steps`.
+        seed: Decides the batches. The model decides its own initial weights; dropout, if any, uses torch's
+            random state.
+        on_step: Called with step, loss and model after the backward pass and before the update.
+        progress: Called with the number of steps done and `steps`.
 
     Examples:
         >>> from softscope.tasks import RecallModel, recall_batch

@@ -1,6 +1,6 @@
-"""The contract that every map from logits to weights must keep, as one public battery. NumPy only.
+"""A public test battery for maps from logits to weights; it needs only NumPy.
 
-`PROPERTIES` names what is tested, in the order of a report:
+`PROPERTIES` names the tested properties, in the order of a report:
 
 >>> from softscope import testing
 >>> testing.PROPERTIES[:4]

@@ -1,4 +1,4 @@
-"""Properties of the options, tested only where they are declared: axis and where."""
+"""Properties of the options `axis` and `where`, tested only if declared."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _NAN = float("nan")
 
 
 def axis(probe: Probe) -> None:
-    """f(x, axis=k) gives each row along k what f gives it alone: any axis, any layout, any neighbour."""
+    """Check that f(x, axis=k) gives each row along k what f gives it alone, for any axis, layout and neighbour."""
     tested = False
     for x, k, given in _arrays(probe):
         rows = _rows(x, k)
         alone = [probe.call(row) for row in rows]
         got = probe.weights(x, given=given, axis=k)
         for row, w, outcome in zip(rows, _rows(got, k), alone, strict=True):
-            # A row that f cannot do alone is told by other properties; so is a row with a NaN.
+            # Other properties report a row that f cannot handle alone, or that contains a NaN.
             if outcome.weights is None or not outcome.finite:
                 continue
             tested = True
@@ -36,7 +36,7 @@ def axis(probe: Probe) -> None:
 
 
 def where(probe: Probe) -> None:
-    """f(x, where=mask): the masked get exactly 0, whatever their logit, and the rest what they get alone."""
+    """Check f(x, where=mask): masked entries get exactly 0, whatever their logit; the rest get what they get alone."""
     for x, mask in _masked(probe):
         _check_mask(probe, x, mask, {})
     if probe.axis:
@@ -47,7 +47,7 @@ def where(probe: Probe) -> None:
 
 
 def _check_mask(probe: Probe, x: Array, mask: Array, options: dict[str, Any]) -> None:
-    """One array under one mask, which may have to be broadcast."""
+    """Check one array under one mask, which may need broadcasting."""
     k = options.get("axis", -1)
     got = probe.weights(x, where=mask, **options)
     full = np.broadcast_to(mask, x.shape)
@@ -63,13 +63,13 @@ def _check_mask(probe: Probe, x: Array, mask: Array, options: dict[str, Any]) ->
 
 
 def _rows(x: Array, k: int) -> Array:
-    """The rows along axis k, as a 2-D array."""
+    """Return the rows along axis k as a 2-D array."""
     moved = np.moveaxis(x, k, -1)
     return moved.reshape(-1, x.shape[k]) if x.size else moved.reshape(0, x.shape[k])
 
 
 def _arrays(probe: Probe) -> Iterator[tuple[Array, int, Array | None]]:
-    """Arrays, an axis, and where the layout matters the very array to pass."""
+    """Yield an array, an axis and, if the layout matters, the exact array to pass."""
     rng = np.random.default_rng(probe.seed)
     x = probe.array(0, 1, 2, 3, 5, 4).reshape(2, 3) / probe.dtype.type(2)
     yield from ((x, k, None) for k in (1, 0, -1, -2))
@@ -79,7 +79,7 @@ def _arrays(probe: Probe) -> Iterator[tuple[Array, int, Array | None]]:
     wide = np.zeros((2, 6), dtype=probe.dtype)
     wide[:, ::2] = x
     yield x, -1, wide[:, ::2]
-    # What one row holds must not reach its neighbour: neither its size nor its NaN.
+    # A row's magnitude or NaN must not affect its neighbour.
     yield probe.array(1000, 1001, 0, 1).reshape(2, 2), -1, None
     yield probe.array(_NAN, 1, 0, 1).reshape(2, 2), -1, None
     yield probe.array(-np.inf, -np.inf, 0, 1).reshape(2, 2), -1, None
@@ -87,7 +87,7 @@ def _arrays(probe: Probe) -> Iterator[tuple[Array, int, Array | None]]:
 
 
 def _masked(probe: Probe) -> Iterator[tuple[Array, Array]]:
-    """Logits and masks: simple, a giant or a NaN behind the mask, all masked, masks to broadcast."""
+    """Yield logits and masks: simple ones, a huge logit or NaN behind the mask, all masked, masks to broadcast."""
     yes, no = True, False
     yield probe.array(1, 2, 3), np.array([yes, yes, no])
     yield probe.array(1, 2, 3), np.array([yes, yes, yes])

@@ -1,4 +1,4 @@
-"""The contract battery: one call that tells what a map from logits to weights keeps, and what it breaks."""
+"""The test battery: one call reports which properties a map from logits to weights keeps or breaks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from softscope.testing.wording import say, title
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-# In the order of PROPERTIES; each function's name is the property's.
+# In the order of PROPERTIES; each function has its property's name.
 _TESTS: tuple[Callable[[Probe], None], ...] = (
     values.returns,
     values.finite,
@@ -52,24 +52,25 @@ def check_simplex_map(
     seed: int = 0,
     lang: Lang = "en",
 ) -> Report:
-    """Try a map from logits to weights on the whole contract, and report what it breaks and what shows it.
+    """Test a map from logits to weights against every property, and report each violation with an input that shows it.
 
     A map of the softmax family takes any real logits to weights p ≥ 0 with Σp = 1, keeps their order,
-    ignores a common shift, follows a reordering, has no jumps, and sharpens as the logits grow. All
-    properties are named in `softscope.testing.PROPERTIES`; "smooth" only informs, since sparsemax has kinks.
+    ignores a common shift, follows a reordering, has no jumps, and sharpens as the logits grow.
+    `softscope.testing.PROPERTIES` names all properties; "smooth" is only informative, since sparsemax has kinks.
 
-    Whatever f does (raise, return None, spoil its input) becomes a sentence of the report. Only an endless
-    loop is not caught.
+    Whatever f does (raise, return None, overwrite its input) becomes a sentence in the report. The battery cannot
+    catch an endless loop.
 
     Args:
-        f: function of one 1-D NumPy array of logits.
-        axis: f also takes `axis=` (an int, for arrays of more dimensions); test that.
-        where: f also takes `where=` (boolean, True = takes part); test that.
-        dtype: of the logits: float16, float32, float64. Tolerances follow the coarser of it and f's results.
-        lipschitz: the weights may move by at most this many times the step of the logits. The family keeps
-            1/temperature. The default takes temperatures down to 1/16, and still tells a jump in every dtype.
-        seed: of the random inputs that follow the simple ones.
-        lang: language of the sentences, "en" or "zh".
+        f: Function of one 1-D NumPy array of logits.
+        axis: Test that f also takes `axis=` (an int, for arrays with more dimensions).
+        where: Test that f also takes `where=` (boolean, True = takes part).
+        dtype: Dtype of the logits: float16, float32 or float64. Tolerances follow the coarser of this dtype and that
+            of f's results.
+        lipschitz: The weights may move by at most this many times the step of the logits. The softmax family keeps
+            1/temperature. The default allows temperatures down to 1/16 and still detects a jump in every dtype.
+        seed: Seed of the random inputs that follow the simple ones.
+        lang: Language of the sentences, "en" or "zh".
 
     Returns:
         A `Report`: `passed`, `broken`, `results`, `raise_if_broken()`; `str(report)` reads as text.
@@ -102,7 +103,7 @@ def check_simplex_map(
 
 
 def breaks(f: Callable[..., Any], *, seed: int = 0, lang: Lang = "en") -> Iterator[Result]:
-    """The properties that count and are broken, one after the other, for those who stop at the first few."""
+    """Yield the broken properties that count, one by one, for callers who stop after the first few."""
     probe = Probe(f, np.dtype(np.float64), lipschitz=16.0, seed=seed, axis=False)
     for test in _TESTS:
         if test.__name__ not in (*_INFORMATIVE, "axis", "where"):
@@ -114,7 +115,7 @@ def breaks(f: Callable[..., Any], *, seed: int = 0, lang: Lang = "en") -> Iterat
 def _result(
     probe: Probe, test: Callable[[Probe], None], lang: Lang, untested: tuple[str, dict[str, Any]] | None
 ) -> Result:
-    """Run one test, unless it is not to be, and put what it found into words."""
+    """Run one test unless it is undeclared, and put the finding into words."""
     name = test.__name__
     status: Status = "held"
     key: str = "held"
@@ -133,7 +134,7 @@ def _result(
 
 
 def _real(dtype: npt.DTypeLike) -> np.dtype[Any]:
-    """One of the dtypes the tolerances are made for."""
+    """Return the dtype if the tolerances support it."""
     names = ("float16", "float32", "float64")
     try:
         result = np.dtype(dtype)
@@ -145,7 +146,7 @@ def _real(dtype: npt.DTypeLike) -> np.dtype[Any]:
 
 
 def _positive(lipschitz: float) -> float:
-    """A bound that a jump can exceed."""
+    """Return the bound if it is positive and finite, so that a jump can exceed it."""
     if not (lipschitz > 0.0 and math.isfinite(lipschitz)):
         raise ValueError(f"lipschitz must be a finite number > 0, but {lipschitz!r} came; pass 1 / temperature")
     return float(lipschitz)

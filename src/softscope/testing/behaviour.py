@@ -1,4 +1,4 @@
-"""Properties of how the weights answer when the logits change: shift, permutation, sharpening."""
+"""Properties of how the weights respond to changes in the logits: shift, permutation, sharpening."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 _SHIFTS = (1, -4, 4)
 _FACTORS = (2, 3, 8, 64, 512, 4096)
-_ONE_HOT = 0.1  # how far from one-hot weights may be that count as having got there
+_ONE_HOT = 0.1  # weights within this distance of one-hot count as one-hot
 
 
 def shift(probe: Probe) -> None:
-    """f(x + c) = f(x). The sums are exact, see `moderate`."""
+    """Check f(x + c) = f(x). The sums x + c are exact, see `moderate`."""
     for x, w in probe.usable(moderate(probe)):
         for c in _SHIFTS:
             moved = x + probe.dtype.type(c)
@@ -28,9 +28,9 @@ def shift(probe: Probe) -> None:
 
 
 def permutation(probe: Probe) -> None:
-    """f(x[order]) = f(x)[order], for the reversed order and a random one.
+    """Check f(x[order]) = f(x)[order], for the reversed order and a random one.
 
-    Only with distinct logits: how ties are treated is told by `order`.
+    It uses only distinct logits; the property `order` covers ties.
     """
     rng = np.random.default_rng(probe.seed)
     drawn = [((rng.permutation(n) - n // 2) / 32.0).astype(probe.dtype) for n in (16, 100)]
@@ -43,10 +43,10 @@ def permutation(probe: Probe) -> None:
 
 
 def sharpens(probe: Probe) -> None:
-    """The weight of a unique largest logit grows with k in f(k·x), until the others' have gone.
+    """Check that the weight of a unique largest logit grows with k in f(k·x), until the other weights vanish.
 
-    k grows only until that is seen, so that a naive exp need not overflow here; 4096 is there for high
-    temperatures. Linear normalisation is the same for every k, and fails.
+    k grows only until that shows, so that a naive exp need not overflow here; 4096 covers high temperatures. Linear
+    normalisation gives the same weights for every k, and fails.
     """
     for x, w in probe.usable(_with_one_largest(probe)):
         top = int(np.argmax(x))
@@ -66,9 +66,9 @@ def sharpens(probe: Probe) -> None:
 
 
 def responds(probe: Probe) -> None:
-    """Rising and falling logits differ in their weights, or else both differ from what level ones get.
+    """Check that rising and falling logits get different weights, or that both differ from those of equal logits.
 
-    A very high temperature answers only to large logits, so they are tried 64 times as large too.
+    At a very high temperature only large logits matter, so the check also tries logits 64 times as large.
     """
     for n in (2, 3, 5, 16):
         rising = probe.array(*(np.round(np.linspace(0.0, 2.0, n) * 64.0) / 64.0))
@@ -80,9 +80,10 @@ def responds(probe: Probe) -> None:
 
 
 def _with_one_largest(probe: Probe) -> list[Array]:
-    """The moderate logits of length 2 and more, with one largest that is at least 1 ahead.
+    """Return the moderate logits of length ≥ 2, with a unique largest logit at least 1 ahead of the rest.
 
-    From length 4 on the largest is 0, so that amplifying them makes no naive exp overflow in float16 either.
+    From length 4 on, the largest logit is 0, so that a naive exp does not overflow on amplified logits, even in
+    float16.
     """
     result = []
     for x in moderate(probe):

@@ -1,4 +1,4 @@
-"""Properties at the edges: −inf, NaN, nothing at all, integers, and an input that must not be touched."""
+"""Edge cases: −inf, NaN, empty input, integers, and an input that must stay unchanged."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _INF, _NAN = float("inf"), float("nan")
 
 
 def minus_infinity(probe: Probe) -> None:
-    """−inf put before, inside or after some logits gets exactly 0 and leaves their weights as they were."""
+    """Check that a −inf before, inside or after some logits gets exactly 0 and leaves their weights unchanged."""
     for rest, want in probe.usable(moderate(probe)):
         for positions in ([0], [rest.size], [0, rest.size // 2, rest.size]):
             x = np.insert(rest, positions, -_INF)
@@ -29,9 +29,9 @@ def minus_infinity(probe: Probe) -> None:
 
 
 def all_minus_infinity(probe: Probe) -> None:
-    """All NaN, as softmax defines it, or all 0, as a row with nothing to attend to: both are honest.
+    """Check that all −inf gives all NaN, as softmax defines it, or all 0, as for a row with nothing to attend to.
 
-    Uniform weights, which a mask of −1e9 gives, are not.
+    Both are honest. Uniform weights, which a mask of −1e9 gives, are not.
     """
     for n in (1, 2, 5):
         x = probe.array(*[-_INF] * n)
@@ -41,7 +41,7 @@ def all_minus_infinity(probe: Probe) -> None:
 
 
 def nan(probe: Probe) -> None:
-    """Weights are relative to each other, so with one NaN none of them is known."""
+    """Check that one NaN makes all weights NaN: weights are relative to each other, so none of them is known."""
     for logits in ((_NAN, 1), (0, _NAN, 1), (1, 2, 3, _NAN), (_NAN,), (_NAN, _NAN), (-_INF, _NAN)):
         x = probe.array(*logits)
         w = probe.weights(x)
@@ -50,12 +50,12 @@ def nan(probe: Probe) -> None:
 
 
 def empty(probe: Probe) -> None:
-    """Shape (0,) in, shape (0,) out."""
+    """Check that shape (0,) in gives shape (0,) out."""
     probe.weights(probe.array())
 
 
 def input_unchanged(probe: Probe) -> None:
-    """A writable input is the same afterwards; a read-only one is taken and gives the same weights."""
+    """Check that f leaves a writable input unchanged, and accepts a read-only one with the same weights."""
     special = [
         probe.array(0, -_INF, 1),
         probe.array(-_INF, -_INF),
@@ -75,19 +75,19 @@ def input_unchanged(probe: Probe) -> None:
 
 
 def integers(probe: Probe) -> None:
-    """An array of int64 gets the weights of the same numbers as floats."""
+    """Check that an int64 array gets the same weights as the same numbers as floats."""
     whole = [x for x in moderate(probe) if (x == np.round(x)).all()]
     for floats, want in probe.usable(whole):
         x = floats.astype(np.int64)
         w = probe.weights(x)
-        # Integers may come back as a coarser float, as PyTorch's do.
+        # f may return a coarser float for integers, as PyTorch does.
         tolerance = max(probe.tolerance, 64.0 * probe.call(x).eps)
         if not (np.abs(w - want) <= tolerance).all():
             raise BrokenError("integers", x, w, want=want, got=w)
 
 
 def _callable_with(probe: Probe, inputs: list[Array]) -> list[Array]:
-    """The inputs for which f gives weights of some kind; if there are none, the property cannot hold."""
+    """Return the inputs for which f returns any weights; if there are none, the property cannot hold."""
     result = [x for x in inputs if probe.call(x).weights is not None]
     if not result:
         probe.weights(inputs[0])

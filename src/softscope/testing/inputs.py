@@ -1,4 +1,4 @@
-"""The logits that the battery tries: simple ones first, so that what shows a break is easy to read."""
+"""The logits that the battery tries, simple ones first, so that a counterexample is easy to read."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ _SIMPLE: tuple[tuple[float, ...], ...] = (
 
 
 def moderate(probe: Probe) -> list[Array]:
-    """Simple logits, then random ones of length 2 … 100, none larger than 3.
+    """Return simple logits, then random ones of length 2 … 100, none larger than 3.
 
-    All are multiples of 1/64, so that adding a small integer is exact, in float16 too: where weights then
-    differ, rounding is no excuse. And exp(3 + 4), with the largest shift added, overflows in no dtype: a map
-    that overflows breaks `finite`, and only that.
+    All are multiples of 1/64, so that adding a small integer is exact, even in float16; if the weights then differ,
+    rounding is no excuse. exp(3 + 4), with the largest shift added, overflows in no dtype, so a map that overflows
+    breaks `finite` and nothing else.
     """
     rng = np.random.default_rng(probe.seed)
     drawn = [random(rng, n) for n in (2, 3, 5, 16, 100) for _ in range(2)]
@@ -39,12 +39,12 @@ def moderate(probe: Probe) -> list[Array]:
 
 
 def random(rng: np.random.Generator, *shape: int) -> Array:
-    """Random multiples of 1/64 between −3 and 3, as float64."""
+    """Return random multiples of 1/64 between −3 and 3, as float64."""
     return np.round(np.clip(rng.normal(0.0, 1.5, shape), -3.0, 3.0) * 64.0) / 64.0
 
 
 def large(probe: Probe) -> list[Array]:
-    """Finite logits whose exp overflows, or vanishes everywhere; up to 1e30, or half the largest float16."""
+    """Return finite logits whose exp overflows or vanishes everywhere; up to 1e30, or half the largest float16."""
     big = min(1e30, float(np.finfo(probe.dtype).max) / 2.0)
     rows = ((1000, 1001, 1002), (1000,), (-1000, -1001), (1000, 0), (big, -big), (-big, 0, big), (big, big))
     return [probe.array(*logits) for logits in rows]

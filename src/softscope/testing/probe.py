@@ -1,4 +1,4 @@
-"""The map under test, called so that nothing it does can harm the battery."""
+"""Calls the map under test so that nothing it does can harm the battery."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Weights = npt.NDArray[np.float64]
 
 
 class BrokenError(Exception):
-    """A property does not hold: which sentence says so, with what values, and the calls that show it."""
+    """Raised if a property does not hold; it carries the sentence's key and values, and the calls that show it."""
 
     def __init__(self, key: str, given: object, output: object, **values: object) -> None:
         super().__init__(key)
@@ -29,7 +29,7 @@ class BrokenError(Exception):
 
 @dataclass(frozen=True)
 class CallResult:
-    """What one call gave: the raw result, the weights if there are any, else what is wrong with it."""
+    """The result of one call: the raw result, and the weights or else the reason there are none."""
 
     raw: Any
     weights: Weights | None = None
@@ -38,88 +38,88 @@ class CallResult:
 
     @property
     def finite(self) -> bool:
-        """Whether there are weights, all of them finite."""
+        """Whether there are weights and all are finite."""
         return self.weights is not None and bool(np.isfinite(self.weights).all())
 
     @property
     def eps(self) -> float:
-        """The eps of the dtype that came back; 0 if that is no float."""
+        """The eps of the result's dtype; 0 if it is not a float."""
         floats = isinstance(self.raw, np.ndarray) and self.raw.dtype.kind == "f"
         return float(np.finfo(self.raw.dtype).eps) if floats else 0.0
 
 
 class Probe:
-    """Calls f, and knows how exact its answers can be.
+    """Calls f, and tracks how exact its results can be.
 
     Args:
-        f: the map under test.
-        dtype: of the logits it gets.
-        lipschitz: how steep it may be.
-        seed: of the random inputs.
-        axis: whether f takes `axis=`.
+        f: The map under test.
+        dtype: Dtype of the logits passed to f.
+        lipschitz: How steep f may be.
+        seed: Seed of the random inputs.
+        axis: Whether f takes `axis=`.
     """
 
     def __init__(self, f: Callable[..., Any], dtype: np.dtype[Any], *, lipschitz: float, seed: int, axis: bool) -> None:
         self.f, self.dtype, self.lipschitz, self.seed, self.axis = f, dtype, lipschitz, seed, axis
-        # A map may answer in a coarser dtype than it was asked in; it is judged by what it answers in.
+        # A map may return a coarser dtype than its input; judge it by the dtype it returns.
         self.eps = max(float(np.finfo(dtype).eps), self.call(self.array(0, 1)).eps)
 
     @property
     def tolerance(self) -> float:
-        """How far apart two weights may be that ought to be equal: 64·eps (1.4e-14, 7.6e-6, 0.06).
+        """Allowed difference between two weights that should be equal: 64·eps (1.4e-14, 7.6e-6, 0.06).
 
-        Logits up to about 10 are compared. exp(x) without the maximum taken out loses |x|·eps/2 of each
-        weight, the sum as much again, a division by a temperature once more; 64 is twice that and more.
+        The battery compares logits up to about 10. exp(x) without subtracting the maximum loses |x|·eps/2 of each
+        weight; the sum loses as much again, and so does dividing by a temperature. 64 is more than twice the total.
         """
         return 64.0 * self.eps
 
     def sum_tolerance(self, n: int) -> float:
-        """How far the sum of n weights may be from 1: 8·eps·√n.
+        """Return how far the sum of n weights may be from 1: 8·eps·√n.
 
-        n roundings add up like √n; 8 is room for a map that computes in its own dtype. It is no room for
-        a term forgotten in the denominator, or an epsilon added to it.
+        n roundings add up like √n. The factor 8 leaves room for a map that computes in its own dtype, but not for a
+        term missing from the denominator or an epsilon added to it.
         """
         return 8.0 * self.eps * math.sqrt(n)
 
     def array(self, *logits: float) -> Array:
-        """The logits as an array of the dtype under test."""
+        """Return the logits as an array of the dtype under test."""
         return np.array(logits, dtype=self.dtype)
 
     def same(self, got: Weights, want: Weights) -> bool:
-        """Whether weights that ought to be equal are, up to rounding."""
+        """Tell whether weights that should be equal are equal up to rounding."""
         return got.shape == want.shape and bool((np.abs(got - want) <= self.tolerance).all())
 
     def call(self, x: Array, *, given: Array | None = None, **options: Any) -> CallResult:
-        """What f gives for x: for a copy of it, so that f can spoil only that, or for the array `given`."""
+        """Call f on a copy of x, so that f can overwrite only the copy, or on the array `given`."""
         given = np.copy(x) if given is None else given
-        # The report speaks, so NumPy need not. catch_warnings also undoes what f itself may set.
+        # The report speaks for itself, so silence NumPy. catch_warnings also undoes any filters that f sets.
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
             try:
                 raw = self.f(given, **options)
-            except (Exception, SystemExit) as error:  # a learner's exit() must not end the report
+            except (Exception, SystemExit) as error:  # a learner's exit() must not end the battery
                 return CallResult(error, None, "raised", {"error": foreign(error)})
             return _outcome(raw, x.shape)
 
     def weights(self, x: Array, *, given: Array | None = None, **options: Any) -> Weights:
-        """The weights for x; if there are none, the property that asks is broken."""
+        """Return the weights for x; without weights, the calling property is broken."""
         outcome = self.call(x, given=given, **options)
         if outcome.weights is None:
             raise BrokenError(outcome.problem, _shown(x, options), outcome.raw, **outcome.values)
         return outcome.weights
 
     def finite_weights(self, x: Array) -> Weights:
-        """The weights for finite x; if they are not finite, the property that asks is broken."""
+        """Return the weights for finite x; if they are not finite, the calling property is broken."""
         outcome = self.call(x)
         if outcome.weights is None or not outcome.finite:
             raise _unusable(x, outcome)
         return outcome.weights
 
     def usable(self, inputs: Iterable[Array]) -> Iterator[tuple[Array, Weights]]:
-        """Inputs and their weights where f gives finite ones.
+        """Yield the inputs for which f returns finite weights, with those weights.
 
-        Where it does not, the properties `returns` and `finite` say so, which see the same inputs; saying it
-        again for each property would bury the reason. But a property that no input could test does not hold.
+        For the other inputs, the properties `returns` and `finite` report the failure, since they see the same inputs;
+        repeating it for each property would bury the reason. But a property that no input could test does not hold.
         """
         seen = False
         failure: BrokenError | None = None
@@ -135,18 +135,18 @@ class Probe:
 
 
 def _unusable(x: Array, outcome: CallResult) -> BrokenError:
-    """Why an outcome cannot be judged further: no weights at all, or weights that are not finite."""
+    """Explain why an outcome cannot be judged further: no weights, or weights that are not finite."""
     if outcome.weights is None:
         return BrokenError(outcome.problem, x, outcome.raw, **outcome.values)
     return BrokenError("not_finite", x, outcome.raw, got=outcome.weights)
 
 
 def _outcome(raw: Any, shape: tuple[int, ...]) -> CallResult:
-    """The result of f, understood as weights if it can be: lists and integers too, `returns` judges those."""
+    """Interpret f's result as weights if possible, including lists and integers, which `returns` judges."""
     try:
         array = np.array(raw)
         numbers = array.astype(np.float64) if array.dtype.kind in "fiub" else None
-    except Exception:  # whatever a foreign object does when it is asked to be an array
+    except Exception:  # a foreign object may raise anything on conversion to an array
         return CallResult(raw, None, "not_numbers", {"came": foreign(raw)})
     kept = array if isinstance(raw, np.ndarray) else raw
     if numbers is None:
@@ -157,5 +157,5 @@ def _outcome(raw: Any, shape: tuple[int, ...]) -> CallResult:
 
 
 def _shown(x: Array, options: dict[str, Any]) -> object:
-    """The input as the report shows it: with its mask, if it has one."""
+    """Return the input as the report shows it, with its mask if there is one."""
     return (x, options["where"]) if "where" in options else x

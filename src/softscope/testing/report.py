@@ -1,4 +1,4 @@
-"""What the battery found: one result per property, readable and structured."""
+"""The battery's findings: one result per property, as text and as data."""
 
 from __future__ import annotations
 
@@ -14,17 +14,16 @@ Status = Literal["held", "broken", "not declared"]
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """What was found about one property.
+    """The finding about one property.
 
     Attributes:
-        property: its stable name, such as "non_negative".
-        title: its short name in the report's language, for tables.
+        property: The property's stable name, such as "non_negative".
+        title: Its short name in the report's language, for tables.
         status: "held", "broken" or "not declared" (not tested).
-        sentence: what was expected, and what came if it is broken.
-        input: what shows the break: an array, or a tuple of them where several calls are compared.
-        output: the weights that came, or what else f returned or raised; a tuple where `input` holds several
-            calls.
-        counts: False if the result only informs, and does not decide whether the map passed.
+        sentence: What the property requires and, if broken, what f did instead.
+        input: The counterexample: an array, or a tuple of arrays if the test compares several calls.
+        output: The weights, or whatever else f returned or raised; a tuple if `input` holds several calls.
+        counts: False if the result is only informative and does not decide whether the map passed.
 
     Examples:
         >>> from softscope.testing import check_simplex_map
@@ -44,7 +43,7 @@ class Result:
 
 @dataclass(frozen=True, eq=False)
 class Report:
-    """What a map keeps of the contract; `str(report)` reads as text.
+    """Which properties a map keeps; `str(report)` gives the report as text.
 
     >>> import softscope as ss
     >>> from softscope.testing import check_simplex_map
@@ -58,7 +57,7 @@ class Report:
 
     @property
     def broken(self) -> tuple[Result, ...]:
-        """The results that fail the map."""
+        """The broken results that count."""
         return tuple(r for r in self.results if r.counts and r.status == "broken")
 
     @property
@@ -67,7 +66,7 @@ class Report:
         return not self.broken
 
     def __getitem__(self, name: str) -> Result:
-        """The result of one property, by its name."""
+        """Return the result of one property by name."""
         for result in self.results:
             if result.property == name:
                 return result
@@ -75,7 +74,7 @@ class Report:
         raise KeyError(f"no property is called {name!r}; there are {names}")
 
     def raise_if_broken(self) -> None:
-        """Raise an AssertionError that carries the whole report, if the map failed."""
+        """Raise an AssertionError with the whole report if the map failed."""
         if not self.passed:
             raise AssertionError(str(self))
 
@@ -91,6 +90,6 @@ class Report:
             if r.status == "broken":
                 indent = " " * (width + 6)
                 lines.append(f"{indent}{frame['input']} {show(r.input)}")
-                if not isinstance(r.output, BaseException):  # its sentence has named it
+                if not isinstance(r.output, BaseException):  # the sentence already names an exception
                     lines.append(f"{indent}{frame['output']} {show(r.output)}")
         return "\n".join(lines)

@@ -1,10 +1,10 @@
-"""Every sentence of the report, English and Chinese side by side."""
+"""All sentences of the report, with English and Chinese side by side."""
 
 from __future__ import annotations
 
 from softscope._text import Text
 
-# Property: (short title for tables, the claim). The order is the report's order.
+# Property: (short title for tables, the claim), in the report's order.
 CLAIMS: dict[str, tuple[Text, Text]] = {
     "returns": (
         Text(en="same shape, floats", zh="形状不变、浮点"),
@@ -102,7 +102,7 @@ CLAIMS: dict[str, tuple[Text, Text]] = {
 PROPERTIES: tuple[str, ...] = tuple(CLAIMS)
 """The names of all properties, in the order of the report."""
 
-# What a broken property says. Values in braces are filled in by wording.say.
+# Sentences for broken properties. wording.say fills in the values in braces.
 SENTENCES: dict[str, Text] = {
     "held": Text(en="{claim}.", zh="{claim}。"),
     "undeclared": Text(
@@ -233,7 +233,7 @@ SENTENCES: dict[str, Text] = {
     ),
 }
 
-# Padded so that columns line up; a Chinese character is as wide as the ideographic space.
+# Padded to line up the columns; a Chinese character is as wide as the ideographic space.
 STATUS = {
     "held": Text(en="held        ", zh="成立　"),
     "broken": Text(en="broken      ", zh="不成立"),

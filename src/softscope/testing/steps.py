@@ -1,4 +1,4 @@
-"""Properties of small steps: no jumps (continuity), and, for information, no kinks (smooth)."""
+"""Properties of small steps: no jumps (continuity) and, for information only, no kinks (smooth)."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ if TYPE_CHECKING:
 
 _STEP = 0.001
 _SEGMENTS = 16
-_SHORTEST = 2.0**-16  # the last step of the search for jumps, where eps allows it; it shows jumps above 0.0003
+_SHORTEST = 2.0**-16  # the last step of the jump search, if eps allows it; it reveals jumps above 0.0003
 
-_KINK = 0.2  # a slope that jumps by more than this share of the steepest one is a kink
-_FINEST = 2.0**-40  # the last step of the search for kinks, as a share of the way
+_KINK = 0.2  # a slope that jumps by more than this share of the steepest slope is a kink
+_FINEST = 2.0**-40  # the last step of the kink search, as a share of the path
 
 
 def continuity(probe: Probe) -> None:
-    """‖f(y) − f(x)‖ ≤ lipschitz·‖y − x‖, in the 2-norm, up to rounding.
+    """Check ‖f(y) − f(x)‖ ≤ lipschitz·‖y − x‖ in the 2-norm, up to rounding.
 
-    Softmax, sparsemax and α-entmax between them keep the constant 1 at temperature 1, and 1/T at T. Why:
-    they are gradients of convex conjugates, p = argmax ⟨p, x⟩ − Ω(p), with Ω'' = diag(p^(α−2)) on the
+    Softmax, sparsemax and the α-entmax maps between them have the constant 1 at temperature 1, and 1/T at T. The
+    reason: they are gradients of convex conjugates, p = argmax ⟨p, x⟩ − Ω(p), with Ω'' = diag(p^(α−2)) on the
     simplex. There p ≤ 1, so Ω'' ≥ 1 for α ≤ 2: Ω is 1-strongly convex, and the gradient of its conjugate
     is 1-Lipschitz. (Or from the Jacobian: 0 ≤ J = diag(s) − s sᵀ/Σs ≤ diag(s), and s = p^(2−α) ≤ 1.) Two
-    equal weights reach 2^(α−2): 1 for sparsemax, where no smaller constant will do, and 1/2 for softmax.
+    equal weights reach 2^(α−2): 1 for sparsemax, where no smaller constant works, and 1/2 for softmax.
 
-    Near ties are tried first, then ways through logit space: every segment of a way is halved, always into
-    the half where the weights move more. A jump survives halving, a slope does not.
+    The check tries near ties first, then paths through logit space. It halves every segment of a path, always keeping
+    the half where the weights move more. A jump survives halving; a slope does not.
     """
     for x, y in (((0, _STEP), (_STEP, 0)), ((0, 0), (0, _STEP)), ((1, 0, 1), (1, 0, 1 + _STEP))):
         a, b = probe.array(*x), probe.array(*y)
@@ -44,19 +44,18 @@ def continuity(probe: Probe) -> None:
 
 
 def smooth(probe: Probe) -> None:
-    """The slopes before and after each point of two ways agree; for information, since sparsemax has kinks.
+    """Check that the slopes before and after each point of two paths agree; informative only, as sparsemax has kinks.
 
-    A kink is a slope that jumps, however short the step; a mere bend straightens. The search follows the
-    largest second difference down to 2⁻⁴⁰ of the way. α-entmax with α < 2 has no kink, but where a weight
-    leaves 0 its slope grows like t^((2−α)/(α−1)): for α beyond about 1.9 that looks like a kink at any step
-    float64 resolves.
+    At a kink the slope jumps, however short the step; a mere bend straightens out. The search follows the largest
+    second difference down to 2⁻⁴⁰ of the path. α-entmax with α < 2 has no kink, but where a weight leaves 0, its slope
+    grows like t^((2−α)/(α−1)). For α above about 1.9, that looks like a kink at any step float64 resolves.
     """
     for start, end in (((0.3, 6.0), (6.0, 0.3)), ((-1.3, 1.1, 0.7), (1.7, 0.2, 0.4))):
         _search(probe, probe.array(*start), probe.array(*end))
 
 
 def _compare(probe: Probe, a: Array, w: Weights, b: Array, v: Weights) -> float:
-    """How far the weights moved from a to b; too far is a break."""
+    """Return how far the weights moved from a to b; moving too far breaks the property."""
     step = math.dist(a.tolist(), b.tolist())
     moved = math.dist(w, v)
     allowed = probe.lipschitz * step
@@ -67,7 +66,7 @@ def _compare(probe: Probe, a: Array, w: Weights, b: Array, v: Weights) -> float:
 
 
 def _ways(probe: Probe) -> Iterator[tuple[Array, Array]]:
-    """Starts and ends of ways on which logits overtake each other, change sign and leave the support."""
+    """Yield starts and ends of paths on which logits overtake each other, change sign and leave the support."""
     rng = np.random.default_rng(probe.seed)
     yield probe.array(-4, 4), probe.array(4, -3)
     yield probe.array(4, 0, -1.5), probe.array(-4, 2.25, 1)
@@ -75,7 +74,7 @@ def _ways(probe: Probe) -> Iterator[tuple[Array, Array]]:
 
 
 def _way(probe: Probe, start: Array, end: Array) -> Callable[[float], tuple[Array, Weights]]:
-    """The point at share t of the way, with its weights."""
+    """Return a function that gives the point at share t of the path, with its weights."""
     origin, direction = start.astype(np.float64), end.astype(np.float64) - start
 
     def at(t: float) -> tuple[Array, Weights]:
@@ -86,16 +85,16 @@ def _way(probe: Probe, start: Array, end: Array) -> Callable[[float], tuple[Arra
 
 
 def _walk(probe: Probe, start: Array, end: Array) -> None:
-    """Halve every segment of a way towards its steepest part; a jump is found wherever it lies."""
+    """Halve every segment of a path towards its steepest part; this finds a jump wherever it lies."""
     at = _way(probe, start, end)
-    # Rounding moves the weights by about eps, so a step of √eps or more tells a move from rounding.
+    # Rounding moves the weights by about eps, so a step of √eps or more separates real movement from rounding.
     shortest = max(_SHORTEST, math.sqrt(probe.eps))
     length = math.dist(start.tolist(), end.tolist())
     for i in range(_SEGMENTS):
         low, high = i / _SEGMENTS, (i + 1) / _SEGMENTS
         (a, w), (b, v) = at(low), at(high)
         _compare(probe, a, w, b, v)
-        # Weights that moved less than the last step allows hide no jump that it would show.
+        # If the weights moved less than the last step allows, the segment hides no jump that step could reveal.
         while (high - low) * length > shortest and math.dist(w, v) > probe.lipschitz * shortest / 2.0:
             middle = (low + high) / 2.0
             c, u = at(middle)
@@ -106,7 +105,7 @@ def _walk(probe: Probe, start: Array, end: Array) -> None:
 
 
 def _search(probe: Probe, start: Array, end: Array) -> None:
-    """Follow the largest second difference on a way down to the finest step; what is left of it is a kink."""
+    """Follow the largest second difference on a path down to the finest step; what remains there is a kink."""
     at = _way(probe, start, end)
     points = [at(i / _SEGMENTS)[1] for i in range(_SEGMENTS + 1)]
     slopes = [(b - a) * _SEGMENTS for a, b in pairwise(points)]
@@ -114,7 +113,7 @@ def _search(probe: Probe, start: Array, end: Array) -> None:
     for i in range(1, _SEGMENTS):
         centre, step = i / _SEGMENTS, 1.0 / _SEGMENTS
         around = points[i - 1 : i + 2]
-        # A kink shows at least half its size in one of three overlapping triples, hence limit / 2.
+        # At least one of three overlapping triples shows half of a kink's size or more, hence limit / 2.
         while step > _FINEST and _bend(around, step) > limit / 2.0:
             step /= 2.0
             left, middle, right = around
@@ -123,13 +122,13 @@ def _search(probe: Probe, start: Array, end: Array) -> None:
             sharpest = int(np.argmax([_bend(triple, step) for triple in triples]))
             centre += (sharpest - 1) * step
             around = triples[sharpest]
-        # Weights are known to about eps, so a slope to eps / step.
+        # Weights are accurate to about eps, so slopes to eps / step.
         if _bend(around, step) > limit + 4.0 * probe.eps / step:
             before, after = (np.diff(around, axis=0)) / step
             raise BrokenError("smooth", at(centre)[0], around[1], direction=end - start, before=before, after=after)
 
 
 def _bend(around: list[Weights], step: float) -> float:
-    """How much the slope changes at the middle of three points."""
+    """Return how much the slope changes at the middle of three points."""
     left, middle, right = around
     return float(np.linalg.norm(left - 2.0 * middle + right)) / step

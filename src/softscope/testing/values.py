@@ -1,4 +1,4 @@
-"""Properties of the weights themselves: shape, finite, non-negative, sum, order."""
+"""Properties of the weights themselves: shape, finiteness, sign, sum, order."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def returns(probe: Probe) -> None:
-    """Every moderate input gives a NumPy array of floats of the input's shape."""
+    """Check that every moderate input gives a NumPy array of floats in the input's shape."""
     for x in moderate(probe):
         probe.weights(x)
         raw = probe.call(x).raw
@@ -27,7 +27,7 @@ def returns(probe: Probe) -> None:
 
 
 def finite(probe: Probe) -> None:
-    """Finite logits give finite weights, also where a bare exp overflows, or underflows to 0/0."""
+    """Check that finite logits give finite weights, even where a bare exp overflows, or underflows to 0/0."""
     for x in moderate(probe):
         outcome = probe.call(x)
         if outcome.weights is not None and not outcome.finite:
@@ -39,7 +39,7 @@ def finite(probe: Probe) -> None:
 
 
 def non_negative(probe: Probe) -> None:
-    """Exactly: no rounding makes a weight negative."""
+    """Check that no weight is negative, with no tolerance: rounding never makes a weight negative."""
     for x, w in probe.usable(moderate(probe) + large(probe)):
         if (w < 0.0).any():
             worst = int(np.argmin(w))
@@ -47,7 +47,7 @@ def non_negative(probe: Probe) -> None:
 
 
 def sums_to_one(probe: Probe) -> None:
-    """Within the tolerance that `Probe.sum_tolerance` gives a reason for."""
+    """Check that the weights sum to 1, within the tolerance that `Probe.sum_tolerance` explains."""
     for x, w in probe.usable(moderate(probe) + large(probe)):
         total, tolerance = math.fsum(w), probe.sum_tolerance(x.size)
         if abs(total - 1.0) > tolerance:
@@ -55,7 +55,7 @@ def sums_to_one(probe: Probe) -> None:
 
 
 def order(probe: Probe) -> None:
-    """Sorted by logit, the weights never fall; equal logits share one weight."""
+    """Check that the weights, sorted by logit, never fall, and that equal logits get equal weights."""
     for x, w in probe.usable(moderate(probe) + large(probe)):
         for i in range(x.size):
             smaller = np.flatnonzero((x < x[i]) & (w > w[i] + probe.tolerance))

@@ -1,4 +1,4 @@
-"""From a finding to its sentence: picks the language, fills in the values, keeps arrays short."""
+"""Turn a finding into a sentence: pick the language, fill in the values, keep arrays short."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import numpy as np
 from softscope._text import Lang
 from softscope.testing.sentences import CLAIMS, SENTENCES
 
-_LONGEST = 160  # characters of a foreign text (an error message, a strange object) that a sentence can bear
+_LONGEST = 160  # maximum characters of foreign text (an error message, a strange object) in a sentence
 
 
 def title(name: str, lang: Lang) -> str:
-    """The short name of a property, for the head of a table.
+    """Return the short name of a property, for a table header.
 
     >>> title("shift", "en"), title("shift", "zh")
     ('ignores a shift', '平移不变')
@@ -22,20 +22,20 @@ def title(name: str, lang: Lang) -> str:
 
 
 def say(key: str, name: str, lang: Lang, values: dict[str, Any]) -> str:
-    """The sentence `key` about the property `name`, with the values filled in.
+    """Return the sentence `key` about the property `name`, with the values filled in.
 
     >>> say("held", "responds", "en", {})
     'The weights depend on the logits.'
     """
     texts = {part: value if isinstance(value, str) else show(value) for part, value in values.items()}
-    if "want" in texts and texts["want"] == texts.get("got"):  # what differs must look different
+    if "want" in texts and texts["want"] == texts.get("got"):  # different values must look different
         texts |= {part: show(values[part], digits=17) for part in ("want", "got")}
     sentence = SENTENCES[key].of(lang).format(claim=CLAIMS[name][1].of(lang), **texts)
     return sentence[0].upper() + sentence[1:]
 
 
 def show(value: Any, digits: int = 6) -> str:
-    """A number, an array or a tuple of arrays as short text; long arrays lose their middle.
+    """Format a number, an array or a tuple of arrays as short text; long arrays lose their middle.
 
     >>> show(np.array([0.0, 0.5, -np.inf])), show(np.arange(100)), show((np.zeros(1), np.ones(1)))
     ('[0, 0.5, -inf]', '[0, 1, 2, ..., 97, 98, 99]', '[0], [1]')
@@ -62,7 +62,7 @@ def show(value: Any, digits: int = 6) -> str:
 
 
 def foreign(value: object) -> str:
-    """Text for an object made by the map under test, whose own repr may be long, or may fail.
+    """Format an object made by the map under test, whose own repr may be long or may fail.
 
     >>> foreign(None), foreign([0.5, 0.5]), foreign(ValueError("bad"))
     ('None', '[0.5, 0.5]', "ValueError('bad')")

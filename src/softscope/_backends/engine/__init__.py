@@ -1,1 +1,1 @@
-"""The compiled kernels as Python calls them: NumPy arrays in, NumPy arrays filled."""
+"""Python calls to the compiled kernels; they read NumPy arrays and fill NumPy arrays."""

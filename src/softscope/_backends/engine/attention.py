@@ -1,4 +1,4 @@
-"""The bridge to attention's kernels: NumPy arrays in; outputs, states and readings of every row out."""
+"""The bridge to the attention kernels: NumPy arrays in; outputs, states and readings of every row out."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
-FAR = 1 << 60  # no window reaches that far
-STATE_NUMBERS = 8  # n, c, m, r, u, t, w of a row, and its largest score
-READING_NUMBERS = 16  # these; Σd, Σd², Σ|score|/|k|; and the gradient's mean, demand, lowest, expected, supply
+FAR = 1 << 60  # farther than any window reaches
+STATE_NUMBERS = 8  # a row's n, c, m, r, u, t, w, and its largest score
+READING_NUMBERS = 16  # the state's; Σd, Σd², Σ|score|/|k|; the gradient's mean, demand, lowest, expected, supply
 
 
 def offers(call: Call, additive: Any) -> bool:
-    """Whether the engine computes this: dot products, softmax, and something in every array."""
+    """Tell whether the engine supports the call: dot products, softmax, and no empty array."""
     return additive is None and call.options.alpha == 1.0 and 0 not in (*call.q.shape, *call.k.shape, *_shape(call.v))
 
 
@@ -31,7 +31,7 @@ def _shape(x: Any) -> tuple[int, ...]:
 
 
 def _options(options: Options, shape: tuple[int, ...]) -> _engine.AttentionOptions:
-    """The options as the engine holds them, for weights of this shape (…, heads, rows, m)."""
+    """Convert the options to the engine's, for weights of this shape (…, heads, rows, m)."""
     heads, mask, brain_mask = shape[-3], options.mask, False
     if mask is not None:
         mask = native(mask)
@@ -64,9 +64,9 @@ def run(
     statistics: bool = True,
     threads: int = 0,
 ) -> None:
-    """Fill `out` (…, heads, rows, dv) and `state` (…, heads, rows, 8), or what of them is asked for.
+    """Fill `out` (…, heads, rows, dv) and `state` (…, heads, rows, 8), whichever are given.
 
-    Without statistics only c, m and r of a state are right.
+    Without statistics, only c, m and r of a state are valid.
     """
     batch = (out if out is not None else state).shape[:-3]  # type: ignore[union-attr]
     _engine.attention(
@@ -91,7 +91,7 @@ def run_backward(
     gradients: list[Array],
     threads: int = 0,
 ) -> None:
-    """Fill `gradients`: dq, dk, dv of out's batch, and (…, heads, rows) what each row adds to the scale's gradient."""
+    """Fill `gradients`: dq, dk, dv with out's batch, and each row's share of the scale's gradient (…, heads, rows)."""
     batch = out.shape[:-3]
     dq, dk, dv, dscale = gradients
     _engine.attention_backward(
@@ -121,10 +121,10 @@ def run_reading(
     weights: Array | None = None,
     threads: int = 0,
 ) -> None:
-    """Fill `numbers` (…, heads, rows, 16), and `weights` (…, heads, rows, m) if they are asked for.
+    """Fill `numbers` (…, heads, rows, 16), and `weights` (…, heads, rows, m) if given.
 
-    grad: of the output; v is needed with it. key_lengths: 1/|k|, (…, kv_heads, m). Weights and lengths are float32, or
-    float64 with q.
+    `grad` is the gradient of the output, and needs v. `key_lengths` holds 1/|k|, (…, kv_heads, m). Weights and lengths
+    are float32, or float64 if q is.
     """
     batch = numbers.shape[:-3]
     lengths = None if key_lengths is None else np.broadcast_to(key_lengths, (*batch, *key_lengths.shape[-2:]))
@@ -140,7 +140,7 @@ def run_reading(
 
 
 def _dense(x: Array, batch: tuple[int, ...]) -> Array:
-    """x with all batch axes, and its last axis without gaps; copied only if it has them."""
+    """Expand x to all batch axes, with a contiguous last axis; copy only if needed."""
     x = native(bits(x))
     if x.strides[-1] != x.itemsize and x.shape[-1] > 1:
         x = np.ascontiguousarray(x)
@@ -148,7 +148,7 @@ def _dense(x: Array, batch: tuple[int, ...]) -> Array:
 
 
 def attend(call: Call, *, output: bool, statistics: bool) -> tuple[Array | None, Array | None]:
-    """Output and state of a call of NumPy arrays."""
+    """Compute the output and state of a call on NumPy arrays."""
     shape = (*call.batch, *call.q.shape[-3:-1])
     out = state = None
     if output:
@@ -161,7 +161,7 @@ def attend(call: Call, *, output: bool, statistics: bool) -> tuple[Array | None,
 
 
 def read_rows(call: Call, grad_output: Array) -> RowReading:
-    """The reading of every row of a call of NumPy arrays, from the gradient of its output."""
+    """Read every row of a call on NumPy arrays, given the gradient of its output."""
     numbers = np.empty((*call.batch, *call.q.shape[-3:-1], READING_NUMBERS))
     grad = grad_output.astype(call.q.dtype, copy=False)
     run_reading(call.q, call.k, call.v, grad, call.options, numbers)
@@ -169,13 +169,13 @@ def read_rows(call: Call, grad_output: Array) -> RowReading:
 
 
 def read(numbers: Any, int64: Any) -> tuple[State, Any]:
-    """The state of every row from the engine's numbers, apart, and the largest score. For arrays and tensors alike."""
+    """Split the engine's numbers into every row's state and its largest score, for arrays and tensors."""
     n, *others, highest = numbers
     return State(int64(n), *others), highest
 
 
 def reading(numbers: Any, sink: bool, int64: Any) -> RowReading:
-    """The same for all numbers of a reading; with a sink the gradient counts one more key."""
+    """Split the engine's numbers into a full reading; with a sink, the gradient counts one more key."""
     state, highest = read(numbers[:STATE_NUMBERS], int64)
     distance, squares, aligned, *gradient = numbers[STATE_NUMBERS:]
     return RowReading(state, highest, distance, squares, aligned, GradientSums(state.n + sink, *gradient))

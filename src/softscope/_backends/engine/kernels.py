@@ -1,4 +1,4 @@
-"""The bridge to the engine: NumPy rows in, NumPy rows out, or None where the definition has to do it."""
+"""The bridge to the engine: NumPy rows in, NumPy rows out, or None where the definition must take over."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from softscope import _engine, _threads
 
 Array = np.ndarray[Any, Any]
 
-# Where 1/T, or the product with it, would leave the range that a dtype computes in.
+# The temperatures at which neither 1/T nor the product with it leaves the dtype's range.
 _TEMPERATURES = {8: (1e-290, 1e290), 4: (1e-30, 1e30), 2: (1e-30, 1e30)}
 _PLAIN = {np.dtype(np.float32): _TEMPERATURES[4], np.dtype(np.float64): _TEMPERATURES[8]}  # in native byte order
 
 
 def plain(name: str, x: Any, temperature: Any, out: Array | None = None, alpha: Any = 1.0) -> Array | None:
-    """The common case without ceremony: a NumPy array of float32 or float64, one temperature, the last axis.
+    """Take the fast path for the common case: a float32 or float64 NumPy array, one temperature, the last axis.
 
-    An alpha, where the function has one, is a single number, too.
+    If the function takes an alpha, it must be a single number, too.
 
-    On ten numbers the checks for everything else cost twenty times the work.
+    On ten numbers, the checks for everything else cost twenty times the computation.
     """
     if type(x) is not np.ndarray or type(temperature) is not float or not x.size:
         return None
@@ -46,7 +46,7 @@ def plain(name: str, x: Any, temperature: Any, out: Array | None = None, alpha: 
 
 
 def temperatures(x: Array, temperature: Any) -> Any:
-    """The temperature, or one for each row; None if one is outside of the engine's range."""
+    """Return the temperature, or one per row; None if any lies outside the engine's range."""
     low, high = _TEMPERATURES[x.dtype.itemsize]
     if isinstance(temperature, float):
         return temperature if low <= temperature <= high else None
@@ -55,23 +55,23 @@ def temperatures(x: Array, temperature: Any) -> Any:
 
 
 def bits(x: Array) -> Array:
-    """x as the engine takes it: 16-bit floats as the integers that hold them, for NumPy cannot export bfloat16."""
+    """View x as the engine takes it: 16-bit floats as integers with the same bits, as NumPy cannot export bfloat16."""
     return x.view(np.uint16) if x.dtype.itemsize == 2 else x
 
 
 def offers(itemsize: int, temperature: float) -> bool:
-    """Whether the engine computes within its bounds, for entries of this size at this temperature."""
+    """Tell whether the engine meets its error bounds for entries of this size at this temperature."""
     low, high = _TEMPERATURES[itemsize]
     return low <= temperature <= high
 
 
 def brain(x: Array) -> bool:
-    """Whether x holds bfloat16: in a dtype of that name, or as the bits in integers, as tensors bring it."""
+    """Tell whether x holds bfloat16, either in a dtype of that name or, from tensors, as bits in integers."""
     return x.dtype.itemsize == 2 and x.dtype.name != "float16"
 
 
 def run(name: str, x: Array, temperature: Any, out: Array, threads: int = 0, alpha: Any = None) -> bool:
-    """Let the engine fill `out`; False if it cannot. Threads: as many as set, or fewer."""
+    """Let the engine fill `out`; return False if it cannot. `threads` 0 means the set number."""
     t = temperatures(x, temperature)
     if t is not None and alpha is not None:
         t = _with_alpha(x, t, alpha)
@@ -83,7 +83,7 @@ def run(name: str, x: Array, temperature: Any, out: Array, threads: int = 0, alp
 
 
 def _with_alpha(x: Array, temperature: Any, alpha: Any) -> Array:
-    """T and alpha as one array: (2,) where both are numbers, else (…, 2)."""
+    """Pack T and alpha into one array: (2,) if both are numbers, else (…, 2)."""
     if isinstance(temperature, float) and isinstance(alpha, float):
         return np.array((temperature, alpha))
     numbers = np.empty((*x.shape[:-1], 2))
@@ -93,7 +93,7 @@ def _with_alpha(x: Array, temperature: Any, alpha: Any) -> Array:
 
 
 def jacobian_product(p: Array, v: Array, alpha: Any, temperature: Any, out: Array, threads: int = 0) -> bool:
-    """Let the engine fill `out`, which may be p or v, with J·v/T; False if it cannot."""
+    """Let the engine fill `out`, which may be p or v, with J·v/T; return False if it cannot."""
     t = temperatures(p, temperature)
     if t is None or p.size == 0:
         return False
@@ -103,7 +103,7 @@ def jacobian_product(p: Array, v: Array, alpha: Any, temperature: Any, out: Arra
 
 
 def log_softmax_backward(y: Array, g: Array, temperature: Any, out: Array, threads: int = 0) -> bool:
-    """Let the engine fill `out`, which may be y or g, with (g − exp(y)·Σg)/T; False if it cannot."""
+    """Let the engine fill `out`, which may be y or g, with (g − exp(y)·Σg)/T; return False if it cannot."""
     t = temperatures(y, temperature)
     if t is None or y.size == 0:
         return False
@@ -112,9 +112,9 @@ def log_softmax_backward(y: Array, g: Array, temperature: Any, out: Array, threa
 
 
 def scaled_weights(x: Array, numbers: Array, out: Array, threads: int = 0) -> bool:
-    """Let the engine fill `out`, which may be x, with a·exp((x − m)/T)/z + b; False if it cannot.
+    """Let the engine fill `out`, which may be x, with a·exp((x − m)/T)/z + b; return False if it cannot.
 
-    numbers (…, 5) holds T, m, z, a and b of each row, in float64. Where m is −inf or z is 0 the weights are 0.
+    `numbers` (…, 5) holds each row's T, m, z, a and b in float64. Where m is −inf or z is 0, the weights are 0.
     """
     if x.size == 0 or temperatures(x, numbers[..., :1]) is None:
         return False
@@ -123,6 +123,6 @@ def scaled_weights(x: Array, numbers: Array, out: Array, threads: int = 0) -> bo
 
 
 def native(x: Array) -> Array:
-    """x in the machine's byte order, and in memory that the engine can walk in whole entries."""
+    """Return x in the machine's byte order, aligned, with strides that are multiples of the entry size."""
     x = x if x.dtype.isnative else x.astype(x.dtype.newbyteorder("="))
     return x if all(stride % x.itemsize == 0 for stride in x.strides) and x.flags.aligned else x.copy()

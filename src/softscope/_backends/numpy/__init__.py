@@ -1,4 +1,4 @@
-"""NumPy arrays: the engine where it has a kernel, else the definition in a wider float, rounded at the end."""
+"""The NumPy backend: the engine where it has a kernel, else the definition in a wider float, rounded at the end."""
 
 from softscope._backends.numpy.maps import (
     cross_entropy,

@@ -1,4 +1,4 @@
-"""Attention of NumPy arrays: by the engine, or by the definition in its own width, a tile of rows at a time."""
+"""Attention on NumPy arrays: the engine, or the definition in its own precision, one tile of rows at a time."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def logits(call: Call, additive: Any) -> tuple[Array, Array, Array]:
-    """The scores before the cap, the logits, and which keys are visible, all (…, heads, rows, m)."""
+    """Return the scores before the cap, the logits, and which keys are visible, all (…, heads, rows, m)."""
     if additive is None:
         scores = _definition.dot_scores(exact(call.q), exact(call.k), call.options.scale)
     else:
@@ -37,7 +37,7 @@ def logits(call: Call, additive: Any) -> tuple[Array, Array, Array]:
 
 
 def attend(call: Call, additive: Any, statistics: bool) -> tuple[Any, Any]:
-    """The weighted sum of the values, in q's dtype, and the statistics of every row if they are asked for."""
+    """Return the weighted sum of the values, in q's dtype, and every row's statistics if requested."""
     if _engine.offers(call, additive):
         out, found = _engine.attend(call, output=True, statistics=statistics)
         return out, _read(found) if statistics else None
@@ -46,7 +46,7 @@ def attend(call: Call, additive: Any, statistics: bool) -> tuple[Any, Any]:
 
 
 def statistics_of_rows(call: Call, additive: Any) -> Any:
-    """State and largest score of every row, or for alpha ≠ 1 a dictionary of readings."""
+    """Return every row's state and largest score, or for alpha ≠ 1 a dictionary of readings."""
     if _engine.offers(call, additive):
         return _read(_engine.attend(call, output=False, statistics=True)[1])
     if call.options.alpha != 1.0:
@@ -57,7 +57,7 @@ def statistics_of_rows(call: Call, additive: Any) -> Any:
 
 
 def gradient_sums(call: Call, grad_output: Array) -> GradientSums:
-    """What the loss wants of each row and what reaches it."""
+    """Sum up, for each row, what the loss demands and how much of it gets through."""
     if _engine.offers(call, None):
         found = _engine.read_rows(call, grad_output).gradient
         assert found is not None
@@ -67,7 +67,7 @@ def gradient_sums(call: Call, grad_output: Array) -> GradientSums:
 
 
 def _joined(parts: Iterator[Any]) -> Any:
-    """Tuples of arrays (…, rows) behind one another."""
+    """Concatenate tuples of arrays (…, rows) along the rows."""
     first, *others = parts
     return type(first)(*(np.concatenate(found, axis=-1) for found in zip(first, *others, strict=True)))
 

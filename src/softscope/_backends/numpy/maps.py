@@ -1,4 +1,4 @@
-"""The NumPy room: the engine where it has a kernel, else the definition in a wider float, rounded at the end."""
+"""The maps on NumPy arrays: the engine where it has a kernel, else the definition in a wider float, then rounded."""
 
 from __future__ import annotations
 
@@ -19,31 +19,31 @@ if TYPE_CHECKING:
 
 
 def exact(x: Any) -> Array:
-    """x in float64, in which what needs no more is computed."""
+    """Return x in float64, for computations that need no more precision."""
     return np.asarray(x).astype(np.float64, copy=False)
 
 
 def wider(x: Array) -> Array:
-    """x in a float wider than its own: float64, and long double for float64.
+    """Return x in a wider float: float64, or long double for float64.
 
-    Where the maximum cancels log z, or x/T rounds at a distance, float64 alone misses its own bounds by a few ulp.
+    Where the maximum cancels log z, or x/T rounds far from the maximum, float64 alone misses its bounds by a few ulp.
     """
     return x.astype(np.longdouble if x.dtype == np.float64 else np.float64)
 
 
 def rounded(result: Array, dtype: Any) -> Array:
-    """The result in a narrower dtype; past its range it becomes inf, as a rounding does."""
+    """Round the result to a narrower dtype; values beyond its range become inf."""
     with np.errstate(over="ignore"):
         return np.asarray(result).astype(dtype, copy=False)
 
 
 def softmax(x: Array, temperature: Any, visible: Array | None) -> Array:
-    """Weights of the rows of x, in x's dtype."""
+    """Compute the weights of the rows of x, in x's dtype."""
     return _mapped("softmax", x, temperature, visible, 0.0)
 
 
 def log_softmax(x: Array, temperature: Any, visible: Array | None) -> Array:
-    """Logarithms of the weights, in x's dtype."""
+    """Compute the logarithms of the weights, in x's dtype."""
     return _mapped("log_softmax", x, temperature, visible, -np.inf)
 
 
@@ -58,7 +58,7 @@ def _mapped(name: str, x: Array, temperature: Any, visible: Array | None, hidden
 
 
 def logsumexp(x: Array, temperature: Any, visible: Array | None) -> Array:
-    """log Σ exp(x/T) of the rows, in x's dtype."""
+    """Compute log Σ exp(x/T) of the rows, in x's dtype."""
     shown = kernels.native(_softmax.hidden_to_minus_inf(x, visible).astype(x.dtype, copy=False))
     out = np.empty(x.shape[:-1], shown.dtype)
     if not kernels.run("logsumexp", shown, temperature, out):
@@ -67,7 +67,7 @@ def logsumexp(x: Array, temperature: Any, visible: Array | None) -> Array:
 
 
 def entmax(x: Array, alpha: Any, temperature: Any, visible: Array | None) -> Array:
-    """Sparse weights of the rows, in x's dtype."""
+    """Compute the sparse weights of the rows, in x's dtype."""
     if isinstance(alpha, float) and alpha == 1.0:
         return softmax(x, temperature, visible)
     shown = kernels.native(_softmax.hidden_to_minus_inf(x, visible).astype(x.dtype, copy=False))
@@ -80,7 +80,7 @@ def entmax(x: Array, alpha: Any, temperature: Any, visible: Array | None) -> Arr
 
 
 def state(x: Array, temperature: Any, visible: Array | None) -> tuple[State, Array]:
-    """The partition's state and the largest logit, float64 whatever came in."""
+    """Compute the partition's state and the largest logit, in float64 whatever the input dtype."""
     shown = kernels.native(_softmax.hidden_to_minus_inf(x, visible).astype(x.dtype, copy=False))
     out = np.empty((*x.shape[:-1], 7))
     if kernels.run("state", shown, temperature, out):
@@ -106,14 +106,17 @@ def jacobian_product(p: Array, v: Array, alpha: float, temperature: Any) -> Arra
 
 
 def cross_entropy(x: Array, targets: Array, temperature: Any, label_smoothing: float) -> Array:
-    """The loss of each row, float64: the public function reduces before it rounds."""
+    """Compute each row's loss in float64; the public function reduces before it rounds."""
     if x.dtype.itemsize < 8:
         return _cross_entropy_of_state(x, targets, temperature, label_smoothing)
     return _losses.cross_entropy(wider(x), targets, temperature, label_smoothing)
 
 
 def _cross_entropy_of_state(x: Array, targets: Array, temperature: Any, label_smoothing: float) -> Array:
-    """(max − x[target])/T + log z, with z from the engine; smoothed, the mean over the classes for ε of x[target]."""
+    """Compute (max − x[target])/T + log z, with z from the engine.
+
+    With label smoothing, the mean over the classes replaces a share ε of x[target].
+    """
     t = np.broadcast_to(temperature if isinstance(temperature, float) else temperature[..., 0], x.shape[:-1])
     part = state(x, temperature, None)[0]
     wanted = exact(np.take_along_axis(x, targets[..., None], axis=-1)[..., 0])
@@ -123,8 +126,8 @@ def _cross_entropy_of_state(x: Array, targets: Array, temperature: Any, label_sm
         if label_smoothing:
             spread = (part.m - np.mean(x, axis=-1, dtype=np.float64)) / t + log_z
             loss = (1.0 - label_smoothing) * loss + label_smoothing * spread
-        # float32 exponentials leave log z an error of u·(mean distance + 2), the distance at most log n − log z and
-        # counted thrice at a temperature: too much for 2 ulp where the maximum is near 0 and so is log z.
+        # float32 exponentials leave an error of u·(mean distance + 2) in log z. The distance is at most log n − log z
+        # and counts three times at a temperature. That exceeds 2 ulp where both the maximum and log z are near 0.
         larger = np.maximum(np.abs(part.m / t), log_z)
         error = (np.log(x.shape[-1]) - log_z) * np.where(t == 1.0, 1.0, 3.0) + 2.0
         coarse = error >= 3.0 * np.exp2(np.floor(np.log2(larger)))
@@ -134,10 +137,10 @@ def _cross_entropy_of_state(x: Array, targets: Array, temperature: Any, label_sm
 
 
 def distillation(student: Array, teacher: Array, temperature: Any) -> Array:
-    """T²·KL of each row, float64."""
+    """Compute each row's T²·KL in float64."""
     return _losses.distillation(wider(student), wider(teacher), temperature)
 
 
 def _inner(temperature: Any) -> Any:
-    """A temperature (…, 1) for rows as (…, 1, 1) for matrices."""
+    """Reshape a temperature (…, 1) for rows to (…, 1, 1) for matrices."""
     return temperature if isinstance(temperature, float) else temperature[..., None]

@@ -1,6 +1,6 @@
-"""Attention with every logit written down: what the fused kernels must agree with.
+"""Attention with all logits materialised; the fused kernels must agree with it.
 
-Shapes: q (…, heads, rows, d), k (…, heads, m, d), v (…, heads, m, dv); heads are already matched.
+Shapes: q (…, heads, rows, d), k (…, heads, m, d), v (…, heads, m, dv); the heads already match.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from softscope._backends.reference.softmax import Array, softmax
 
 
 def dot_scores(q: Array, k: Array, scale: Any) -> Array:
-    """scale·q·k for every query and key."""
+    """Compute scale·q·k for every query and key."""
     with np.errstate(invalid="ignore", over="ignore"):
         return np.asarray(scale * (q @ np.swapaxes(k, -1, -2)))
 
 
 def additive_scores(q: Array, k: Array, w_q: Array, w_k: Array, v_a: Array) -> Array:
-    """v_a·tanh(q·w_q + k·w_k), one hidden unit at a time: never an (n, m, hidden) array."""
+    """Compute v_a·tanh(q·w_q + k·w_k), one hidden unit at a time, to avoid an (n, m, hidden) array."""
     left, right = q @ w_q, k @ w_k
     lead = np.broadcast_shapes(left.shape[:-2], right.shape[:-2])
     total = np.zeros((*lead, q.shape[-2], k.shape[-2]))
@@ -35,7 +35,7 @@ def capped(scores: Array, softcap: float | None) -> Array:
 
 
 def cap_slope(scores: Array, softcap: float | None) -> Array:
-    """The derivative of the soft cap: 1 − tanh²(s/c), as 1/cosh² so that it does not cancel."""
+    """Compute the derivative of the soft cap, 1 − tanh²(s/c), as 1/cosh² so that nothing cancels."""
     if softcap is None:
         return np.ones_like(scores)
     with np.errstate(over="ignore"):
@@ -43,13 +43,13 @@ def cap_slope(scores: Array, softcap: float | None) -> Array:
 
 
 def with_sink(x: Array, sink: Any) -> Array:
-    """One more column, the sink's; `sink` is a number or (heads, 1)."""
+    """Append the sink's column; `sink` is a number or (heads, 1)."""
     column = np.broadcast_to(np.asarray(sink)[..., None], (*x.shape[:-1], 1))
     return np.concatenate([x, column.astype(x.dtype)], axis=-1)
 
 
 def weights(logits: Array, visible: Array, sink: Any, alpha: float) -> Array:
-    """The weights over the keys; with a sink they sum to less than 1. Rows that see nothing get zeros."""
+    """Compute the weights over the keys; with a sink, they sum to less than 1. Rows that see no key get zeros."""
     if alpha != 1.0:
         return entmax(logits, alpha, 1.0, visible)
     if sink is None:
@@ -58,7 +58,7 @@ def weights(logits: Array, visible: Array, sink: Any, alpha: float) -> Array:
 
 
 def weighted_sum(p: Array, visible: Array, v: Array) -> Array:
-    """p·v, where what a query does not see cannot reach it, not even a NaN in v (0·NaN is NaN)."""
+    """Compute p·v so that hidden keys cannot affect a query, not even by a NaN in v (0·NaN is NaN)."""
     broken = ~np.isfinite(v)
     output = p @ np.where(broken, 0.0, v)
     if broken.any():
@@ -68,11 +68,11 @@ def weighted_sum(p: Array, visible: Array, v: Array) -> Array:
 
 
 def support_readings(logits: Array, visible: Array, alpha: float) -> dict[str, Array]:
-    """τ, size, entropy, collision, peak and trace of sparse weights; NaN (size 0) where a row sees nothing."""
+    """Return τ, size, entropy, collision, peak and trace of sparse weights; NaN (size 0) for rows that see no key."""
     p = entmax(logits, alpha, 1.0, visible)
     some = visible.any(axis=-1)
     positive = np.where(p > 0.0, p, 1.0)
-    s = np.where(p > 0.0, positive ** (2.0 - alpha), p)  # p: 0 stays 0, NaN stays NaN
+    s = np.where(p > 0.0, positive ** (2.0 - alpha), p)  # p here: 0 stays 0, NaN stays NaN
     total = np.sum(s, axis=-1)
     readings = {
         "tau": threshold(np.where(visible, logits, -np.inf), alpha),

@@ -8,14 +8,14 @@ import numpy as np
 
 from softscope._backends.reference.softmax import Array, distances, hidden_to_minus_inf, maximum
 
-_STEPS = 200  # the bracket halves at worst: 200 is far more than float64 can use
+_STEPS = 200  # at worst each step halves the bracket; 200 is far more than float64 can use
 
 
 def log_weights(d: Array, beta: Any, top: Array) -> Array:
-    """log p for d = (x − max x)/T, β = α − 1 and `top` = log of the largest weight.
+    """Compute log p for d = (x − max x)/T, β = α − 1 and `top` = log of the largest weight.
 
     From p^β = p_max^β + β·d:   log p = top + log1p(β·d·e^(−β·top)) / β,   and top + d as β → 0.
-    Written so, α = 1 is no special case but the limit; the textbook form divides by β what it subtracted.
+    In this form α = 1 is the limit, not a special case; the textbook form divides a cancelled difference by β.
     """
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         z = np.where(d == -np.inf, -np.inf, d * np.exp(-beta * top))
@@ -24,10 +24,10 @@ def log_weights(d: Array, beta: Any, top: Array) -> Array:
 
 
 def solve_top(d: Array, beta: Any) -> Array:
-    """The log of the largest weight: the root of log Σ p(top) = 0, by Newton steps inside a bracket.
+    """Find the log of the largest weight: the root of log Σ p(top) = 0, by Newton steps inside a bracket.
 
     Σ p grows with `top`; it is ≤ 1 at −log n and ≥ 1 at 0. The logarithm makes the equation a straight line
-    at α = 1; its slope Σ s·p_max^β / Σ p, with s = p^(1−β), is never below 1, so the root is well determined.
+    at α = 1. Its slope Σ s·p_max^β / Σ p, with s = p^(1−β), is never below 1, so the root is well determined.
     """
     n = np.maximum(np.sum(d != -np.inf, axis=-1, keepdims=True), 1)
     low, high = -np.log(n.astype(np.float64)), np.zeros(n.shape)
@@ -43,11 +43,11 @@ def solve_top(d: Array, beta: Any) -> Array:
             step = excess * total / (np.sum(s, axis=-1, keepdims=True) * np.exp(beta * top))
         low, high = np.where(excess <= 0.0, top, low), np.where(excess >= 0.0, top, high)
         new = top - step
-        # Strictly inside: from one edge of the bracket to the other Newton could swing for ever.
+        # Stay strictly inside: Newton could swing between the bracket's edges for ever.
         small = np.abs(step) <= 1e-15
         new = np.where((new > low) & (new < high) | small, new, 0.5 * (low + high))
-        near = ~(np.abs(new - top) > 4e-16 * np.maximum(1.0, np.abs(top)))  # 2 ulp; NaN is near, too
-        # A row that is done stays as it is: its result must not depend on how long its neighbours take.
+        near = ~(np.abs(new - top) > 4e-16 * np.maximum(1.0, np.abs(top)))  # 2 ulp; NaN counts as near
+        # A converged row stays fixed: its result must not depend on how many steps its neighbours take.
         top = np.where(done, top, np.where(np.isnan(excess), np.nan, new))
         done |= near
         if np.all(done):
@@ -56,7 +56,7 @@ def solve_top(d: Array, beta: Any) -> Array:
 
 
 def entmax(x: Array, alpha: Any, temperature: Any = 1.0, visible: Array | None = None) -> Array:
-    """The weights; hidden entries get exactly 0. α = 1 is softmax, α = 2 sparsemax."""
+    """Compute the weights; hidden entries get exactly 0. α = 1 is softmax, α = 2 sparsemax."""
     d = distances(hidden_to_minus_inf(x, visible), temperature)
     beta = np.asarray(alpha, dtype=np.float64) - 1.0
     p = np.exp(log_weights(d, beta, solve_top(d, beta)))
@@ -65,7 +65,7 @@ def entmax(x: Array, alpha: Any, temperature: Any = 1.0, visible: Array | None =
 
 
 def threshold(x: Array, alpha: float) -> Array:
-    """τ of each row, the axis removed: p = [(α−1)·x − τ]₊^(1/(α−1)), so τ = (α−1)·max x − p_max^(α−1)."""
+    """Compute τ of each row, without the axis: p = [(α−1)·x − τ]₊^(1/(α−1)), so τ = (α−1)·max x − p_max^(α−1)."""
     beta = alpha - 1.0
     top = solve_top(distances(x, 1.0), beta)
     return np.asarray((beta * maximum(x) - np.exp(beta * top))[..., 0])

@@ -10,14 +10,14 @@ from softscope._backends.reference.softmax import Array
 
 
 def sensitivity(p: Array, alpha: Any) -> Array:
-    """s = p^(2−α) where p > 0, else 0: the weights themselves for softmax, 1 on the support for sparsemax."""
+    """Compute s = p^(2−α) where p > 0, else 0: the weights themselves for softmax, 1 on the support for sparsemax."""
     return np.where(p > 0.0, np.power(np.where(p > 0.0, p, 1.0), 2.0 - alpha), p)
 
 
 def jacobian(p: Array, alpha: Any = 1.0) -> Array:
-    """The dense matrix (…, n, n), symmetric, its rows summing to 0; all zeros where there is no weight.
+    """Compute the dense matrix (…, n, n): symmetric, with rows that sum to 0; all zeros if there is no weight.
 
-    The diagonal s_i·(1 − s_i/Σs) is taken as minus the sum of its row's other entries: 1 − s_i cancels near
+    The diagonal s_i·(1 − s_i/Σs) is computed as minus the sum of the row's other entries: 1 − s_i cancels near
     one-hot, the sum does not.
     """
     s = sensitivity(p, alpha)
@@ -31,10 +31,10 @@ def jacobian(p: Array, alpha: Any = 1.0) -> Array:
 
 
 def jacobian_product(p: Array, v: Array, alpha: Any = 1.0) -> Array:
-    """J·v = s·(v − Σ s·v / Σs), never forming J. J is symmetric, so this is jvp and vjp.
+    """Compute J·v = s·(v − Σ s·v / Σs) without forming J. J is symmetric, so this is both jvp and vjp.
 
-    J takes constants to 0, so v may be counted from its value at the largest weight: near one-hot
-    v − Σ s·v / Σs would cancel there.
+    J maps constants to 0, so v can be measured from its value at the largest weight; otherwise v − Σ s·v / Σs
+    would cancel there near one-hot.
     """
     if p.shape[-1] == 0:
         return p * v

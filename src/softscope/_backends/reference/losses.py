@@ -10,7 +10,7 @@ from softscope._backends.reference.softmax import Array, log_softmax, softmax
 
 
 def cross_entropy(x: Array, targets: Array, temperature: Any, label_smoothing: float) -> Array:
-    """−log p[target] of each row; smoothed: (1−ε)·(−log p[target]) + ε·mean(−log p)."""
+    """Compute −log p[target] of each row; with smoothing, (1−ε)·(−log p[target]) + ε·mean(−log p)."""
     log_p = log_softmax(x, temperature)
     loss = -np.take_along_axis(log_p, targets[..., None], axis=-1)[..., 0]
     if label_smoothing:
@@ -19,7 +19,7 @@ def cross_entropy(x: Array, targets: Array, temperature: Any, label_smoothing: f
 
 
 def distillation(student: Array, teacher: Array, temperature: Any) -> Array:
-    """T²·KL(teacher‖student) of each row: T²·Σ p·(log p − log q), where p = 0 adds nothing."""
+    """Compute each row's T²·KL(teacher‖student) = T²·Σ p·(log p − log q), where p = 0 adds nothing."""
     p = softmax(teacher, temperature)
     with np.errstate(invalid="ignore"):
         gap = log_softmax(teacher, temperature) - log_softmax(student, temperature)

@@ -1,6 +1,6 @@
-"""What one row of attention says: its partition's state, and with a gradient what the loss asks and what gets through.
+"""The reading of an attention row: its partition's state and, given a gradient, the loss's demand and its supply.
 
-`attention_partition`, `gradient_readings` and the doctor's probe all read this. The engine computes it in
+`attention_partition`, `gradient_readings` and the doctor's probe all use it. The engine computes it in
 engine/attention/read_rows.h, the torch backend with tensor operations in `torch/row_reading.py`.
 """
 
@@ -15,19 +15,20 @@ from softscope._backends.reference.jacobian import jacobian_product
 from softscope._backends.reference.partition import State, state
 from softscope._backends.reference.softmax import Array
 
-# Below this many roundings of its own size the spread of dP is that of equal numbers, and the loss asks for nothing.
+# If the spread of dP is below this many roundings of dP's size, its entries are equal and the loss demands nothing.
 ROUNDINGS = 64.0
 
 
 class GradientSums(NamedTuple):
-    """Over the keys that a row sees, with dP the gradient that reaches the weights p; a sink is one more key, dP = 0.
+    """Sums over the keys a row sees, with dP the gradient of the weights p; a sink is one more key with dP = 0.
 
-    count     how many keys
-    mean      mean dP
-    demand    ‖dP − mean‖, and 0 where that is rounding
-    lowest    min (dP − mean)
-    expected  Σ p·(dP − mean)
-    supply    ‖dS‖, dS = slope·J·dP with the soft cap's slope
+    Attributes:
+        count: Number of keys.
+        mean: Mean dP.
+        demand: ‖dP − mean‖, or 0 if that is only rounding.
+        lowest: min (dP − mean).
+        expected: Σ p·(dP − mean).
+        supply: ‖dS‖, where dS = slope·J·dP with the soft cap's slope.
     """
 
     count: Any
@@ -39,14 +40,15 @@ class GradientSums(NamedTuple):
 
 
 class RowReading(NamedTuple):
-    """One number per row in every field; with d = x − max x over the keys that the row sees.
+    """The readings of rows, one number per row in every field; d = x − max x over the keys the row sees.
 
-    state      of the logits x, without the sink; see `State`
-    highest    the largest score scale·q·k, before cap and mask
-    distance   Σ d, and
-    squares    Σ d²: how far the logits spread, whatever their weights
-    aligned    Σ |score|/|k|: how far q and k point the same way, or None where the keys' lengths are not given
-    gradient   what the loss asks for, or None without a gradient
+    Attributes:
+        state: State of the logits x, without the sink; see `State`.
+        highest: The largest score scale·q·k, before cap and mask.
+        distance: Σ d. Together with squares, it measures the spread of the logits, whatever their weights.
+        squares: Σ d².
+        aligned: Σ |score|/|k|, which measures how well q and k align; None without the keys' lengths.
+        gradient: The gradient's sums, or None without a gradient.
     """
 
     state: State
@@ -60,7 +62,7 @@ class RowReading(NamedTuple):
 def read_rows(
     scores: Array, x: Array, visible: Array, sink: Any = None, dP: Array | None = None, softcap: float | None = None
 ) -> RowReading:
-    """The reading of rows (…, keys) from scores, logits and which keys are visible; dP: what reaches the weights."""
+    """Read rows (…, keys) from scores, logits and visible keys; dP is the gradient of the weights."""
     highest = np.max(np.where(visible, scores, -np.inf), axis=-1, initial=-np.inf)
     found = state(x, 1.0, visible)
     with np.errstate(invalid="ignore"):
@@ -78,7 +80,7 @@ def read_rows(
 
 
 def gradient_sums(p: Array, dP: Array, slope: Array, visible: Array, alpha: float) -> GradientSums:
-    """The sums from weights p, the gradient dP that reaches them and the soft cap's slope, all (…, rows, keys)."""
+    """Compute the sums from weights p, their gradient dP and the soft cap's slope, all (…, rows, keys)."""
     n = np.sum(visible, axis=-1)
     dP = np.where(visible, dP, 0.0)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -89,12 +91,12 @@ def gradient_sums(p: Array, dP: Array, slope: Array, visible: Array, alpha: floa
             mean=mean,
             demand=beyond_rounding(np.linalg.norm(centred, axis=-1), mean, np.finfo(np.float64).eps),
             lowest=np.min(np.where(visible, centred, np.inf), axis=-1, initial=np.inf),
-            # Σ p·dP counted from the mean: with weights that sum to 1, Σ p·dP − mean dP = Σ p·centred.
+            # Measure Σ p·dP from the mean: for weights that sum to 1, Σ p·dP − mean dP = Σ p·centred.
             expected=np.sum(p * centred, axis=-1),
             supply=np.linalg.norm(slope * jacobian_product(p, centred, alpha), axis=-1),
         )
 
 
 def beyond_rounding(demand: Any, mean: Any, epsilon: float) -> Any:
-    """The demand, and 0 where it is the rounding of equal gradients; for arrays and tensors alike."""
+    """Return the demand, or 0 where it is only the rounding of equal gradients; for arrays and tensors."""
     return demand * (demand > ROUNDINGS * epsilon * (abs(mean) + demand))

@@ -1,4 +1,4 @@
-"""Drawing an index from each row of logits."""
+"""Draw an index from each row of weights."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from softscope._backends.reference.softmax import Array
 
 
 def keep(p: Array, top_k: int | None, top_p: float | None, min_p: float | None) -> Array:
-    """The weights with what the three filters drop set to 0, each renormalised before the next.
+    """Set the weights that the three filters drop to 0, renormalising after each filter.
 
-    top_k: the k largest (of equal ones the first). top_p: the smallest set of largest weights whose sum
-    reaches top_p. min_p: all that have at least min_p times the largest weight.
+    Args:
+        top_k: Keep the k largest weights, and the first ones among ties.
+        top_p: Keep the smallest set of largest weights whose sum reaches top_p.
+        min_p: Keep the weights of at least min_p times the largest weight.
     """
     order = np.argsort(-p, axis=-1, kind="stable")
     sorted_p = np.take_along_axis(p, order, axis=-1)
@@ -29,7 +31,7 @@ def keep(p: Array, top_k: int | None, top_p: float | None, min_p: float | None) 
 
 
 def draw(p: Array, uniform: Array) -> Array:
-    """The index at which the running sum of p first exceeds uniform·Σp; entries of weight 0 are never drawn."""
+    """Return the index at which the running sum of p first exceeds uniform·Σp; weights of 0 are never drawn."""
     running = np.cumsum(p, axis=-1)
     index = np.sum(running <= uniform[..., None] * running[..., -1:], axis=-1)
     return np.asarray(index, dtype=np.int64)

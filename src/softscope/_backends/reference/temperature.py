@@ -1,4 +1,4 @@
-"""Finding a temperature: for a wanted entropy or peak, and for calibrated probabilities."""
+"""Find the temperature that gives a target entropy or peak, or that calibrates probabilities."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ def log_peak_of(s: State) -> Array:
 
 
 def temperature_for(x: Array, reading: Callable[[State], Array], target: Array) -> Array:
-    """The temperature at which `reading` (growing or falling in T) meets the target; NaN where it never does.
+    """Find the temperature at which `reading` (monotonic in T) meets the target; NaN where it never does.
 
-    x/T with T → 0 leaves the c ties at the maximum, with T → ∞ all n entries equal: the reading moves
-    strictly from log c to log n between them, so bisection on log T finds it. Distances are first divided
-    by the smallest gap and the largest one bounds the other end, so the bracket holds for any finite scale.
+    As T → 0, only the c ties at the maximum keep weight; as T → ∞, all n entries become equal. In between, the
+    reading moves strictly from log c to log n, so bisection on log T finds the target. The smallest gap bounds the
+    bracket at one end and the largest gap at the other, so the bracket holds for any finite scale.
     """
     with np.errstate(all="ignore"):
         s = state(x)
@@ -56,25 +56,25 @@ def temperature_for(x: Array, reading: Callable[[State], Array], target: Array) 
 
 
 def _nan_safe(reduce: Callable[..., Array], x: Array) -> Array:
-    """The smallest or largest gap, NaN where there is none."""
+    """Return the smallest or largest gap, or NaN if there is none."""
     return np.asarray(reduce(x, axis=-1)) if x.shape[-1] else np.full(x.shape[:-1], np.nan)
 
 
 def negative_log_likelihood(logits: Array, targets: Array, temperature: float) -> float:
-    """The mean of −log p[label]."""
+    """Compute the mean of −log p[label]."""
     log_p = log_softmax(logits, temperature)
     return float(-np.mean(np.take_along_axis(log_p, targets[:, None], axis=-1)))
 
 
 def calibration_slope(logits: Array, targets: Array, beta: float) -> float:
-    """The derivative of the mean loss with respect to β = 1/T: mean of Σ p·x − x[label]; it grows with β."""
+    """Compute the derivative of the mean loss in β = 1/T, the mean of Σ p·x − x[label]; it grows with β."""
     gap = logits - np.take_along_axis(logits, targets[:, None], axis=-1)
     p = softmax(logits, 1.0 / beta)
     return float(np.mean(np.sum(np.where(p > 0.0, p * gap, 0.0), axis=-1)))
 
 
 def expected_calibration_error(logits: Array, targets: Array, temperature: float, bins: int = 15) -> float:
-    """Σ over equal bins of confidence: (share in the bin)·|accuracy − mean confidence|."""
+    """Sum (share in the bin)·|accuracy − mean confidence| over equal bins of confidence."""
     p = softmax(logits, temperature)
     confidence = np.max(p, axis=-1)
     right = np.argmax(p, axis=-1) == targets

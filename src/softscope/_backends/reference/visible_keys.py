@@ -1,13 +1,13 @@
-"""Which keys a query sees, and what hides one: said once, for every backend and for the doctor.
+"""Which keys a query sees, and what hides a key: defined once, for every backend and for the doctor.
 
-All functions work on NumPy arrays and torch tensors alike.
+All functions work on both NumPy arrays and torch tensors.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-# The lowest finite number of each dtype that a mask may have.
+# The lowest finite number of each dtype a mask may have.
 LOWEST = {
     "float16": -65504.0,
     "bfloat16": -3.3895313892515355e38,
@@ -15,18 +15,18 @@ LOWEST = {
     "float64": -1.7976931348623157e308,
 }
 
-# An explicit softmax shows logits with the mask already added. At or below this, a logit is a hidden key: masks of
-# −1e6, −1e9 and finfo.min are all in use, and logits of that size are not.
+# A model that calls softmax itself passes logits with the mask already added. A logit at or below this value marks a
+# hidden key: masks of −1e6, −1e9 and finfo.min are all in use, but logits of that size are not.
 HIDDEN_LOGIT = -5e5
-# So is a logit around −10000, the constant of BERT, GPT-2 and many tutorials, in a row that has more to offer: at that
-# distance a weight is 0 in every dtype.
+# A logit around −10000, the mask constant of BERT, GPT-2 and many tutorials, also marks a hidden key if its row has
+# larger logits: at that distance, the weight is 0 in every dtype.
 TEN_THOUSAND, AROUND = -1e4, 1e3
 
 
 def offsets_allow(offset: Any, left: int | None, right: int | None) -> Any:
-    """Which keys a query may see, from offset = j − position: −left ≤ offset ≤ right, None unlimited.
+    """Return which keys a query may see, from offset = j − position: −left ≤ offset ≤ right; None means unlimited.
 
-    Causal attention is right = 0. None if all keys are seen.
+    Causal attention has right = 0. The result is None if the query sees all keys.
     """
     if left is not None and right is not None:
         return (offset >= -left) & (offset <= right)
@@ -36,17 +36,17 @@ def offsets_allow(offset: Any, left: int | None, right: int | None) -> Any:
 
 
 def mask_hides(mask: Any) -> Any:
-    """Where an additive mask hides the key: at −inf, and at or below half the lowest number of its dtype."""
+    """Return where an additive mask hides the key: at −inf, and at or below half its dtype's lowest number."""
     return mask <= LOWEST[_dtype(mask)] / 2
 
 
 def mask_shows(mask: Any) -> Any:
-    """Where a boolean or an additive mask shows the key."""
+    """Return where a boolean or additive mask shows the key."""
     return mask if _dtype(mask) == "bool" else ~mask_hides(mask)
 
 
 def logit_is_hidden(logits: Any) -> Any:
-    """Where a mask was added to logits (…, keys): −inf, finfo.min, −1e9, and −10000 beside larger ones.
+    """Return where logits (…, keys) carry a mask: −inf, finfo.min, −1e9, and −10000 next to larger logits.
 
     >>> import numpy as np
     >>> logit_is_hidden(np.array([0.5, -1e9, -9999.5])), logit_is_hidden(np.array([-9999.0, -10001.0]))

@@ -1,7 +1,7 @@
-"""The torch room: the same functions as differentiable tensor operations, on whatever device the tensors are.
+"""The torch backend: the same functions as differentiable tensor operations, on any device.
 
-They take rows on the last axis, as the NumPy room's do. CPU tensors in eager mode go to the engine; everything else
-stays plain tensor operations, so that torch.compile, transforms and other devices need nothing from us.
+They take rows on the last axis, like the NumPy backend's. CPU tensors in eager mode go to the engine; everything else
+uses plain tensor operations, so that torch.compile, transforms and other devices need nothing from us.
 """
 
 from softscope._backends.torch.cross_entropy import cross_entropy

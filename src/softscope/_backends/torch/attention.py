@@ -1,4 +1,4 @@
-"""Attention of tensors: by the engine where it reaches them, else with tensor operations, a tile of rows at a time."""
+"""Attention on tensors: the engine where it can access them, else tensor operations, one tile of rows at a time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def attend(call: Call, additive: Any, statistics: bool) -> tuple[Tensor, Any]:
-    """The weighted sum of the values, in q's dtype, and the statistics of every row if they are asked for."""
+    """Return the weighted sum of the values, in q's dtype, and every row's statistics if requested."""
     if engine_attention.offers(call, additive):
         return engine_attention.attend(call, statistics)
     output = tiled_attention.output(call.spread(), additive)
@@ -28,7 +28,7 @@ def attend(call: Call, additive: Any, statistics: bool) -> tuple[Tensor, Any]:
 
 @torch.no_grad()
 def statistics_of_rows(call: Call, additive: Any) -> Any:
-    """State and largest score of every row, or for alpha ≠ 1 a dictionary of readings."""
+    """Return every row's state and largest score, or for alpha ≠ 1 a dictionary of readings."""
     if engine_attention.offers(call, additive):
         return engine_attention.of_rows(call)
     if call.options.alpha != 1.0:
@@ -41,7 +41,7 @@ def statistics_of_rows(call: Call, additive: Any) -> Any:
 
 @torch.no_grad()
 def gradient_sums(call: Call, grad_output: Tensor) -> GradientSums:
-    """What the loss wants of each row and what reaches it; only the rows of the call are written down."""
+    """Sum up each row's demand and supply; only the rows of the call are materialised."""
     if row_reading.offers(call):
         found = row_reading.by_engine(call, grad_output)[0].gradient
         assert found is not None

@@ -1,9 +1,9 @@
-"""The maps as autograd sees them: the engine forward, and back by the closed form of the derivative.
+"""Autograd functions for the maps: the engine in the forward pass, closed-form derivatives in the backward pass.
 
     softmax, entmax  J(p)·g/T          log_softmax  (g − exp(y)·Σg)/T          logsumexp  g·p/T
 
-A backward pass that is itself differentiated (create_graph), or that something else than eager mode runs, takes tensor
-operations instead; these are also what the kernels have to agree with.
+A backward pass that is itself differentiated (create_graph), or that does not run in eager mode, uses tensor operations
+instead. The kernels must agree with these operations.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from softscope._backends.torch.engine_memory import engine
 
 
 def keep(ctx: Any, temperature: Any, *tensors: Tensor) -> None:
-    """Save what the way back needs; a temperature may be a number, which autograd cannot save."""
+    """Save what the backward pass needs; a temperature may be a number, which autograd cannot save."""
     number = not isinstance(temperature, Tensor)
     ctx.number = temperature if number else None
     ctx.save_for_backward(None if number else temperature, *tensors)
 
 
 def kept(ctx: Any) -> tuple[Any, ...]:
-    """The temperature and the tensors."""
+    """Return the saved temperature and tensors."""
     temperature, *tensors = ctx.saved_tensors
     return ctx.number if temperature is None else temperature, *tensors
 
@@ -75,7 +75,7 @@ class LogSumExp(torch.autograd.Function):
 
 
 class Entmax(torch.autograd.Function):
-    """x, α, T → p; α and T as constants."""
+    """x, α, T → p, with α and T constant."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, alpha: Any, temperature: Any) -> Tensor:

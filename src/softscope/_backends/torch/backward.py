@@ -1,4 +1,4 @@
-"""The way back through the maps: by the engine, or by tensor operations where these have to be seen."""
+"""The backward pass of the maps: the engine, or tensor operations where autograd or a compiler must see them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from softscope._backends.torch.tensor_jacobian import jacobian_product
 
 
 def weights(p: Tensor, g: Tensor, alpha: Any, temperature: Any) -> Tensor:
-    """J·g/T of the weights of softmax (alpha 1) and entmax."""
+    """Compute J·g/T for the weights of softmax (alpha 1) and entmax."""
     if unseen(p, g):
         out = torch.empty_like(p)
         if run("jacobian_product", (p, g), (alpha, temperature), out):
@@ -31,7 +31,7 @@ def log_softmax(y: Tensor, g: Tensor, temperature: Any) -> Tensor:
             return out
     wide = row_dtype(y)
     y_, g_ = y.to(wide), g.to(wide)
-    # As (1 − exp(y))·g less the others' share: where one weight is nearly 1, g − exp(y)·g would cancel.
+    # Computed as (1 − exp(y))·g minus the other entries' share: if one weight is nearly 1, g − exp(y)·g would cancel.
     others = g_.sum(dim=-1, keepdim=True) - g_
     return ((-torch.expm1(y_) * g_ - torch.exp(y_) * others) / like(temperature, wide)).to(y.dtype)
 
@@ -46,7 +46,7 @@ def logsumexp(x: Tensor, g: Tensor, temperature: Any) -> Tensor:
 
 
 def scaled_weights(x: Tensor, numbers: Tensor) -> Tensor:
-    """a·exp((x − m)/T)/z + b of memory that is at hand, with the numbers T, m, z, a, b of each row (…, 5)."""
+    """Compute a·exp((x − m)/T)/z + b on accessible memory, with each row's T, m, z, a, b in `numbers` (…, 5)."""
     out = torch.empty_like(x)
     if run("scaled_weights", (x,), (numbers,), out):
         return out
@@ -55,16 +55,16 @@ def scaled_weights(x: Tensor, numbers: Tensor) -> Tensor:
 
 
 def unseen(*tensors: Tensor) -> bool:
-    """Whether nobody has to see the operations: no second derivative is wanted, and all memory is at hand."""
+    """Tell whether the operations may stay hidden: no second derivative is needed, and all memory is accessible."""
     return not torch.is_grad_enabled() and all(reachable(t) for t in tensors)
 
 
 def run(name: str, rows_of: tuple[Tensor, ...], numbers: tuple[Any, ...], out: Tensor) -> bool:
-    """Let a kernel of the way back fill `out`; False if the engine refuses."""
+    """Let a backward kernel fill `out`; return False if the engine refuses."""
     kernel = getattr(kernels, name)
     return bool(kernel(*map(memory, rows_of), *map(per_row, numbers), memory(out), threads()))
 
 
 def _of_rows(temperature: Any) -> Any:
-    """A temperature (…, 1) as (…,)."""
+    """Reshape a temperature (…, 1) to (…,)."""
     return temperature.squeeze(-1) if isinstance(temperature, Tensor) else temperature

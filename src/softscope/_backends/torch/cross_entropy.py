@@ -1,8 +1,8 @@
-"""Cross-entropy of CPU tensors in one pass forward and one back: no second (rows × classes) array but the gradient.
+"""Cross-entropy of CPU tensors in one forward and one backward pass; the gradient is the only (rows × classes) array.
 
 With m, c, r of the partition's state, z = c + r and p_t the weight of the target, a row's loss and its gradient are
 
-    (1−ε)·((m − x_t)/T + log z) + ε·((m − mean x)/T + log z)          g/T·(p − ε/n),  at the target less g/T·(1−ε)
+    (1−ε)·((m − x_t)/T + log z) + ε·((m − mean x)/T + log z)          g/T·(p − ε/n),  minus g/T·(1−ε) at the target
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from softscope._backends.torch.dtypes import like, row_dtype
 from softscope._backends.torch.engine_memory import engine, flows, reachable
 from softscope._backends.torch.maps import offered, softmax
 
-_AT_ONCE = 1 << 18  # entries in float64 at a time, for their mean
+_AT_ONCE = 1 << 18  # entries converted to float64 at a time, for their mean
 
 
 def cross_entropy(x: Tensor, targets: Tensor, temperature: Any, label_smoothing: float) -> Tensor:
-    """The loss of each row in float64; see `losses.cross_entropy` for the definition."""
+    """Compute each row's loss in float64; see `losses.cross_entropy` for the definition."""
     if not (offered(x, temperature) and reachable(targets)):
         return losses.cross_entropy(x, targets, temperature, label_smoothing)
     if flows(x):
@@ -31,7 +31,7 @@ def cross_entropy(x: Tensor, targets: Tensor, temperature: Any, label_smoothing:
 
 
 def _forward(x: Tensor, targets: Tensor, temperature: Any, label_smoothing: float) -> tuple[Tensor, ...]:
-    """The losses, and what the way back needs of each row: m, c, r and the target's logit."""
+    """Return the losses, and what the backward pass needs of each row: m, c, r and the target's logit."""
     _, c, m, r, *_ = engine("state", x, temperature).unbind(-1)
     target = x.gather(-1, targets.unsqueeze(-1)).squeeze(-1).double()
     log_z = torch.log1p((c - 1.0) + r)  # c ≥ 1, and nearly always 1
@@ -43,7 +43,7 @@ def _forward(x: Tensor, targets: Tensor, temperature: Any, label_smoothing: floa
 
 
 def _tempered(m: Tensor, below: Tensor, temperature: Any) -> Tensor:
-    """(m − below)/T. By halves: the distance may pass the range of float64 where the quotient does not."""
+    """Compute (m − below)/T from halves: the distance may overflow float64 even if the quotient does not."""
     if isinstance(temperature, float) and temperature == 1.0:
         return m - below
     half = 0.5 * (temperature.squeeze(-1).double() if isinstance(temperature, Tensor) else temperature)
@@ -51,7 +51,7 @@ def _tempered(m: Tensor, below: Tensor, temperature: Any) -> Tensor:
 
 
 def _mean(x: Tensor) -> Tensor:
-    """The mean of each row in float64, a few rows at a time: all of x in float64 would be the largest array."""
+    """Compute each row's mean in float64, a few rows at a time: all of x in float64 would be the largest array."""
     n = x.shape[-1]
     parts = torch.split(x.reshape(-1, n), max(1, _AT_ONCE // n))
     return torch.cat([part.double().mean(dim=-1) for part in parts]).reshape(x.shape[:-1])
@@ -88,11 +88,11 @@ def _slope(
     r: Tensor,
     x_t: Tensor,
 ) -> Tensor:
-    """The gradient from the kernel that scales weights, and at the target in a form that does not cancel."""
+    """Compute the gradient with the scaled-weights kernel, and at the target in a form that does not cancel."""
     t = temperature.squeeze(-1).double() if isinstance(temperature, Tensor) else torch.full_like(m, temperature)
     z, a, share = c + r, g / t, epsilon / x.shape[-1]
     slope = backward.scaled_weights(x, torch.stack([t, m, z, a, -share * a], dim=-1))
-    # 1 − p_t has no digits left where the target has nearly all the weight; the others' sum has.
+    # If the target has nearly all the weight, 1 − p_t has no digits left, but the sum of the other weights does.
     others = torch.where(x_t == m, (c - 1.0) + r, z - torch.exp((x_t - m) / t))
     at_target = a * (epsilon - share - others / z)
     slope.scatter_(-1, targets.unsqueeze(-1), at_target.unsqueeze(-1).to(x.dtype))
@@ -103,7 +103,7 @@ def _slope(
 
 
 def _visible_slope(x: Tensor, targets: Tensor, temperature: Any, epsilon: float, g: Tensor) -> Tensor:
-    """The same by operations that can be differentiated once more."""
+    """Compute the gradient with operations that autograd can differentiate again."""
     wide, at = row_dtype(x), targets.unsqueeze(-1)
     p = softmax(x.to(wide), temperature, None)
     pulled = p.scatter_add(-1, at, torch.full_like(at, epsilon - 1.0, dtype=wide)) - epsilon / x.shape[-1]

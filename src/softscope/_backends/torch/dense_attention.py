@@ -1,4 +1,4 @@
-"""Attention of tensors with every logit written down, differentiable: of as many rows as there is room for."""
+"""Differentiable attention on tensors with all logits materialised, for as many rows as fit in memory."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def logits(call: Call, additive: Any, dtype: torch.dtype) -> tuple[Tensor, Tensor, Tensor]:
-    """The scores before the cap, the logits, and which keys are visible, all (…, heads, rows, m)."""
+    """Return the scores before the cap, the logits, and which keys are visible, all (…, heads, rows, m)."""
     q, k = call.q.to(dtype), call.k.to(dtype)
     if additive is None:
         scores = _products(q, k) * like(call.options.scale, dtype)
@@ -38,10 +38,10 @@ def logits(call: Call, additive: Any, dtype: torch.dtype) -> tuple[Tensor, Tenso
 
 
 def _broken(x: Tensor) -> Tensor | None:
-    """Where x is NaN or infinite, if anywhere.
+    """Return where x is NaN or infinite, or None if it is finite everywhere.
 
-    Looked at on the CPU in eager mode only: elsewhere a look would cost a synchronisation or a graph break, or is
-    not possible, and 0·NaN stays NaN as it does in PyTorch's own attention.
+    It checks only on the CPU in eager mode. Elsewhere a check would cost a synchronisation or a graph break, or is
+    impossible; there 0·NaN stays NaN, as in PyTorch's own attention.
     """
     if x.device.type != "cpu" or torch.compiler.is_compiling() or transformed() or bool(torch.isfinite(x).all()):
         return None
@@ -49,7 +49,7 @@ def _broken(x: Tensor) -> Tensor | None:
 
 
 def _products(q: Tensor, k: Tensor) -> Tensor:
-    """q·k for every query and key; a NaN among keys that a query does not see stays out of its gradient, too."""
+    """Compute q·k for every query and key; a NaN in a key hidden from a query stays out of its gradient, too."""
     broken_q, broken_k = _broken(q.detach()), _broken(k.detach())
     if broken_q is None and broken_k is None:
         return q @ k.transpose(-1, -2)
@@ -64,7 +64,7 @@ def _products(q: Tensor, k: Tensor) -> Tensor:
 
 
 def _additive_scores(q: Tensor, k: Tensor, w_q: Tensor, w_k: Tensor, v_a: Tensor) -> Tensor:
-    """v_a·tanh(q·w_q + k·w_k), one hidden unit at a time: never an (n, m, hidden) array."""
+    """Compute v_a·tanh(q·w_q + k·w_k), one hidden unit at a time, to avoid an (n, m, hidden) array."""
     left, right = q @ w_q, k @ w_k
     total = left.new_zeros(())
     for h in range(v_a.shape[0]):
@@ -73,7 +73,7 @@ def _additive_scores(q: Tensor, k: Tensor, w_q: Tensor, w_k: Tensor, v_a: Tensor
 
 
 def weights(x: Tensor, visible: Tensor, sink: Any, alpha: float) -> Tensor:
-    """The weights over the keys; rows that see nothing get zeros, and pass nothing back."""
+    """Compute the weights over the keys; rows that see no key get zeros and pass no gradient back."""
     if alpha != 1.0:
         return entmax(x, alpha, 1.0, visible)
     if sink is None:
@@ -82,13 +82,13 @@ def weights(x: Tensor, visible: Tensor, sink: Any, alpha: float) -> Tensor:
 
 
 def with_column(x: Tensor, value: Any) -> Tensor:
-    """One more key: the sink's column."""
+    """Append the sink's column, as one more key."""
     column = value.to(x.dtype) if isinstance(value, Tensor) else x.new_tensor(value)
     return torch.cat([x, column[..., None].expand(*x.shape[:-1], 1)], dim=-1)
 
 
 def output(call: Call, additive: Any) -> Tensor:
-    """The weighted sum of the values, in q's dtype."""
+    """Compute the weighted sum of the values, in q's dtype."""
     dtype = row_dtype(call.q)
     _, x, visible = logits(call, additive, dtype)
     assert call.v is not None
@@ -98,7 +98,7 @@ def output(call: Call, additive: Any) -> Tensor:
 
 
 def _weighted_sum(p: Tensor, visible: Tensor, v: Tensor) -> Tensor:
-    """p·v, where what a query does not see cannot reach it, not even a NaN in v (0·NaN is NaN)."""
+    """Compute p·v so that hidden keys cannot affect a query, not even by a NaN in v (0·NaN is NaN)."""
     broken = _broken(v.detach())
     if broken is None:
         return p @ v
@@ -108,7 +108,7 @@ def _weighted_sum(p: Tensor, visible: Tensor, v: Tensor) -> Tensor:
 
 @torch.no_grad()
 def partition(call: Call, additive: Any) -> tuple[State, Tensor]:
-    """The state of every row in float64, and the largest visible score before cap and mask."""
+    """Return every row's state in float64, and its largest visible score before cap and mask."""
     scores, x, visible = logits(call, additive, row_dtype(call.q))
     found, _ = state(x, 1.0, visible)
     if scores.shape[-1] == 0:
@@ -118,7 +118,7 @@ def partition(call: Call, additive: Any) -> tuple[State, Tensor]:
 
 @torch.no_grad()
 def support(call: Call, additive: Any) -> dict[str, Tensor]:
-    """The statistics of sparse rows; see `reference.attention.support_readings`."""
+    """Return the statistics of sparse rows; see `reference.attention.support_readings`."""
     _, x, visible = logits(call, additive, widest(call.q))
     alpha = call.options.alpha
     p = entmax(x, alpha, 1.0, visible)

@@ -1,4 +1,4 @@
-"""Which dtype computes what."""
+"""The dtypes in which tensors are computed."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ _NO_FLOAT64 = ("mps",)
 
 
 def row_dtype(x: torch.Tensor) -> torch.dtype:
-    """The dtype in which the rows of x are computed: float64 on the CPU, at least float32 elsewhere.
+    """Return the dtype in which the rows of x are computed: float64 on the CPU, at least float32 elsewhere.
 
-    On the CPU that costs time and buys the bounds; on accelerators float64 would cost tens of times float32.
+    On the CPU, float64 costs time but meets the error bounds; on accelerators, it would be tens of times slower than
+    float32.
     """
     if x.device.type == "cpu":
         return torch.float64
@@ -20,10 +21,10 @@ def row_dtype(x: torch.Tensor) -> torch.dtype:
 
 
 def widest(x: torch.Tensor) -> torch.dtype:
-    """The dtype of states and readings: float64, or float32 where the device has none."""
+    """Return the dtype of states and readings: float64, or float32 on devices without float64."""
     return torch.float32 if x.device.type in _NO_FLOAT64 else torch.float64
 
 
 def like(value: Any, dtype: torch.dtype) -> Any:
-    """A number as it is, a tensor in the given dtype."""
+    """Return a number as is, a tensor in the given dtype."""
     return value.to(dtype) if isinstance(value, torch.Tensor) else value

@@ -1,7 +1,7 @@
-"""Attention of CPU tensors by the engine's kernels, as custom operators: autograd and torch.compile see one operation.
+"""Attention of CPU tensors with the engine's kernels, as custom operators: autograd and compilers see one operation.
 
-The way back computes the weights again from what is kept of each row, its maximum and its sum. Where the way back is
-itself differentiated, tensor operations write the logits down.
+The backward pass recomputes the weights from each row's saved maximum and sum. If the backward pass is itself
+differentiated, tensor operations materialise the logits.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def offers(call: Call, additive: Any) -> bool:
-    """Whether the engine computes this: CPU tensors, eager or compiled, and no gradient for the mask."""
+    """Tell whether the engine supports the call: CPU tensors, eager or compiled, and no gradient for the mask."""
     options = call.options
     if not _engine.offers(call, additive) or call.q.dtype not in DTYPES or flows(options.mask):
         return False
@@ -32,7 +32,7 @@ def offers(call: Call, additive: Any) -> bool:
 
 
 def attend(call: Call, statistics: bool) -> tuple[Tensor, Any]:
-    """Output and, if asked for, state and largest score of every row."""
+    """Compute the output and, if requested, every row's state and largest score."""
     assert call.v is not None
     given = (call.q, call.k, call.v, *_flat(call))
     recorded = torch.compiler.is_compiling() or any(flows(x) for x in given)
@@ -41,7 +41,7 @@ def attend(call: Call, statistics: bool) -> tuple[Tensor, Any]:
 
 
 def of_rows(call: Call) -> tuple[State, Tensor]:
-    """State and largest score of every row, without the output."""
+    """Compute every row's state and largest score, without the output."""
     found = _statistics if torch.compiler.is_compiling() else _found_statistics
     return _read(found(call.q, call.k, *_flat(call)))
 
@@ -51,7 +51,7 @@ def _read(state: Tensor) -> tuple[State, Tensor]:
 
 
 def _flat(call: Call) -> tuple[Tensor | None, Tensor, Tensor | None, Tensor, int, int, float]:
-    """The options as PyTorch's operators take them, which know no records; `_options` puts them together again."""
+    """Flatten the options, because PyTorch's operators take no records; `_options` rebuilds them."""
     options, heads = call.options, call.q.shape[-3]
 
     def per_head(value: Any) -> Tensor:
@@ -79,7 +79,7 @@ def _options(
 
 
 def _rows(q: Tensor, *others: Tensor) -> tuple[int, ...]:
-    """(…, heads, rows) with the batch axes of all."""
+    """Return the shape (…, heads, rows), with the batch axes of all tensors."""
     return (*joint_batch(q, *others), *q.shape[-3:-1])
 
 
@@ -105,7 +105,8 @@ def _attended(
     return out, state
 
 
-# What autograd and the compiler see; where nobody looks, the function itself, as ten times its work goes into asking.
+# Autograd and the compiler see this operator. Without them, call the function itself: dispatching the operator can cost
+# ten times the computation.
 _attention = torch.library.custom_op("softscope::attention", _attended, mutates_args=(), device_types="cpu")
 
 
@@ -175,7 +176,7 @@ def _(_: Tensor, out: Tensor, state: Tensor, q: Tensor, k: Tensor, v: Tensor, *_
 def _empty_gradients(
     out: Tensor, state: Tensor, q: Tensor, k: Tensor, v: Tensor
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Room for dq, dk and dv with all batch axes, and for what each row adds to the scale's gradient."""
+    """Allocate dq, dk and dv with all batch axes, and each row's share of the scale's gradient."""
     batch = out.shape[:-3]
     dq, dk, dv = (x.new_empty((*batch, *x.shape[-3:])) for x in (q, k, v))
     return dq, dk, dv, state.new_empty(out.shape[:-1])
@@ -189,13 +190,13 @@ def _keep(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> N
 
 
 def _back(ctx: Any, gradient: Tensor | None, _: Any) -> tuple[Any, ...]:
-    """Gradients of q, k, v, scale and sink."""
+    """Compute the gradients of q, k, v, scale and sink."""
     nothing = (None,) * 11
     if gradient is None:
         return nothing
     q, k, v, mask, scale, sink, positions, out, state = ctx.saved_tensors
     left, right, softcap = ctx.how
-    if torch.is_grad_enabled() and not torch.compiler.is_compiling():  # it is to be differentiated itself
+    if torch.is_grad_enabled() and not torch.compiler.is_compiling():  # the backward pass is itself differentiated
         return _through_dense(ctx, gradient)
     dq, dk, dv, dscale = _backward(gradient, out, state, q, k, v, mask, scale, sink, positions, left, right, softcap)
     heads_last = tuple(i for i in range(dscale.ndim) if i != dscale.ndim - 2)
@@ -203,7 +204,7 @@ def _back(ctx: Any, gradient: Tensor | None, _: Any) -> tuple[Any, ...]:
     of_scale = dscale.sum(dim=heads_last) if ctx.needs_input_grad[4] else None
     of_sink = None
     if sink is not None and ctx.needs_input_grad[5]:
-        # A sink's share of the weight times what all keys together give, which it takes from.
+        # The sink's gradient: its share of the weight, times the keys' joint contribution, which the sink reduces.
         c, m, r = (state[..., i] for i in (1, 2, 3))
         top = sink[:, None]
         share = 1.0 / (1.0 + (c + r) * torch.exp(m - top))

@@ -1,4 +1,4 @@
-"""Whether the engine may read and write a tensor's memory; that memory as a NumPy array; and the engine's call."""
+"""Check whether the engine may access a tensor's memory, view that memory as a NumPy array, and call the engine."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
-# The dtypes that the engine has, as its enum Type counts them.
+# The engine's dtypes, numbered as in its enum Type.
 DTYPES = {torch.float16: 0, torch.bfloat16: 1, torch.float32: 2, torch.float64: 3}
 
-# What the engine takes by address, if it is contiguous: NumPy arrays around ten numbers cost more than their softmax.
+# The engine takes these by address if contiguous: wrapping ten numbers in NumPy arrays costs more than their softmax.
 _AT = {"softmax": "softmax_at", "log_softmax": "log_softmax_at", "logsumexp": "logsumexp_at"}
 
-# Their memory is a plain tensor's; that of other subclasses may be anything.
+# These types hold a plain tensor's memory; other subclasses may hold anything.
 _KINDS = (Tensor, torch.nn.Parameter)
 
-# Who has to see tensor operations, and not their results. Most have no public name.
+# Checks for modes that must see tensor operations, not just their results. Most have no public name.
 _is_compiling = torch.compiler.is_compiling
 _transforms = torch._C._functorch.get_dynamic_layer_stack_depth  # vmap, grad, jacrev, …
 _dispatch_modes = torch._C._len_torch_dispatch_stack
@@ -38,10 +38,10 @@ _torch_threads = torch.get_num_threads
 
 
 def reachable(x: Any) -> bool:
-    """Whether x is a dense CPU tensor in eager mode, so that its numbers are what its memory holds.
+    """Tell whether x is a dense CPU tensor in eager mode, so that its memory holds its values.
 
-    Everything else stays with tensor operations: compilers, transforms and modes have to see these, a dual level
-    has tangents beside the numbers, and other devices and layouts have no memory that we could read.
+    Everything else uses tensor operations: compilers, transforms and modes must see them, a dual level carries
+    tangents next to the values, and other devices and layouts have no memory that we could read.
     """
     if (
         _is_compiling()
@@ -58,29 +58,29 @@ def reachable(x: Any) -> bool:
         return False
     try:
         address = x.data_ptr()
-    except RuntimeError:  # without storage: sparse, or what a transform wrapped around another tensor
+    except RuntimeError:  # no storage: sparse, or a transform's wrapper around another tensor
         return False
     return address != 0 and address % x.itemsize == 0
 
 
 def transformed() -> bool:
-    """Whether vmap, grad, jacrev and their like are at work, so that numbers cannot be looked at."""
+    """Tell whether vmap, grad, jacrev or the like is active, so that values cannot be inspected."""
     return bool(_transforms())
 
 
 def flows(x: Any) -> bool:
-    """Whether autograd records what is done to x."""
+    """Tell whether autograd records operations on x."""
     return isinstance(x, Tensor) and x.requires_grad and torch.is_grad_enabled()
 
 
 def memory(x: Tensor) -> Array:
-    """The memory of a reachable tensor; bfloat16, which NumPy has not, as the integers that hold it."""
+    """Return the memory of a reachable tensor; bfloat16, which NumPy lacks, as integers with the same bits."""
     x = x.detach()
     return (x.view(torch.uint16) if x.dtype is torch.bfloat16 else x).numpy()
 
 
 def memory_of(options: Options) -> Options:
-    """The same options with the memory of their tensors."""
+    """Replace the tensors in the options with their memory."""
 
     def array(x: Any) -> Any:
         return memory(x) if isinstance(x, Tensor) else x
@@ -92,21 +92,21 @@ def memory_of(options: Options) -> Options:
 
 
 def per_row(value: Any) -> Any:
-    """A number as it is; a tensor of numbers for the rows, such as temperatures, in the engine's float64."""
+    """Return a number as is, and a tensor with one number per row, such as temperatures, in the engine's float64."""
     return memory(value.double()) if isinstance(value, Tensor) else value
 
 
 def threads() -> int:
-    """No more than PyTorch takes: who limits it, in a data loader say, means us, too."""
+    """Return the thread limit, never above PyTorch's: a limit on PyTorch, as in a data loader, is meant for us, too."""
     mine, theirs = _threads.count, _torch_threads()
     return theirs if theirs < mine else mine
 
 
 def engine(name: str, x: Tensor, temperature: Any, out: Tensor | None = None, alpha: Any = None) -> Tensor:
-    """What the engine computes of the rows of x, which is reachable and has some; it offers this."""
+    """Run the engine on the rows of x, which must be reachable, nonempty and supported."""
     contiguous = x.is_contiguous() and name in _AT and type(temperature) is float
     if out is not None:
-        # What autograd has saved of it is not what it was; PyTorch has to be told, as it did not see it happen.
+        # PyTorch does not see this write, so tell it that `out` no longer holds what autograd may have saved.
         torch.autograd.graph.increment_version(out)
         contiguous = contiguous and out.is_contiguous()
     elif name == "state":

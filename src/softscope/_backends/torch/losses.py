@@ -1,4 +1,4 @@
-"""Cross-entropy and distillation of rows of tensors."""
+"""Cross-entropy and distillation losses of rows of tensors."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from softscope._backends.torch.maps import log_softmax, softmax
 
 
 def cross_entropy(x: Tensor, targets: Tensor, temperature: Any, label_smoothing: float) -> Tensor:
-    """−log p[target] of each row, in the row_dtype dtype: the public function reduces before it rounds."""
+    """Compute −log p[target] of each row, in `row_dtype`; the public function reduces before it rounds."""
     log_p = log_softmax(x.to(row_dtype(x)), temperature, None)
     loss = -log_p.gather(-1, targets.unsqueeze(-1)).squeeze(-1)
     if label_smoothing:
@@ -20,7 +20,7 @@ def cross_entropy(x: Tensor, targets: Tensor, temperature: Any, label_smoothing:
 
 
 def distillation(student: Tensor, teacher: Tensor, temperature: Any) -> Tensor:
-    """T²·KL(teacher‖student) of each row; where the teacher's weight is 0 nothing is added."""
+    """Compute each row's T²·KL(teacher‖student); classes with teacher weight 0 add nothing."""
     wide = row_dtype(student)
     student, teacher = student.to(wide), teacher.to(wide)
     p = softmax(teacher, temperature, None)

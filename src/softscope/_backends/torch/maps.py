@@ -1,7 +1,7 @@
 """softmax, log_softmax, entmax, logsumexp and the partition's state of CPU tensors at the engine's speed.
 
-What the engine may not look into (see `memory.reachable`) or refuses, the tensor operations of `rows` and `partition`
-compute.
+Tensor operations (the `tensor_*` modules) take over where the engine cannot access the memory (see
+`engine_memory.reachable`) or refuses.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from softscope._backends.torch.engine_memory import DTYPES, engine, flows, reach
 
 
 def plain(name: str, x: Any, temperature: Any, out: Tensor | None = None) -> Tensor | None:
-    """The common case without ceremony: one temperature, the last axis; None where more has to be asked."""
+    """Take the fast path for the common case: one temperature, the last axis. None if the full path is needed."""
     if type(temperature) is not float or not reachable(x) or x.dtype not in DTYPES:
         return None
     if not (x.numel() and x.ndim and kernels.offers(x.itemsize, temperature)):
@@ -36,7 +36,7 @@ def plain(name: str, x: Any, temperature: Any, out: Tensor | None = None) -> Ten
 
 
 def _plainly_fits(out: Any, x: Tensor) -> bool:
-    """Whether `out` is beyond doubt: x itself, or as much memory elsewhere. The whole check takes ten times as long."""
+    """Tell whether `out` clearly fits: x itself, or separate memory of x's size. The full check is ten times slower."""
     if not (reachable(out) and out.dtype is x.dtype and out.shape == x.shape) or flows(out) or flows(x):
         return False
     if out is x:
@@ -46,24 +46,24 @@ def _plainly_fits(out: Any, x: Tensor) -> bool:
 
 
 def softmax(x: Tensor, temperature: Any, visible: Tensor | None) -> Tensor:
-    """Weights of the rows of x, in x's dtype."""
+    """Compute the weights of the rows of x, in x's dtype."""
     return _mapped("softmax", x, temperature, visible, 0.0)
 
 
 def log_softmax(x: Tensor, temperature: Any, visible: Tensor | None) -> Tensor:
-    """Logarithms of the weights, in x's dtype."""
+    """Compute the logarithms of the weights, in x's dtype."""
     return _mapped("log_softmax", x, temperature, visible, -math.inf)
 
 
 def logsumexp(x: Tensor, temperature: Any, visible: Tensor | None) -> Tensor:
-    """log Σ exp(x/T) of the rows, in x's dtype."""
+    """Compute log Σ exp(x/T) of the rows, in x's dtype."""
     if not offered(x, temperature, visible):
         return tensor_softmax.logsumexp(x, temperature, visible)
     return _computed("logsumexp", tensor_softmax.hidden_to_minus_inf(x, visible), temperature)
 
 
 def entmax(x: Tensor, alpha: Any, temperature: Any, visible: Tensor | None) -> Tensor:
-    """Sparse weights of the rows, in x's dtype; where alpha is differentiated, by tensor operations."""
+    """Compute the sparse weights of the rows, in x's dtype; with tensor operations if alpha needs a gradient."""
     if isinstance(alpha, float) and alpha == 1.0:
         return softmax(x, temperature, visible)
     known = not isinstance(alpha, Tensor) or (reachable(alpha) and not flows(alpha))
@@ -79,7 +79,7 @@ def entmax(x: Tensor, alpha: Any, temperature: Any, visible: Tensor | None) -> T
 
 
 def state(x: Tensor, temperature: Any, visible: Tensor | None) -> tuple[State, Tensor]:
-    """The partition's state and the largest logit; where they are differentiated, by tensor operations."""
+    """Compute the partition's state and the largest logit; with tensor operations if they need a gradient."""
     if flows(x) or not offered(x, temperature, visible):
         return tensor_partition.state(x, temperature, visible)
     n, *sums = engine("state", tensor_softmax.hidden_to_minus_inf(x, visible), temperature).unbind(-1)
@@ -88,7 +88,7 @@ def state(x: Tensor, temperature: Any, visible: Tensor | None) -> tuple[State, T
 
 
 def jacobian_product(p: Tensor, v: Tensor, alpha: Any, temperature: Any) -> Tensor:
-    """J·v/T in p's dtype; where it is differentiated once more, by tensor operations."""
+    """Compute J·v/T in p's dtype; with tensor operations if it is differentiated again."""
     tensors = [value for value in (p, v, alpha, temperature) if isinstance(value, Tensor)]
     if not any(map(flows, tensors)) and all(map(reachable, tensors)) and p.dtype in DTYPES and p.dtype == v.dtype:
         out = torch.empty_like(p)
@@ -98,14 +98,14 @@ def jacobian_product(p: Tensor, v: Tensor, alpha: Any, temperature: Any) -> Tens
 
 
 def offered(x: Tensor, temperature: Any, visible: Tensor | None = None) -> bool:
-    """Whether the engine computes this of these rows."""
+    """Tell whether the engine supports these rows at this temperature."""
     if not reachable(x) or x.dtype not in DTYPES or x.numel() == 0 or not (visible is None or reachable(visible)):
         return False
     if not isinstance(temperature, Tensor):
         return kernels.offers(x.itemsize, temperature)
     if flows(temperature) or not reachable(temperature):
         return False
-    # aminmax gives NaN where there is one, and that is refused.
+    # aminmax returns NaN if there is one, and the range check refuses NaN.
     return all(kernels.offers(x.itemsize, float(t)) for t in torch.aminmax(temperature.detach().double()))
 
 

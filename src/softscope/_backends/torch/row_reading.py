@@ -1,6 +1,6 @@
-"""What one row of attention says, for tensors: by the engine where it reaches them, else with tensor operations.
+"""The reading of attention rows for tensors: the engine where it can access them, else tensor operations.
 
-`reference.row_reading` says what is computed.
+`reference.row_reading` defines the reading.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def offers(call: Call) -> bool:
-    """Whether the engine reads the rows of this call."""
+    """Tell whether the engine can read the rows of this call."""
     options = call.options
     tensors = [x for x in (call.q, call.k, call.v, options.mask, options.scale, options.sink) if isinstance(x, Tensor)]
     return call.q.dtype in DTYPES and _engine.offers(call, None) and all(reachable(x) for x in tensors)
@@ -33,9 +33,9 @@ def offers(call: Call) -> bool:
 def by_engine(
     call: Call, grad: Tensor | None, *, key_lengths: Tensor | None = None, want_weights: bool = False
 ) -> tuple[RowReading, Tensor | None]:
-    """The reading of every row and, if wanted, the weights of the keys; grad: of the output.
+    """Read every row and, if requested, the weights of the keys.
 
-    key_lengths: 1/|k|, (…, kv_heads, m), in the dtype that computes.
+    `grad` is the gradient of the output. `key_lengths` holds 1/|k|, (…, kv_heads, m), in the `computing` dtype.
     """
     rows = (*call.batch, *call.q.shape[-3:-1])
     numbers = call.q.new_empty((*rows, _engine.READING_NUMBERS), dtype=torch.float64)
@@ -51,16 +51,16 @@ def by_engine(
 
 
 def computing(x: Tensor) -> torch.dtype:
-    """The dtype in which the engine computes with x."""
+    """Return the dtype in which the engine computes with x."""
     return torch.float64 if x.dtype == torch.float64 else torch.float32
 
 
 def dense(
     call: Call, grad: Tensor | None, dtype: torch.dtype, *, key_lengths: Tensor | None = None
 ) -> tuple[RowReading, Tensor]:
-    """The same with every logit of the rows written down, in this dtype; `call` has a key head for each query head.
+    """Read every row with all logits materialised in this dtype; `call` has one key head per query head.
 
-    The weights have a column more for a sink.
+    With a sink, the weights have one more column.
     """
     scores, x, visible = logits(call, None, dtype)
     dP = None
@@ -84,7 +84,7 @@ def dense(
 
 
 def of_logits(x: Tensor, visible: Tensor) -> RowReading:
-    """What logits alone say; the largest of them stands for the largest score."""
+    """Read rows from logits alone; the largest logit stands in for the largest score."""
     found, highest = state(x, 1.0, visible)
     wide = x.to(widest(x))
     top = found.m.masked_fill(found.m == -math.inf, 0.0)
@@ -94,19 +94,19 @@ def of_logits(x: Tensor, visible: Tensor) -> RowReading:
 
 @torch.no_grad()
 def gradient_sums(call: Call, grad_output: Tensor, dtype: torch.dtype) -> GradientSums:
-    """The gradient's part of the reading, also for alpha ≠ 1."""
+    """Compute the gradient's part of the reading, also for alpha ≠ 1."""
     found = dense(call, grad_output, dtype)[0].gradient
     assert found is not None
     return found
 
 
 def gradient_sums_of(p: Tensor, dP: Tensor, slope: Tensor | None, visible: Tensor, alpha: float) -> GradientSums:
-    """From weights, the gradient that reaches them and the cap's slope, all (…, rows, keys)."""
+    """Compute the sums from the weights, their gradient and the cap's slope, all (…, rows, keys)."""
     n = visible.sum(dim=-1)
     dP = dP.masked_fill(~visible, 0.0)
     mean = dP.sum(dim=-1) / n
     centred = (dP - mean.unsqueeze(-1)).masked_fill_(~visible, 0.0)
-    # The mean over visible keys is 0, so the lowest of them is below the 0 of hidden ones.
+    # The mean over the visible keys is 0, so their lowest value is at most the 0 of the hidden keys.
     lowest = centred.amin(dim=-1) if dP.shape[-1] else torch.zeros_like(mean)
     demand = torch.linalg.vector_norm(centred, dim=-1)
     reaching, expected = _reaching(p, centred, alpha)
@@ -115,10 +115,10 @@ def gradient_sums_of(p: Tensor, dP: Tensor, slope: Tensor | None, visible: Tenso
 
 
 def _reaching(p: Tensor, v: Tensor, alpha: float) -> tuple[Tensor, Tensor]:
-    """J·v, and Σ p·v. For softmax in one pass less than `product` takes, since its weights sum to 1; writes into v."""
+    """Compute J·v and Σ p·v; overwrites v. Softmax weights sum to 1, which saves a pass compared with `product`."""
     if alpha != 1.0 or p.shape[-1] == 0:
         return product(p, v, alpha), (p * v).sum(dim=-1)
     top = v.gather(-1, p.argmax(dim=-1, keepdim=True))
-    moved = v.sub_(top).mul_(p)  # counted from the largest weight, as `product` does: near one-hot nothing cancels
+    moved = v.sub_(top).mul_(p)  # measured from the largest weight, as in `product`: nothing cancels near one-hot
     away = moved.sum(dim=-1, keepdim=True)
     return moved.addcmul_(p, away, value=-1.0), (away + top).squeeze(-1)

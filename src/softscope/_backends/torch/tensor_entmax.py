@@ -1,6 +1,6 @@
 """sparsemax and α-entmax of rows of tensors, differentiable in x, temperature and alpha.
 
-One custom operator finds the weights; its derivatives are closed forms of the weights themselves:
+One custom operator finds the weights; its derivatives are closed forms of the weights:
 
     ∂p/∂d = J            ∂p/∂α = −J·g,    g = ∂/∂β [(p^β − 1)/β] = (log p)²·ψ(β·log p),    β = α − 1
 """
@@ -21,7 +21,7 @@ _STEPS = 200
 
 
 def entmax(x: Tensor, alpha: Any, temperature: Any, visible: Tensor | None) -> Tensor:
-    """Sparse weights of the rows, in x's dtype."""
+    """Compute the sparse weights of the rows, in x's dtype."""
     if isinstance(alpha, float):
         if alpha == 1.0:
             return softmax(x, temperature, visible)
@@ -34,7 +34,7 @@ def entmax(x: Tensor, alpha: Any, temperature: Any, visible: Tensor | None) -> T
 
 
 def log_weights(d: Tensor, beta: Tensor, top: Tensor) -> Tensor:
-    """log p = top + log1p(β·d·e^(−β·top))/β, and top + d as β → 0; see `reference.entmax`."""
+    """Compute log p = top + log1p(β·d·e^(−β·top))/β, and top + d as β → 0; see `reference.entmax`."""
     z = torch.where(d == -math.inf, d, d * torch.exp(-beta * top))
     linear = beta == 0.0
     inside = torch.where(z == -math.inf, -1.0, torch.clamp(beta * z, min=-1.0))
@@ -42,7 +42,7 @@ def log_weights(d: Tensor, beta: Tensor, top: Tensor) -> Tensor:
 
 
 def solve_top(d: Tensor, beta: Tensor) -> Tensor:
-    """The log of the largest weight, by Newton steps inside a bracket; see `reference.entmax`."""
+    """Find the log of the largest weight by Newton steps inside a bracket; see `reference.entmax`."""
     low = -torch.log((d != -math.inf).sum(dim=-1, keepdim=True).clamp(min=1).to(d.dtype))
     high = torch.zeros_like(low)
     top = low
@@ -58,11 +58,11 @@ def solve_top(d: Tensor, beta: Tensor) -> Tensor:
         step = excess * total / (s.sum(dim=-1, keepdim=True) * torch.exp(beta * top))
         low, high = torch.where(excess <= 0.0, top, low), torch.where(excess >= 0.0, top, high)
         new = top - step
-        # Strictly inside: from one edge of the bracket to the other Newton could swing for ever.
+        # Stay strictly inside: Newton could swing between the bracket's edges for ever.
         small = step.abs() <= 8.0 * resolution
         new = torch.where((new > low) & (new < high) | small, new, 0.5 * (low + high))
         near = ~((new - top).abs() > 4.0 * resolution * top.abs().clamp(min=1.0))
-        # A row that is done stays as it is: its result must not depend on how long its neighbours take.
+        # A converged row stays fixed: its result must not depend on how many steps its neighbours take.
         top = torch.where(done, top, new.masked_fill(torch.isnan(excess), math.nan))
         done = done | near
         if bool(done.all()):
@@ -72,7 +72,7 @@ def solve_top(d: Tensor, beta: Tensor) -> Tensor:
 
 @torch.library.custom_op("softscope::entmax", mutates_args=())
 def _weights(d: Tensor, alpha: Tensor) -> Tensor:
-    """The weights of distances d ≤ 0; alpha has the axis kept. One operator, so that compilers see no loop."""
+    """Compute the weights of distances d ≤ 0; alpha keeps the axis. It is one operator, so compilers see no loop."""
     wide = d.to(widest(d))
     beta = (alpha.to(wide.dtype) - 1.0).expand(*d.shape[:-1], 1)
     p = torch.exp(log_weights(wide, beta, solve_top(wide, beta)))
@@ -100,9 +100,9 @@ _weights.register_autograd(_backward, setup_context=_save)
 
 
 def _alpha_pull(p: Tensor, beta: Tensor) -> Tensor:
-    """g = (log p)²·ψ(β·log p), ψ(y) = (y·e^y − e^y + 1)/y²; the series near 0, where that form cancels.
+    """Compute g = (log p)²·ψ(β·log p), ψ(y) = (y·e^y − e^y + 1)/y²; near 0, where that form cancels, use the series.
 
-    The form that divides by (α−1)² what it subtracted has no correct digit left at α = 1 + 1e-8.
+    Dividing the cancelled difference by (α−1)² leaves no correct digit at α = 1 + 1e-8.
     """
     log_p = torch.log(p.masked_fill(p == 0.0, 1.0))
     y = beta * log_p

@@ -1,4 +1,4 @@
-"""J = diag(s) − s·sᵀ/Σs with s = p^(2−α) on the support, for tensors."""
+"""The Jacobian J = diag(s) − s·sᵀ/Σs with s = p^(2−α) on the support, for tensors."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from softscope._backends.torch.dtypes import like, row_dtype
 
 
 def sensitivity(p: Tensor, alpha: Any) -> Tensor:
-    """s = p^(2−α) where p > 0, else 0 (NaN stays NaN)."""
+    """Compute s = p^(2−α) where p > 0, else 0 (NaN stays NaN)."""
     if isinstance(alpha, float) and alpha == 1.0:
         return p
     positive = p > 0.0
@@ -19,7 +19,7 @@ def sensitivity(p: Tensor, alpha: Any) -> Tensor:
 
 
 def product(p: Tensor, v: Tensor, alpha: Any) -> Tensor:
-    """J·v, counted from v at the largest weight: J takes constants to 0, and near one-hot nothing cancels."""
+    """Compute J·v, measuring v from its value at the largest weight: J maps constants to 0, and nothing cancels."""
     if p.shape[-1] == 0:
         return p * v
     s = sensitivity(p, alpha)
@@ -30,13 +30,13 @@ def product(p: Tensor, v: Tensor, alpha: Any) -> Tensor:
 
 
 def jacobian_product(p: Tensor, v: Tensor, alpha: Any, temperature: Any) -> Tensor:
-    """J·v/T in p's dtype."""
+    """Compute J·v/T in p's dtype."""
     wide = row_dtype(p)
     return (product(p.to(wide), v.to(wide), alpha) / like(temperature, wide)).to(p.dtype)
 
 
 def jacobian(p: Tensor, alpha: Any, temperature: Any) -> Tensor:
-    """J/T, dense; the diagonal is minus the sum of its row's other entries, which does not cancel."""
+    """Compute the dense matrix J/T; the diagonal is minus the sum of the row's other entries, which does not cancel."""
     wide = row_dtype(p)
     s = sensitivity(p.to(wide), alpha)
     total = s.sum(dim=-1, keepdim=True)

@@ -1,4 +1,4 @@
-"""The partition's state from tensors, with derivatives that are right to all orders."""
+"""The partition's state for tensors, with correct derivatives of all orders."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from softscope._backends.torch.tensor_softmax import distances, hidden_to_minus_
 
 
 def state(x: Tensor, temperature: Any, visible: Tensor | None) -> tuple[State, Tensor]:
-    """The state of each row and its largest logit, the axis removed; see the definition in `reference.partition`.
+    """Compute each row's state and its largest logit, without the axis; `reference.partition` has the definition.
 
-    The maximum is a constant here, so the entries at it must carry their own derivative: c is Σ e^d over
-    them, u and t run over all entries (the top ones add 0), and w holds e^2d − e^d for them, which is 0 but
-    makes c + w the true Σ e^2d when it is differentiated.
+    The maximum is a constant here, so the entries at the maximum must carry their own derivative. c is Σ e^d over
+    these entries. u and t run over all entries (those at the maximum add 0). w includes e^2d − e^d for the entries
+    at the maximum: it is 0, but makes c + w the true Σ e^2d under differentiation.
     """
     x = hidden_to_minus_inf(x.to(widest(x)), visible)
     d = distances(x, temperature)
-    below = d < 0.0  # false for NaN, which so reaches c and with it every reading
+    below = d < 0.0  # False for NaN, so that NaN reaches c and thus every reading
     e = torch.exp(d)
-    # Where exp underflows to 0, d may be −inf: 0·(−inf) is NaN, so d is cleared before it multiplies.
+    # Where exp underflows to 0, d may be −inf. 0·(−inf) is NaN, so clear d before multiplying.
     d = d.masked_fill(e == 0.0, 0.0)
     at_top = e.masked_fill(below, 0.0)
     result = State(

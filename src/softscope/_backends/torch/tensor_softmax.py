@@ -12,15 +12,15 @@ from softscope._backends.torch.dtypes import like, row_dtype
 
 
 def hidden_to_minus_inf(x: Tensor, visible: Tensor | None) -> Tensor:
-    """Give hidden entries the logit −inf; nothing flows back to them."""
+    """Set the logits of hidden entries to −inf; they get no gradient."""
     return x if visible is None else x.masked_fill(~visible, -math.inf)
 
 
 def maximum(x: Tensor) -> Tensor:
-    """The largest entry of each row as a constant, kept as an axis.
+    """Return the largest entry of each row as a constant, with the axis kept.
 
-    A constant, because every result is a function of the distances for any fixed shift: its derivatives are
-    then right to all orders, also at ties, where those of max are not.
+    It can be a constant because the result is the same for any fixed shift. The derivatives are then correct to all
+    orders, even at ties, where those of max are not.
     """
     if x.shape[-1] == 0:
         return x.new_full((*x.shape[:-1], 1), -math.inf)
@@ -28,14 +28,14 @@ def maximum(x: Tensor) -> Tensor:
 
 
 def distances(x: Tensor, temperature: Any) -> Tensor:
-    """(x − max x) / temperature; −inf stays −inf, and takes no part in the temperature's gradient."""
+    """Compute (x − max x) / temperature; −inf stays −inf and adds nothing to the temperature's gradient."""
     m = maximum(x)
     gap = x - m.masked_fill(m == -math.inf, 0.0)
     if isinstance(temperature, float) and temperature == 1.0:
         return gap
     low = x == -math.inf
     t = like(temperature, x.dtype)
-    # x − m may pass the dtype's range where (x − m)/T does not; by halves it stays inside.
+    # x − m may overflow the dtype even if (x − m)/T does not, so halve both first.
     half = 0.5 * x.masked_fill(low, 0.0) - 0.5 * m.masked_fill(m == -math.inf, 0.0)
     wide = gap.masked_fill(low, 0.0)
     wide = torch.where(
@@ -45,11 +45,11 @@ def distances(x: Tensor, temperature: Any) -> Tensor:
 
 
 def sums(e: Tensor, d: Tensor) -> tuple[Tensor, Tensor]:
-    """c, the sum of e = exp(d) over the entries at the maximum, and r, that over the others; the axis kept.
+    """Return c and r, the sums of e = exp(d) over the entries at the maximum and over the rest, with the axis kept.
 
-    Apart, because the rounding of a sum that holds the 1 is larger than that of r, and log1p wants r alone.
+    They are separate because a sum that includes the 1 rounds more coarsely than r, and log1p needs r alone.
     """
-    below = d < 0.0  # false for NaN, which so reaches c
+    below = d < 0.0  # False for NaN, so that NaN reaches c
     return (
         e.masked_fill(below, 0.0).sum(dim=-1, keepdim=True),
         e.masked_fill(~below, 0.0).sum(dim=-1, keepdim=True),
@@ -57,17 +57,17 @@ def sums(e: Tensor, d: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def log_z(d: Tensor) -> Tensor:
-    """log Σ exp(d) = log c + log1p(r/c), the axis kept."""
+    """Compute log Σ exp(d) = log c + log1p(r/c), with the axis kept."""
     c, r = sums(torch.exp(d), d)
     return torch.log(c) + torch.log1p(r / c)
 
 
 def softmax(x: Tensor, temperature: Any, visible: Tensor | None) -> Tensor:
-    """Weights of the rows of x, in x's dtype."""
+    """Compute the weights of the rows of x, in x's dtype."""
     if x.shape[-1] == 0:
         return x.clone()
     wide = hidden_to_minus_inf(x.to(row_dtype(x)), visible)
-    # Not torch.softmax: on the CPU it sums long rows one by one, and loses ten times the bound at 100k entries.
+    # Not torch.softmax: on the CPU it sums long rows one by one, and its error is ten times the bound at 100k entries.
     d = distances(wide, temperature)
     e = torch.exp(d)
     c, r = sums(e, d)
@@ -76,7 +76,7 @@ def softmax(x: Tensor, temperature: Any, visible: Tensor | None) -> Tensor:
 
 
 def log_softmax(x: Tensor, temperature: Any, visible: Tensor | None) -> Tensor:
-    """Logarithms of the weights, in x's dtype."""
+    """Compute the logarithms of the weights, in x's dtype."""
     if x.shape[-1] == 0:
         return x.clone()
     d = distances(hidden_to_minus_inf(x.to(row_dtype(x)), visible), temperature)
@@ -85,7 +85,7 @@ def log_softmax(x: Tensor, temperature: Any, visible: Tensor | None) -> Tensor:
 
 
 def logsumexp(x: Tensor, temperature: Any, visible: Tensor | None) -> Tensor:
-    """log Σ exp(x/T) of the rows, in x's dtype."""
+    """Compute log Σ exp(x/T) of the rows, in x's dtype."""
     wide = hidden_to_minus_inf(x.to(row_dtype(x)), visible)
     m = maximum(wide)
     infinite = torch.isinf(m)

@@ -1,7 +1,7 @@
-"""Attention with tensor operations in O(n) memory: a tile of rows at a time, forward and back.
+"""Attention with tensor operations in O(n) memory: one tile of rows at a time, forward and backward.
 
-The way back computes each tile again, so no logits are kept. Where it is itself differentiated it writes all of them
-down at once.
+The backward pass recomputes each tile, so no logits are kept. If it is itself differentiated, it materialises all
+logits at once.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def output(call: Call, additive: Any) -> Tensor:
-    """The weighted sum of the values; `call` has a key head for each query head."""
+    """Compute the weighted sum of the values; `call` has one key head per query head."""
     if torch.compiler.is_compiling() or len(call.tiles()) == 1:
         return dense_attention.output(call, additive)
     weights = () if additive is None else tuple(additive)
@@ -29,7 +29,7 @@ def output(call: Call, additive: Any) -> Tensor:
 
 
 class Tiled(torch.autograd.Function):
-    """The tensors of a call, and of additive attention its weights → the output."""
+    """The tensors of a call, plus the weights of additive attention → the output."""
 
     @staticmethod
     def forward(ctx: Any, call: Call, weights: int, *flat: Any) -> Tensor:
@@ -43,7 +43,7 @@ class Tiled(torch.autograd.Function):
     def backward(ctx: Any, gradient: Tensor) -> tuple[Any, ...]:
         flat = [other if x is None else x for x, other in zip(ctx.saved_tensors, ctx.others, strict=True)]
         wanted = [i for i, needed in enumerate(ctx.needs_input_grad[2:]) if needed]
-        again = torch.is_grad_enabled()  # the derivative is to be differentiated
+        again = torch.is_grad_enabled()  # the backward pass is itself differentiated
         if not again:
             flat = [x.detach().requires_grad_(i in wanted) if isinstance(x, Tensor) else x for i, x in enumerate(flat)]
         q, k, v, mask, scale, sink, *weights = flat
