@@ -13,7 +13,7 @@ from softscope._backends.choose import backend_of
 def jacobian(weights: Array, *, alpha: Any = 1.0, axis: int = -1, temperature: Any = 1.0) -> Array:
     """Compute the matrix ∂p_i/∂x_j at weights p: (diag(s) − s·sᵀ/Σs)/T with s = p^(2−α) on the support.
 
-    For softmax, this is s_i·(δ_ij − s_j). It vanishes at one-hot, which is why a saturated head cannot learn.
+    For softmax, this is s_i·(δ_ij − s_j). It vanishes at one-hot, which is what starves a saturated head.
 
     Args:
         weights: Output of softmax, sparsemax or entmax.
