@@ -37,7 +37,7 @@ def record(monkeypatch, tmp_path):
 def test_a_record(run, record):
     code, out, err = run("checkup", "run.db")
     assert (code, err) == (1, "")
-    assert out.startswith("1 of 4 heads starves: layers.0.attention head 1.")
+    assert out.startswith("1 of 4 heads is starving: layers.0.attention head 1.")
     assert "SS001 Starving head" in out
     assert "Prescription" in out
     assert out.rstrip().splitlines()[-1].startswith("findings 1 · ")

@@ -11,38 +11,46 @@ from softscope.doctor.judge.diagnosis import diagnose
 from softscope.doctor.treat.prescriptions import prescribe
 
 CASES = {
-    "healthy": (history(), "No finding. Of 4 heads 4 can still learn.", []),
-    "right": (history(**per_head(1, RIGHT)), "No finding. Of 4 heads 1 reads the right keys, 3 can still learn.", []),
-    "resting": (history(**per_head(1, RESTING)), "No finding. Of 4 heads 3 can still learn, 1 rests on a sink.", []),
+    "healthy": (history(), "No findings. Of 4 heads, 4 can still learn.", []),
+    "right": (history(**per_head(1, RIGHT)), "No findings. Of 4 heads, 1 reads the right keys, 3 can still learn.", []),
+    "resting": (history(**per_head(1, RESTING)), "No findings. Of 4 heads, 3 can still learn, 1 rests on a sink.", []),
     "positional": (
         history(**per_head(1, STUCK | {"blocked_offset_mass": 0.95})),
-        "No finding. Of 4 heads 3 can still learn, 1 reads by position.",
+        "No findings. Of 4 heads, 3 can still learn, 1 reads by position.",
         [],
     ),
-    "one": (history(heads=1, blocked=0.9, advantage=3.0), "No finding. Its one head reads the right keys.", []),
-    "starving": (history(**per_head(1, STUCK)), "1 of 4 heads starves: layers.0.attention head 1.", ["unit-qk-norm"]),
-    "several": (history(blocked=0.9), "4 of 4 heads starve: layers.0.attention head 0,", ["unit-qk-norm"]),
-    "unscaled": (history(site={"scale": 1.0}, blocked=0.9), "4 of 4 heads starve", ["scale"]),
-    "outlier": (history(q_norm={2: 240.0}), "1 finding, in layers.0.attention head 2.", ["repair"]),
+    "one": (history(heads=1, blocked=0.9, advantage=3.0), "No findings. Its only head reads the right keys.", []),
+    "starving": (
+        history(**per_head(1, STUCK)),
+        "1 of 4 heads is starving: layers.0.attention head 1.",
+        ["unit-qk-norm"],
+    ),
+    "several": (history(blocked=0.9), "4 of 4 heads are starving: layers.0.attention head 0,", ["unit-qk-norm"]),
+    "unscaled": (history(site={"scale": 1.0}, blocked=0.9), "4 of 4 heads are starving", ["scale"]),
+    "outlier": (history(q_norm={2: 240.0}), "1 finding in layers.0.attention head 2.", ["repair"]),
     "outlier that starves": (
         history(**per_head(2, STUCK) | {"q_norm": {2: 240.0}}),
-        "1 of 4 heads starves",
+        "1 of 4 heads is starving",
         ["repair"],
     ),
-    "growing": (history(max_logit={1: 2000.0}), "1 finding, in layers.0.attention head 1.", ["qk-norm"]),
+    "growing": (history(max_logit={1: 2000.0}), "1 finding in layers.0.attention head 1.", ["qk-norm"]),
     "half": (history(site={"dtype": "float16"}, lse_min={1: -99.0}), "1 finding", ["dtype"]),
     "cut off": (history(demand={1: 0.0}), "1 finding", ["repair"]),
-    "no loss": (history(loss=False), "No finding. Without a loss it cannot be told of 4 heads", []),
+    "no loss": (history(loss=False), "No findings. Without a loss, the doctor cannot tell whether 4 heads", []),
     "no loss, outlier": (
         history(loss=False, q_norm={2: 240.0}),
-        "1 finding, in layers.0.attention head 2. Without",
+        "1 finding in layers.0.attention head 2. Without",
         ["repair"],
     ),
-    "NaN": (history(sharpness=[0.3, 0.3, np.nan, np.nan, np.nan]), "From step 20 on the loss or the readings are", []),
-    "NaN in one layer": (history(sites=2, sharpness={(1, h): np.nan for h in range(4)}), "1 finding, in layers.1", []),
+    "NaN": (
+        history(sharpness=[0.3, 0.3, np.nan, np.nan, np.nan]),
+        "Since step 20 the loss or the readings have been",
+        [],
+    ),
+    "NaN in one layer": (history(sites=2, sharpness={(1, h): np.nan for h in range(4)}), "1 finding in layers.1", []),
     "one token": (
         without(history(count=1.0), "blocked"),
-        "No finding. It cannot be told of 4 heads whether they starve: there are too few readings",
+        "No findings. The doctor cannot tell whether 4 heads are starving: there are too few readings",
         [],
     ),
     "no attention": (history(sites=0, heads=0), "No attention was found", []),
@@ -71,7 +79,7 @@ def test_verdict_and_remedy(name):
 
 def test_healthy_is_never_said_without_a_loss():
     said = diagnose(history(loss=False)).verdict
-    assert "does not mean healthy" in said.en
+    assert "does not mean they are healthy" in said.en
     assert "不等于健康" in said.zh
 
 
@@ -110,6 +118,6 @@ def test_a_loss_that_is_no_number_is_a_finding_even_if_the_readings_look_well(lo
     found = history()
     *first, last = found.snapshots
     found = dataclasses.replace(found, snapshots=(*first, dataclasses.replace(last, loss=loss)))
-    assert diagnose(found).verdict.en.startswith("From step 40 on the loss or the readings are NaN")
+    assert diagnose(found).verdict.en.startswith("Since step 40 the loss or the readings have been NaN")
     assert list(diagnose(found).of("finding")) == ["SS012"]
     assert not diagnose(history()).fails("finding")

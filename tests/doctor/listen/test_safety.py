@@ -271,7 +271,7 @@ def test_a_run_whose_loss_goes_nan_is_not_called_healthy() -> None:
             loss.backward()
             found.step(loss=loss)
     diagnosis = diagnose(found.history())
-    assert diagnosis.verdict.en.startswith("From step 3 on the loss or the readings are NaN")
+    assert diagnosis.verdict.en.startswith("Since step 3 the loss or the readings have been NaN")
     assert diagnosis.fails("finding")
     assert diagnosis.states["unjudged"] == len(diagnosis.view.heads)
 

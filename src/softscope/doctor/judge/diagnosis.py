@@ -98,16 +98,15 @@ def _verdict(diagnosis: Diagnosis) -> Text:
     view, states = diagnosis.view, diagnosis.states
     total = len(view.heads)
     if not view.history.sites:
-        return Text(zh="没有找到注意力，什么也判断不了。", en="No attention was found: there is nothing to judge.")
+        return Text(zh="没有找到注意力，无从判断。", en="No attention was found: there is nothing to judge.")
     if not view.history.snapshots:
-        return Text(zh="还没有任何读数，什么也判断不了。", en="There are no readings yet: there is nothing to judge.")
+        return Text(zh="还没有任何读数，无从判断。", en="There are no readings yet: there is nothing to judge.")
     broken = [since for i in range(len(view.history.sites)) if (since := view.broken(i)) is not None]
     if len(broken) == len(view.history.sites):
         return Text(
-            zh=f"从第 {min(broken)} 步起损失或读数是 NaN，此后什么也判断不了：请回到那之前的检查点，找出 NaN 从哪里"
-            f"来。",
-            en=f"From step {min(broken)} on the loss or the readings are NaN, and nothing can be judged since: go back "
-            f"to a checkpoint before it, and look where the NaN comes from.",
+            zh=f"从第 {min(broken)} 步起损失或读数是 NaN 或无穷，此后无法判断：请回到那之前的检查点，找出它的来源。",
+            en=f"Since step {min(broken)} the loss or the readings have been NaN or infinite, so nothing can be "
+            f"judged after that. Go back to an earlier checkpoint and find out where they come from.",
         )
     starving = [head for head, found in view.states.items() if found.state == "starving"]
     found = diagnosis.of("finding")
@@ -116,35 +115,35 @@ def _verdict(diagnosis: Diagnosis) -> Text:
         one = len(starving) == 1
         return Text(
             zh=f"{'唯一的头' if total == 1 else f'{total} 个头里有 {len(starving)} 个'}在挨饿：{names.zh}。"
-            f"它{'' if one else '们'}盯着的键不比随便一个好，梯度又到不了，再训练也学不动。",
-            en=f"{'Its one head' if total == 1 else f'{len(starving)} of {total} heads'} "
-            f"{'starves' if one else 'starve'}: "
+            f"它{'' if one else '们'}读的键不比任取一个好，梯度又到不了，再训练也没有用。",
+            en=f"{'Its only head' if total == 1 else f'{len(starving)} of {total} heads'} "
+            f"{'is' if one else 'are'} starving: "
             f"{names.en}. "
-            f"{'It looks' if one else 'They look'} at keys no better than any other, and no gradient reaches "
+            f"{'It reads' if one else 'They read'} keys no better than any other, and no gradient reaches "
             f"{'it' if one else 'them'}: more training will not help.",
         )
     others = [head for outcomes in found.values() for outcome in outcomes for head in outcome.heads]
     judged = total - states["unjudged"]
     blind = Text(
-        zh=f"没有损失，{states['unjudged']} 个头有没有挨饿无法判断，不等于健康。",
-        en=f"Without a loss it cannot be told of {states['unjudged']} heads whether they starve; that does not mean "
-        f"healthy.",
+        zh=f"没有损失，无法判断 {states['unjudged']} 个头是否挨饿；这不等于健康。",
+        en=f"Without a loss, the doctor cannot tell whether {states['unjudged']} heads are starving; that does not "
+        f"mean they are healthy.",
     )
     if view.has_loss:
         blind = Text(
-            zh=f"{states['unjudged']} 个头有没有挨饿无法判断：读数太少，或每行只有一个键；不等于健康。",
-            en=f"It cannot be told of {states['unjudged']} heads whether they starve: there are too few readings, or "
-            f"one key a row; that does not mean healthy.",
+            zh=f"无法判断 {states['unjudged']} 个头是否挨饿：读数太少，或每行只有一个键；这不等于健康。",
+            en=f"The doctor cannot tell whether {states['unjudged']} heads are starving: there are too few readings, "
+            f"or only one key per row; that does not mean they are healthy.",
         )
     if others:
         names = named(view, others)
         said = Text(
             zh=f"发现 {sum(map(len, found.values()))} 处问题，涉及 {names.zh}。",
-            en=f"{_many(sum(map(len, found.values())), 'finding')}, in {names.en}.",
+            en=f"{_many(sum(map(len, found.values())), 'finding')} in {names.en}.",
         )
         return said if judged == total else Text(zh=said.zh + blind.zh, en=f"{said.en} {blind.en}")
     if judged < total:
-        said = Text(zh="没有发现问题。", en="No finding.")
+        said = Text(zh="没有发现问题。", en="No findings.")
         return Text(zh=said.zh + blind.zh, en=f"{said.en} {blind.en}")
     parts = [(states[name], name) for name in ("right", "learning", "resting", "positional") if states[name]]
     words = {
@@ -157,7 +156,8 @@ def _verdict(diagnosis: Diagnosis) -> Text:
     english = ", ".join(f"{n} {words[name][1 if n == 1 else 2]}" for n, name in parts)
     return Text(
         zh=f"没有发现问题。{'唯一的头' + words[parts[0][1]][0].removeprefix('个') if total == 1 else chinese}。",
-        en=f"No finding. {'Its one head ' + words[parts[0][1]][1] if total == 1 else f'Of {total} heads {english}'}.",
+        en=f"No findings. "
+        f"{'Its only head ' + words[parts[0][1]][1] if total == 1 else f'Of {total} heads, {english}'}.",
     )
 
 

@@ -32,26 +32,32 @@ NAMES: dict[StateName, Text] = {
 MEANINGS: dict[StateName, Text] = {
     "learning": Text(zh="梯度还能到达 q 和 k", en="the gradient still reaches q and k"),
     "right": Text(zh="已经尖锐，而且读的是对的键", en="sharp, and on the right keys"),
-    "resting": Text(zh="停在一个不说话的键上；不是病", en="parked on one key that says nothing; no disease"),
+    "resting": Text(
+        zh="停在一个不携带信息的键上；不是问题", en="parked on one key that carries no information; not a problem"
+    ),
     "positional": Text(
-        zh="总读同一个相对位置，比如前一个 token；不是病",
-        en="always reads the same offset, such as the previous token; no disease",
+        zh="总读同一个相对位置，比如前一个 token；不是问题",
+        en="always reads the same offset, such as the previous token; not a problem",
     ),
     "starving": Text(
-        zh="尖锐，读的键却不比随便一个好，梯度也到不了", en="sharp on keys no better than any other, and cut off"
+        zh="尖锐，读的键却不比任取一个好，梯度也到不了",
+        en="sharp on keys no better than any other, and cut off from the gradient",
     ),
     "unjudged": Text(
-        zh="没有损失就无从判断，不等于健康", en="cannot be told without a loss, which does not mean healthy"
+        zh="无法判断，例如没有损失；不等于健康",
+        en="cannot be judged, for example without a loss; that does not mean healthy",
     ),
 }
 SETTLED: tuple[StateName, ...] = ("right", "resting", "positional")  # many rows are blocked, and that is fine
 NO_LOSS = Text(
-    zh="没有见到反向传播：没有损失就无法判断", en="no backward pass was seen: without a loss it cannot be judged"
+    zh="没有见到反向传播：没有损失就无法判断", en="no backward pass was seen, and nothing can be judged without a loss"
 )
-BROKEN = Text(zh="损失或读数是 NaN，无从判断", en="the loss or the readings are NaN: nothing can be judged")
+BROKEN = Text(
+    zh="损失或读数是 NaN 或无穷，无法判断", en="the loss or the readings are NaN or infinite, so nothing can be judged"
+)
 TOO_FEW = Text(
-    zh=f"有很多行被阻断，但带损失的读数不到 {IN_A_ROW.value} 次，还不能判断",
-    en=f"many rows are blocked, but there are fewer than {IN_A_ROW.value} readings with a loss: too early to judge",
+    zh=f"很多行被阻断，但带损失的读数不到 {IN_A_ROW.value} 次，还不能判断",
+    en=f"many rows are blocked, but it is too early to judge: fewer than {IN_A_ROW.value} readings have a loss",
 )
 
 

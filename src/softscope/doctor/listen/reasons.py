@@ -19,19 +19,23 @@ FAILED = "failed"
 TOLD = "told"  # in the caller's own words
 
 SENTENCES: dict[str, Text] = {
-    SILENT: Text(zh="名字说它是注意力，却没有看到它的调用", en="its name says attention, but no call was seen in it"),
+    SILENT: Text(
+        zh="从名字看是注意力，却没有看到它的调用",
+        en="its name says attention, but no call was seen in it",
+    ),
     NO_PASS: Text(
-        zh="没有看到模型的前向传播；如果它在编译过的代码里被调用，请把编译后的模块交给探针",
+        zh="没有看到模型的前向传播；如果由编译过的代码调用，请把编译后的模块交给探针",
         en="no forward pass of the model was seen; if it is called inside compiled code, pass the compiled module",
     ),
     NO_GRADIENT: Text(
-        zh="它的梯度：模型先不带梯度算这一段，到反向传播时再算一遍，那一遍不读；检查点请用 use_reentrant=False",
-        en="its gradient: the model computes this part without one and again in the backward pass, where it is not "
-        "read; checkpoint with use_reentrant=False",
+        zh="没有读到它的梯度：模型先不带梯度计算这一段，反向传播时再重算，而重算的那一遍不读；检查点请用 "
+        "use_reentrant=False",
+        en="its gradient: the model computes this part without one and again in the backward pass, where it is "
+        "not read; checkpoint with use_reentrant=False",
     ),
     HEADS: Text(zh="它在一次传播里有 {} 个头，另一次有 {} 个", en="it had {} heads in one pass and {} in another"),
     CHANGED: Text(
-        zh="反向传播之前，它的 key 或 value 被就地改写了",
+        zh="反向传播之前，它的 key 或 value 被就地修改了",
         en="its keys or values were changed in place before the backward pass",
     ),
     ADDITIVE: Text(zh="加性注意力没有 q·k 可读", en="additive attention has no q·k to read"),

@@ -32,14 +32,14 @@ class Line(NamedTuple):
 
 
 LABELS = {
-    "found": Text(zh="发现", en="What was found"),
+    "found": Text(zh="发现", en="Findings"),
     "prescribed": Text(zh="处方", en="Prescription"),
     "code": Text(
         zh="代码（from softscope.doctor import remedies）：", en="In code (from softscope.doctor import remedies): "
     ),
     "why": Text(zh="为什么：", en="Why: "),
     "expect": Text(zh="预期：", en="Expect: "),
-    "unseen": Text(zh="没有看到的模块", en="Modules that were not seen"),
+    "unseen": Text(zh="没有看到的模块", en="Modules not seen"),
 }
 
 

@@ -49,7 +49,7 @@ def prescriptions(diagnosis: Diagnosis) -> str:
         rows: list[tuple[str, Text | str]] = [
             (words(zh="给", en="for"), named(diagnosis.view, given.heads)),
             (words(zh="为什么", en="why"), given.why),
-            (words(zh="预期读数", en="expect"), given.expect),
+            (words(zh="预期读数", en="expected readings"), given.expect),
             (words(zh="依据", en="evidence"), given.evidence),
         ]
         rows += (
@@ -60,7 +60,7 @@ def prescriptions(diagnosis: Diagnosis) -> str:
         rows += [] if given.does_not is None else [(words(zh="没有用的", en="what did not help"), given.does_not)]
         listed = "".join(f"<dt>{label}</dt><dd>{both(text)}</dd>" for label, text in rows)
         cards.append(f'<article class="remedy"><h4>{both(given.what)}</h4><dl>{listed}</dl></article>')
-    return "".join(cards) or f'<p class="none">{words(zh="不需要。", en="None is needed.")}</p>'
+    return "".join(cards) or f'<p class="none">{words(zh="不需要。", en="None needed.")}</p>'
 
 
 def answers(diagnosis: Diagnosis) -> str:
@@ -74,7 +74,7 @@ def answers(diagnosis: Diagnosis) -> str:
         why = [o.says for o in found if o.kind in ("not-applicable", "unseen")]
         reason = f"<br><small>{both(why[0])}</small>" if why else ""
         rows.append(f'<tr><th scope="row"><b>{code}</b> {both(check.title)}{reason}</th>{cells}</tr>')
-    title = words(zh="每项检查的回答（按头或层计数）", en="What every check answered (counting heads or layers)")
+    title = words(zh="每项检查的回答（按头或层计数）", en="Answers of each check (counted by head or layer)")
     return (
         f'<div class="wide"><table class="answers"><caption>{title}'
         f'</caption><thead><tr><th scope="col">{words(zh="检查", en="check")}</th>{top}</tr></thead>'
@@ -90,5 +90,5 @@ def unseen(diagnosis: Diagnosis) -> str:
     return (
         f"<ul>{listed}</ul>"
         if listed
-        else f'<p class="none">{words(zh="没有看不到的模块。", en="Every module was seen.")}</p>'
+        else f'<p class="none">{words(zh="所有模块都看到了。", en="All modules were seen.")}</p>'
     )

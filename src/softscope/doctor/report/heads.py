@@ -35,8 +35,8 @@ def heads(diagnosis: Diagnosis) -> str:
     spans = {name: _span(view, name) for name in taken}
     rows = "".join(_row(view, head, spans) for head in ordered)
     title = words(
-        zh="各头，及其读数随步数的变化（一列之内同一尺度）",
-        en="Every head, and its readings over the steps (one scale to a column)",
+        zh="各头及其读数随步数的变化（每列同一尺度）",
+        en="All heads and their readings over time, by step (same scale within a column)",
     )
     return (
         f'<div class="wide"><table class="heads"><caption>{title}'

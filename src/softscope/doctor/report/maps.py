@@ -17,7 +17,7 @@ READINGS: tuple[tuple[str, Text, Text, bool], ...] = (
     (
         "blocked",
         Text(zh="被阻断的行", en="blocked rows"),
-        Text(zh="梯度过不去的行", en="rows no gradient passes"),
+        Text(zh="梯度过不去的行", en="rows that let no gradient through"),
         False,
     ),
     (
@@ -26,18 +26,23 @@ READINGS: tuple[tuple[str, Text, Text, bool], ...] = (
         Text(zh="均匀为 1", en="1 if uniform"),
         True,
     ),
-    ("advantage", Text(zh="优势", en="advantage"), Text(zh="0：与随便一个键无异", en="0: like any other key"), False),
+    (
+        "advantage",
+        Text(zh="优势", en="advantage"),
+        Text(zh="0：不比任取一个键好", en="0: no better than any other key"),
+        False,
+    ),
     (
         "blocked_mass",
         Text(zh="被阻断行的最大列", en="top column of blocked rows"),
-        Text(zh="≥ 0.9 是停歇", en="≥ 0.9 is resting"),
+        Text(zh="≥ 0.9 为停歇", en="≥ 0.9 means resting"),
         False,
     ),
     ("sharpness", Text(zh="尖锐度", en="sharpness"), Text(zh="0 均匀，1 one-hot", en="0 uniform, 1 one-hot"), False),
     ("max_logit", Text(zh="最大分数", en="largest logit"), Text(zh="软上限和掩码之前", en="before cap and mask"), True),
     (
         "logit_spread",
-        Text(zh="分数的标准差", en="spread of logits"),
+        Text(zh="分数的标准差", en="standard deviation of logits"),
         Text(zh="每行可见键上", en="over a row's visible keys"),
         True,
     ),
@@ -49,7 +54,7 @@ READINGS: tuple[tuple[str, Text, Text, bool], ...] = (
     ),
     ("q_norm", same("|q|"), Text(zh="q 的平均长度", en="mean norm of q"), True),
     ("k_norm", same("|k|"), Text(zh="k 的平均长度", en="mean norm of k"), True),
-    ("cosine", same("|cos(q, k)|"), Text(zh="q 与 k 的夹角", en="between q and k"), False),
+    ("cosine", same("|cos(q, k)|"), Text(zh="q 与 k 夹角的余弦", en="cosine of the angle between q and k"), False),
 )
 
 
@@ -92,7 +97,7 @@ def _table(diagnosis: Diagnosis, title: Text, about: str, cells: dict[Head, str]
 
 def _states(diagnosis: Diagnosis) -> str:
     cells = {head: state_cell(found.state) for head, found in diagnosis.view.states.items()}
-    return _table(diagnosis, Text(zh="状态", en="state"), words(zh="每个头怎么样", en="how each head is"), cells)
+    return _table(diagnosis, Text(zh="状态", en="state"), words(zh="每个头的情况", en="how each head is doing"), cells)
 
 
 def _map(diagnosis: Diagnosis, name: str, title: Text, about: Text, logarithmic: bool) -> str:

@@ -68,11 +68,11 @@ def _one(diagnosis: Diagnosis, index: int, of: int) -> str:
     title = f"<h2>{both(diagnosis.title)}</h2>" if diagnosis.title else ""
     sections = (
         (words(zh="传导率 × 优势", en="Transmission × advantage"), plane(diagnosis) + losses(diagnosis)),
-        (words(zh="发现了什么", en="What was found"), findings(diagnosis)),
+        (words(zh="发现", en="Findings"), findings(diagnosis)),
         (words(zh="处方", en="Prescription"), prescriptions(diagnosis)),
         (words(zh="各头", en="Heads"), heads(diagnosis)),
         (words(zh="层 × 头", en="Layer × head"), f'<div class="maps">{maps(diagnosis)}</div>'),
-        (words(zh="所有的回答", en="Every answer"), answers(diagnosis)),
+        (words(zh="全部回答", en="All answers"), answers(diagnosis)),
         (words(zh="没有看到的", en="Not seen"), unseen(diagnosis)),
     )
     body = "".join(f"<section><h3>{name}</h3>{content}</section>\n" for name, content in sections)

@@ -30,9 +30,9 @@ SHAPES: dict[StateName, str] = {
 
 
 ZONES = Text(
-    zh="底色：中间的一行也被阻断的地方。一个头的状态，要看它有多少行被阻断，以及它们的优势。",
-    en="shaded: where the median row is blocked too. A head's state follows from how many of its rows are blocked, and "
-    "from their advantage.",
+    zh="底色：中位数的那一行也被阻断。头的状态取决于它有多少行被阻断，以及这些行的优势。",
+    en="shaded: the median row is blocked too. A head's state depends on how many of its rows are blocked and on "
+    "their advantage.",
 )
 
 
@@ -111,7 +111,7 @@ def _frame(edge: float) -> str:
     )  # fmt: skip
     centre = (TOP + floor) / 2
     parts.append(
-        drawn(Text(zh="优势：读的键有多对", en="advantage: how right its keys are"),
+        drawn(Text(zh="优势：读的键有多好", en="advantage: how good its keys are"),
               f'transform="translate(16 {centre:.0f}) rotate(-90)" text-anchor="middle"')
     )  # fmt: skip
     return "".join(parts)

@@ -37,12 +37,13 @@ def _names(start: bool, stuck: bool) -> Text:
 
 _BOTH, _LATER, _NEVER = _names(True, True), _names(False, True), _names(False, False)
 REVIVES = Text(
-    zh=f"实测（softscope experiment remedies）：没有缩放的模型，{_BOTH.zh}从一开始用、卡住以后用都能救活；{_LATER.zh}只"
-    f"在卡住以后能救活，从一开始用不行",
-    en=f"measured (softscope experiment remedies): {_BOTH.en} revive a model without a scale, from the start and when "
-    f"it is stuck; {_LATER.en} only when it is stuck, not from the start",
+    zh=f"实测（softscope experiment remedies）：模型没有缩放时，{_BOTH.zh}从一开始用、卡住以后用都能救活；"
+    f"{_LATER.zh}只有卡住以后用才能救活，从一开始用不行",
+    en=f"measured (softscope experiment remedies): {_BOTH.en} revive a model without a scale, both from the "
+    f"start and once it is stuck; {_LATER.en} work only once it is stuck, not from the start",
 )
 FAILS = Text(
-    zh=f"同一实验里，{_NEVER.zh} 两种用法都没能救活", en=f"in the same experiment {_NEVER.en} did not, in either way"
+    zh=f"同一实验里，{_NEVER.zh} 两种用法都没能救活",
+    en=f"in the same experiment {_NEVER.en} did not revive it either way",
 )
 CITED = Text(zh="来自文献，这里没有实测", en="from the literature, not measured here")

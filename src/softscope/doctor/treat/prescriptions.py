@@ -124,21 +124,21 @@ def _scale(view: HistoryView, scaled: dict[int, CheckResult], starving: tuple[He
         remedy="scale",
         heads=tuple(h for h in starving if h.site in scaled) or _heads(list(scaled.values())),
         what=Text(
-            zh=f"把 q·k 乘上 1/√d（这里是 {sizes}），从头训练；等价的做法是分数上的固定温度 √d。要留住已有的权重，温度"
-            f"还要高到最大分数降到 {REST:g}",
-            en=f"multiply q·k by 1/√d ({sizes} here) and train from the start; a fixed temperature of √d on the logits "
-            f"is the same. To keep the weights, make it high enough to bring the largest logit to {REST:g}",
+            zh=f"把 q·k 乘以 1/√d（这里是 {sizes}），从头训练；在分数上用固定温度 √d 与此等价。要保留已有的权重，"
+            f"温度还要更高，使最大分数降到 {REST:g}",
+            en=f"multiply q·k by 1/√d ({sizes} here) and train from scratch; a fixed temperature of √d on the "
+            f"logits does the same. To keep the existing weights, make the temperature high enough to bring "
+            f"the largest logit down to {REST:g}",
         ),
         why=Text(
-            zh="没有它，分数的标准差是 √d，softmax 从第一步起就几乎是 one-hot",
-            en="without it the logits start with a standard deviation of √d, and the softmax is almost one-hot from "
-            "step 0",
+            zh="没有它，分数的标准差一开始就是 √d，softmax 从第 0 步起就几乎是 one-hot",
+            en="without it, the logits start with a standard deviation of √d, and the softmax is almost one-hot "
+            "from step 0",
         ),
         expect=Text(
-            zh="第一次读数：被阻断的行约 0%，传导率中位数在 1 左右；学会之后行又会被阻断，但优势在 1 以上",
-            en="at the first reading about 0% of the rows blocked and a median transmission around 1; once it has "
-            "learned, "
-            "rows are blocked again, but with an advantage over 1",
+            zh="第一次读数：被阻断的行约 0%，传导率中位数在 1 左右；学会之后行会再次被阻断，但优势大于 1",
+            en="at the first reading, about 0% blocked rows and a median transmission around 1; once the head "
+            "has learned, rows are blocked again, but the advantage is above 1",
         ),
         evidence=REVIVES,
         does_not=FAILS,
@@ -151,20 +151,21 @@ def _outlier(view: HistoryView, heads: tuple[Head, ...]) -> Prescription:
         remedy="repair",
         heads=heads,
         what=Text(
-            zh="先查这些头的 W_Q、W_K 是怎么来的（加载、合并、量化）；没有错就把它们缩回同层的大小（QK-clip）",
-            en="first see where W_Q and W_K of these heads come from (loading, merging, quantising); if nothing is "
-            "wrong there, bring them back to their siblings' size (QK-clip)",
+            zh="先查这些头的 W_Q、W_K 从哪里来（加载、合并、量化）；没有出错就把它们缩到与同层其他头相当（QK-clip）",
+            en="first check where these heads' W_Q and W_K come from (loading, merging, quantising); if nothing "
+            "went wrong there, shrink them to the size of the other heads in the layer (QK-clip)",
         ),
         why=Text(
-            zh="同层其他头都正常，问题不在设置，在这几个头",
-            en="the heads beside them are fine: it is these heads, not the set-up",
+            zh="同层其他头都正常，所以问题在这几个头，不在设置",
+            en="the other heads in the layer are fine, so the problem is in these heads and not in the set-up",
         ),
         expect=Text(
-            zh="scale·|q|·|k| 回到同层中位数的几倍之内", en="scale·|q|·|k| back within a few times the layer's median"
+            zh="scale·|q|·|k| 回到同层中位数的几倍之内",
+            en="scale·|q|·|k| returns to within a few times the layer's median",
         ),
         evidence=Text(
-            zh="由定义：QK-clip 只缩小这些头的权重，其他头一位不变",
-            en="by definition: QK-clip shrinks the weights of these heads and leaves every bit of the others",
+            zh="由定义：QK-clip 只缩小这些头的权重，其他头逐位不变",
+            en="by definition: QK-clip shrinks only these heads' weights and leaves the others unchanged to the bit",
         ),
         treatment=_clip(view, heads, None),
     )
@@ -175,11 +176,14 @@ def _growing(view: HistoryView, heads: tuple[Head, ...]) -> Prescription:
         remedy="qk-norm",
         heads=heads,
         what=Text(
-            zh="从头训练：QK 归一化。正在训练：QK-clip（τ = 100），或把学习率降到三分之一",
-            en="from the start: QK-norm. In the middle of a run: QK-clip (τ = 100), or a third of the learning rate",
+            zh="从头训练：用 QK 归一化。训练途中：用 QK-clip（τ = 100），或把学习率降到三分之一",
+            en="when training from scratch, use QK-norm. Mid-run, use QK-clip (τ = 100) or cut the learning "
+            "rate to a third",
         ),
-        why=Text(zh="q、k 越长越大，没有什么拦着它们", en="q and k grow and nothing holds them"),
-        expect=Text(zh="最大分数停在一个平台上，低于 100", en="the largest logit reaches a plateau below 100"),
+        why=Text(
+            zh="q、k 的长度不断增长，没有什么限制它们", en="the norms of q and k keep growing, and nothing limits them"
+        ),
+        expect=Text(zh="最大分数稳定在 100 以下", en="the largest logit levels off below 100"),
         evidence=Text(
             zh=f"{CITED.zh}：Wortsman 等 2023（QK 归一化），Kimi K2（QK-clip）",
             en=f"{CITED.en}: Wortsman et al. 2023 (QK-norm), Kimi K2 (QK-clip)",
@@ -193,20 +197,21 @@ def _starving(view: HistoryView, heads: tuple[Head, ...]) -> Prescription:
         remedy="unit-qk-norm",
         heads=heads,
         what=Text(
-            zh=f"从头训练：单位长的 QK 归一化、更小的初始化或更低的学习率；要留住已有的权重，给这些头的分数一个固定的"
-            f"温度，把最大分数降到 {REST:g}",
-            en=f"from the start: unit QK-norm, a smaller initialisation or a lower learning rate; to keep the weights, "
-            f"give the logits of these heads a fixed temperature that brings the largest to {REST:g}",
+            zh=f"从头训练：用单位长的 QK 归一化、更小的初始化或更低的学习率；要保留已有的权重，给这些头的分数一"
+            f"个固定温度，把最大分数降到 {REST:g}",
+            en=f"when training from scratch, use unit QK-norm, a smaller initialisation or a lower learning "
+            f"rate; to keep the existing weights, give these heads' logits a fixed temperature that brings "
+            f"the largest down to {REST:g}",
         ),
         why=Text(
-            zh="分数太散，softmax 已经定死；缩放没有错，所以是权重长成了这样",
-            en="the logits are too far apart and the softmax is set; the scale is right, so it is the weights that "
-            "grew so",
+            zh="分数相差太大，softmax 已经冻结；缩放没有错，所以问题出在权重",
+            en="the logits are too far apart and the softmax is frozen; the scale is right, so the cause is the "
+            "weights",
         ),
         expect=Text(
-            zh="被阻断的行降到 10% 以下，传导率中位数回到 0.1 以上；不降就说明温度还不够高",
-            en="fewer than 10% of the rows blocked and a median transmission over 0.1; if not, the temperature is too "
-            "low",
+            zh="被阻断的行降到 10% 以下，传导率中位数回到 0.1 以上；否则温度还不够高",
+            en="fewer than 10% blocked rows and a median transmission above 0.1; otherwise the temperature is "
+            "still too low",
         ),
         evidence=REVIVES,
         does_not=FAILS,
@@ -219,15 +224,12 @@ def _collapse(heads: tuple[Head, ...]) -> Prescription:
         remedy="learning-rate",
         heads=heads,
         what=Text(
-            zh="退回骤降之前的检查点，降低学习率或加长预热；再犯就用 QK 归一化从头训练",
-            en="go back to a checkpoint before the fall, with a lower learning rate or a longer warm-up; if it falls "
-            "again, "
-            "train with QK-norm from the start",
+            zh="退回骤降之前的检查点，降低学习率或加长预热；再次骤降就用 QK 归一化从头训练",
+            en="go back to a checkpoint before the fall, and lower the learning rate or lengthen the warm-up; "
+            "if it falls again, train from scratch with QK-norm",
         ),
-        why=Text(zh="几步之内 q、k 变得太多", en="q and k changed too much within a few steps"),
-        expect=Text(
-            zh="熵缓缓下降，优势随之上升", en="an entropy that falls slowly, with the advantage rising meanwhile"
-        ),
+        why=Text(zh="几步之内 q、k 变化太大", en="q and k changed too much within a few steps"),
+        expect=Text(zh="熵缓慢下降，优势随之上升", en="the entropy falls slowly while the advantage rises"),
         evidence=Text(zh=f"{CITED.zh}：Zhai 等 2023", en=f"{CITED.en}: Zhai et al. 2023"),
     )
 
@@ -237,8 +239,8 @@ def _half(heads: tuple[Head, ...]) -> Prescription:
         remedy="dtype",
         heads=heads,
         what=Text(zh="先缩放 q 再相乘，或改用 bfloat16", en="scale q before the product, or use bfloat16"),
-        why=Text(zh="分数超出了所用精度的范围", en="the logits leave the range of the dtype"),
-        expect=Text(zh="没有 inf 和 NaN；最大分数不变", en="no inf and no NaN; the largest logit stays as it is"),
+        why=Text(zh="分数超出了所用精度的范围", en="the logits exceed the range of the dtype"),
+        expect=Text(zh="没有 inf 和 NaN；最大分数不变", en="no inf or NaN; the largest logit does not change"),
         evidence=Text(zh="由数的格式决定", en="follows from the number format"),
     )
 
@@ -248,10 +250,10 @@ def _unreached(heads: tuple[Head, ...]) -> Prescription:
         remedy="repair",
         heads=heads,
         what=Text(
-            zh="看看这些头的输出之后：detach、no_grad、没有用到的分支、乘 0 的门",
-            en="look behind these heads' output: detach, no_grad, a branch that is not used, a gate of 0",
+            zh="检查这些头的输出之后：detach、no_grad、没有用到的分支、乘 0 的门",
+            en="check what comes after these heads' output: detach, no_grad, an unused branch, a gate of 0",
         ),
         why=Text(zh="损失对它们的输出没有导数", en="the loss has no derivative with respect to their output"),
-        expect=Text(zh="demand 大于 0", en="a demand above 0"),
+        expect=Text(zh="demand 大于 0", en="demand above 0"),
         evidence=Text(zh="由定义", en="by definition"),
     )

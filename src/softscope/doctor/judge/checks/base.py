@@ -98,4 +98,4 @@ class Check:
 def unseen(*readings: str) -> Absent:
     """The judgement when a reading that the check needs was not taken."""
     names = ", ".join(readings)
-    return Absent("unseen", Text(zh=f"没有读到 {names}", en=f"{names} was not read"))
+    return Absent("unseen", Text(zh=f"没有读到 {names}", en=f"no reading of {names}"))

@@ -17,15 +17,13 @@ SICK = (starving.CHECK, growing.CHECK, outlier.CHECK)
 CAUSES: dict[str, Text] = {
     "scale": Text(zh="缩放", en="the scale"),
     "norms": Text(zh="q、k 的长度", en="the norms of q and k"),
-    "alignment": Text(zh="q、k 的方向一致", en="the alignment of q and k"),
+    "alignment": Text(zh="q、k 方向一致", en="the alignment of q and k"),
 }
 
 
 def _judge(view: HistoryView, head: Head) -> Judgement:
     if not any(isinstance(check.judge(view, head), Fired) for check in SICK):
-        return Absent(
-            "not-applicable", Text(zh="这个头没有需要解释的问题", en="nothing is wrong with it that wants a cause")
-        )
+        return Absent("not-applicable", Text(zh="这个头没有需要解释的问题", en="this head has no problem to explain"))
     site = view.site(head)
     q, k, cosine = (view.value(name, head) for name in ("q_norm", "k_norm", "cosine"))
     if q is None or k is None or cosine is None or math.isnan(site.scale) or not site.head_size:
@@ -69,13 +67,14 @@ CHECK = Check(
     title=Text(zh="分数为什么大", en="Why the logits are large"),
     severity="informative",
     asks=Text(
-        zh="是缩放、q 和 k 的长度，还是它们的方向？", en="Is it the scale, the norms of q and k, or their alignment?"
+        zh="分数大，是因为缩放、q 和 k 的长度，还是它们的方向？",
+        en="Are the logits large because of the scale, the norms of q and k, or their alignment?",
     ),
     thresholds=(SCALE, ALIGNED),
     remedy=Text(
-        zh="缩放：乘 1/√d。长度：QK 归一化、QK-clip 或降低学习率。方向：给这个头一个温度",
-        en="the scale: multiply by 1/√d. Norms: QK-norm, QK-clip or a lower learning rate. Alignment: a temperature "
-        "for this head",
+        zh="缩放：乘以 1/√d。长度：用 QK 归一化、QK-clip 或降低学习率。方向：给这个头一个温度",
+        en="scale: multiply by 1/√d. Norms: use QK-norm, QK-clip or a lower learning rate. Alignment: give this "
+        "head a temperature",
     ),
     judge=_judge,
 )

@@ -19,7 +19,7 @@ def _judge(view: HistoryView, head: Head) -> Judgement:
     if len(sharpness) <= window:
         return Absent(
             "not-applicable",
-            Text(zh=f"读数不超过 {window} 次，看不出快慢", en=f"{window} readings or fewer: no rate can be told"),
+            Text(zh=f"读数不超过 {window} 次，看不出快慢", en=f"{window} readings or fewer: too few to measure a rate"),
         )
     entropy = 1.0 - sharpness.clip(0.0, 1.0)
     if entropy[-1] > COLLAPSED:
@@ -35,19 +35,22 @@ def _judge(view: HistoryView, head: Head) -> Judgement:
     figures = f"{entropy[worst]:.2f} → {entropy[worst + window]:.2f}"
     values = {"fall": float(falls[worst]), "entropy": float(entropy[-1])}
     told = Text(
-        zh=f"归一化的熵在第 {start}–{end} 步之间从 {figures}",
-        en=f"its normalised entropy fell {figures} between steps {start} and {end}",
+        zh=f"归一化的熵在第 {start}–{end} 步之间骤降（{figures}）",
+        en=f"its normalised entropy fell between steps {start} and {end} ({figures})",
     )
     if found.state == "unjudged":
         return Fired(
             Text(
                 zh=told.zh + "；没有损失，分不清是学会了还是坏了",
-                en=told.en + "; without a loss learning and breaking look alike",
+                en=told.en + "; without a loss, learning and breaking look the same",
             ),
             values,
             "tip",
         )
-    return Fired(Text(zh=told.zh + "，读到的键却不比别的好", en=told.en + ", on keys no better than others"), values)
+    return Fired(
+        Text(zh=told.zh + "，读的键却不比别的键好", en=told.en + ", and the keys it reads are no better than others"),
+        values,
+    )
 
 
 CHECK = Check(
@@ -55,13 +58,14 @@ CHECK = Check(
     title=Text(zh="熵骤降", en="Entropy collapse"),
     severity="finding",
     asks=Text(
-        zh="有没有头的熵突然跌没了，又不是因为学会了？",
-        en="Did a head's entropy fall suddenly, and not because it learned?",
+        zh="有没有头的熵突然骤降，却不是因为学会了？",
+        en="Did a head's entropy fall suddenly, for a reason other than learning?",
     ),
     thresholds=(COLLAPSE, IN_A_ROW),
     remedy=Text(
         zh="退回骤降之前的检查点，降低学习率或加长预热；从头训练则用 QK 归一化",
-        en="go back to before the fall and lower the learning rate or lengthen the warm-up; from the start, QK-norm",
+        en="go back to a checkpoint before the fall, and lower the learning rate or lengthen the warm-up; when "
+        "training from scratch, use QK-norm",
     ),
     judge=_judge,
 )

@@ -23,13 +23,13 @@ def _judge(view: HistoryView, head: Head) -> Judgement:
     if len(demand) < wanted:
         return Absent(
             "not-applicable",
-            Text(zh=f"带损失的读数不到 {wanted} 次", en=f"there are fewer than {wanted} readings with a loss"),
+            Text(zh=f"带损失的读数不到 {wanted} 次", en=f"fewer than {wanted} readings have a loss"),
         )
     if max(demand) == 0.0:
         return Fired(
             Text(
-                zh="损失对它读哪个键毫不在意：梯度没有到达它的输出",
-                en="the loss does not care what it reads: no gradient reaches its output",
+                zh="损失与它读哪个键无关：没有梯度到达它的输出",
+                en="the loss does not depend on what it reads: no gradient reaches its output",
             ),
             {"demand": 0.0},
         )
@@ -38,9 +38,9 @@ def _judge(view: HistoryView, head: Head) -> Judgement:
         return None
     return Fired(
         Text(
-            zh=f"半数以上的行传导率不到 {max(passed):.1e}：等待或更大的学习率都没有用",
-            en=f"half of its rows and more have a transmission of {max(passed):.1e} at most: neither waiting nor a "
-            f"larger learning rate helps",
+            zh=f"至少半数的行传导率不超过 {max(passed):.1e}；等待或提高学习率都没有用",
+            en=f"at least half of its rows have a transmission of {max(passed):.1e} or less; waiting or raising "
+            f"the learning rate will not help",
         ),
         {"transmission": max(passed)},
     )
@@ -48,14 +48,14 @@ def _judge(view: HistoryView, head: Head) -> Judgement:
 
 CHECK = Check(
     code="SS009",
-    title=Text(zh="梯度到不了 q 和 k", en="No gradient reaches q and k"),
+    title=Text(zh="q 和 k 几乎得不到梯度", en="Little or no gradient reaches q and k"),
     severity="finding",
-    asks=Text(zh="有没有头完全收不到梯度？", en="Is a head without any gradient?"),
+    asks=Text(zh="有没有头几乎得不到梯度？", en="Does a head get almost no gradient?"),
     thresholds=(NOTHING, IN_A_ROW),
     remedy=Text(
-        zh="损失到不了：看计算图是否断开（detach、no_grad）、输出是否没被用到或乘了 0。被 softmax 挡住：见 SS001",
-        en="the loss does not reach it: look for a cut graph (detach, no_grad), an output that is unused or multiplied "
-        "by 0. The softmax stops it: see SS001",
+        zh="损失到不了：检查计算图是否断开（detach、no_grad），输出是否没有用到或乘了 0。梯度被 softmax 挡住：见 SS001",
+        en="if the loss does not reach it, look for a cut graph (detach, no_grad) or an output that is unused "
+        "or multiplied by 0. If the softmax stops the gradient, see SS001",
     ),
     judge=_judge,
 )

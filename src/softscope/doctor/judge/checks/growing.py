@@ -25,8 +25,9 @@ def _judge(view: HistoryView, head: Head) -> Judgement:
     if level > LOGIT_UNSTABLE.value:
         return Fired(
             Text(
-                zh=f"最大分数 {level:.0f}，超过 {LOGIT_UNSTABLE.value:.0f}：训练会不稳",
-                en=f"its largest logit is {level:.0f}, over {LOGIT_UNSTABLE.value:.0f}: training is unstable there",
+                zh=f"最大分数是 {level:.0f}，超过 {LOGIT_UNSTABLE.value:.0f}：训练会不稳定",
+                en=f"its largest logit is {level:.0f}, above {LOGIT_UNSTABLE.value:.0f}: training is unstable at "
+                f"this level",
             ),
             values,
         )
@@ -36,8 +37,9 @@ def _judge(view: HistoryView, head: Head) -> Judgement:
         if left <= 0.0:
             return Fired(
                 Text(
-                    zh=f"最大分数 {level:.0f}，还在以每百步 {100 * rate:.2g} 的速度涨，没有平台",
-                    en=f"its largest logit is {level:.0f} and grows by {100 * rate:.2g} in 100 steps, with no plateau",
+                    zh=f"最大分数是 {level:.0f}，仍以每百步 {100 * rate:.2g} 的速度增长，没有平台",
+                    en=f"its largest logit is {level:.0f} and still grows by {100 * rate:.2g} per 100 steps, "
+                    f"with no plateau",
                 ),
                 values,
             )
@@ -45,19 +47,18 @@ def _judge(view: HistoryView, head: Head) -> Judgement:
             at = int(steps[-1] + left / rate)
             return Fired(
                 Text(
-                    zh=f"最大分数 {level:.0f}，每百步涨 {100 * rate:.2g}，没有平台：约在第 {at} 步超过 "
+                    zh=f"最大分数是 {level:.0f}，每百步增长 {100 * rate:.2g}，没有平台；照此约在第 {at} 步超过 "
                     f"{LOGIT_HIGH.value:.0f}",
-                    en=f"its largest logit is {level:.0f} and grows by {100 * rate:.2g} in 100 steps with no plateau: "
-                    f"past "
-                    f"{LOGIT_HIGH.value:.0f} at about step {at}",
+                    en=f"its largest logit is {level:.0f} and grows by {100 * rate:.2g} per 100 steps with no "
+                    f"plateau; at this rate it will pass {LOGIT_HIGH.value:.0f} around step {at}",
                 ),
                 values,
             )
     if level > LOGIT_HIGH.value:
         return Fired(
             Text(
-                zh=f"最大分数 {level:.0f}，超过 {LOGIT_HIGH.value:.0f}，但没有看到它在涨",
-                en=f"its largest logit is {level:.0f}, over {LOGIT_HIGH.value:.0f}, though it was not seen to grow",
+                zh=f"最大分数是 {level:.0f}，超过 {LOGIT_HIGH.value:.0f}，但没有看到它持续增长",
+                en=f"its largest logit is {level:.0f}, above {LOGIT_HIGH.value:.0f}, but no steady growth was seen",
             ),
             values,
             "tip",
@@ -83,15 +84,15 @@ def steady_rate(steps: Array, logits: Array) -> float | None:
 
 CHECK = Check(
     code="SS003",
-    title=Text(zh="分数不停地涨", en="Logits growing"),
+    title=Text(zh="分数过大或持续增长", en="Large or growing logits"),
     severity="finding",
     asks=Text(
-        zh="最大的分数是不是太大，或者一直在涨？", en="Is the largest logit too large, or growing without a plateau?"
+        zh="最大的分数是不是过大，或者一直在增长？", en="Is the largest logit too large, or growing without a plateau?"
     ),
     thresholds=(LOGIT_HIGH, LOGIT_UNSTABLE, STEADY, GROWTH_READINGS),
     remedy=Text(
-        zh="从头训练：QK 归一化；训练途中：QK-clip 或降低学习率",
-        en="from the start: QK-norm; in the middle of a run: QK-clip, or a lower learning rate",
+        zh="从头训练：用 QK 归一化；训练途中：用 QK-clip 或降低学习率",
+        en="when training from scratch, use QK-norm; mid-run, use QK-clip or a lower learning rate",
     ),
     judge=_judge,
 )

@@ -19,7 +19,7 @@ def _judge(view: HistoryView, head: Head) -> Judgement:
     site = view.site(head)
     dtype = site.dtype.removeprefix("torch.")
     if dtype not in HALVES:
-        return Absent("not-applicable", Text(zh=f"这里用 {dtype} 计算", en=f"it computes in {dtype}"))
+        return Absent("not-applicable", Text(zh=f"这一层用 {dtype} 计算", en=f"this layer computes in {dtype}"))
     logits, lowest = view.curve("max_logit", head)[1], view.curve("lse_min", head)[1]
     if not len(logits) and not len(lowest):
         return unseen("max_logit", "lse_min")
@@ -27,8 +27,9 @@ def _judge(view: HistoryView, head: Head) -> Judgement:
         low = float(lowest.min())
         return Fired(
             Text(
-                zh=f"有一行的 log-sum-exp 是 {low:.1f}，低于 {LSE_LOWEST.value:.1f}：反向传播可能得到 NaN",
-                en=f"one row's log-sum-exp is {low:.1f}, below {LSE_LOWEST.value:.1f}: the backward pass may give NaN",
+                zh=f"有一行的 log-sum-exp 是 {low:.1f}，低于 {LSE_LOWEST.value:.1f}：反向传播可能出现 NaN",
+                en=f"one row has a log-sum-exp of {low:.1f}, below {LSE_LOWEST.value:.1f}: the backward pass may "
+                f"give NaN",
             ),
             {"lse_min": low},
         )
@@ -39,8 +40,8 @@ def _judge(view: HistoryView, head: Head) -> Judgement:
         return None
     return Fired(
         Text(
-            zh=f"缩放前的 q·k 到了 {raw:.0f}，float16 最大是 {HALF_LARGEST.value:.0f}",
-            en=f"q·k before its scale reaches {raw:.0f}; float16 ends at {HALF_LARGEST.value:.0f}",
+            zh=f"缩放前的 q·k 达到 {raw:.0f}，而 float16 最大是 {HALF_LARGEST.value:.0f}",
+            en=f"q·k reaches {raw:.0f} before scaling; the float16 maximum is {HALF_LARGEST.value:.0f}",
         ),
         {"raw_logit": raw},
         None if raw > HALF_LARGEST.value else "tip",
@@ -49,13 +50,16 @@ def _judge(view: HistoryView, head: Head) -> Judgement:
 
 CHECK = Check(
     code="SS008",
-    title=Text(zh="半精度上溢或下溢", en="Half-precision overflow or underflow"),
+    title=Text(zh="半精度溢出风险", en="Half-precision overflow risk"),
     severity="finding",
-    asks=Text(zh="float16 或 bfloat16 装得下分数吗？", en="Can float16 or bfloat16 hold the logits?"),
+    asks=Text(
+        zh="用 float16 或 bfloat16 计算，前向或反向会溢出吗？",
+        en="In float16 or bfloat16, can the forward or backward pass overflow?",
+    ),
     thresholds=(HALF_LARGEST, LSE_LOWEST),
     remedy=Text(
-        zh="先缩放 q 再做乘积，或改用 bfloat16；分数太大本身要治：QK 归一化或 QK-clip",
-        en="scale q before the product, or use bfloat16; and cure the large logits themselves: QK-norm or QK-clip",
+        zh="先缩放 q 再相乘，或改用 bfloat16；还要用 QK 归一化或 QK-clip 把过大的分数降下来",
+        en="scale q before the product, or use bfloat16; also bring large logits down with QK-norm or QK-clip",
     ),
     judge=_judge,
 )

@@ -20,8 +20,8 @@ def _judge(view: HistoryView, head: Head) -> Judgement:
         return Absent(
             "not-applicable",
             Text(
-                zh=f"一层不到 {SIBLINGS} 个头，没有可比的",
-                en=f"fewer than {SIBLINGS} heads in the layer: nothing to compare with",
+                zh=f"这一层不到 {SIBLINGS} 个头，无从比较",
+                en=f"the layer has fewer than {SIBLINGS} heads, so there is nothing to compare with",
             ),
         )
     found = [reach(view, Head(head.site, j)) for j in range(view.site(head).heads)]
@@ -36,9 +36,9 @@ def _judge(view: HistoryView, head: Head) -> Judgement:
     which = ", ".join(f"{name[0]} ×{x:.0f}" for name, x in parts.items() if x >= OUTLIER.value / 2) or "q, k"
     return Fired(
         Text(
-            zh=f"|q|·|k| 是同层各头中位数的 {times:.0f} 倍（{which}），平均的 scale·|q|·|k| 是 {mine:.0f}",
-            en=f"its |q|·|k| is {times:.0f} times the median of the layer's heads ({which}), "
-            f"and scale·|q|·|k| {mine:.0f} on average",
+            zh=f"|q|·|k| 是同层各头中位数的 {times:.0f} 倍（{which}），scale·|q|·|k| 平均为 {mine:.0f}",
+            en=f"its |q|·|k| is {times:.0f} times the median of the layer's heads ({which}); scale·|q|·|k| is "
+            f"{mine:.0f} on average",
         ),
         {"times": times, "reach": mine, **parts},
     )
@@ -60,13 +60,14 @@ CHECK = Check(
     title=Text(zh="与同层其他头相差悬殊", en="Outlier among its siblings"),
     severity="finding",
     asks=Text(
-        zh="有没有头的 q、k 比同层的头大得多？", en="Are a head's q and k far larger than those of the heads beside it?"
+        zh="有没有头的 q、k 比同层其他头大得多？",
+        en="Does a head have far larger q and k than the other heads in its layer?",
     ),
     thresholds=(OUTLIER, REACH),
     remedy=Text(
-        zh="看看这个头的 W_Q、W_K：加载或合并时出过错吗？否则用 QK-clip 把它缩回来，或给它一个温度",
-        en="look at this head's W_Q and W_K: were they loaded or merged wrongly? Else bring it back with QK-clip or a "
-        "temperature of its own",
+        zh="检查这个头的 W_Q、W_K：加载或合并时有没有出错？没有就用 QK-clip 把它缩回来，或单独给它一个温度",
+        en="check this head's W_Q and W_K: were they loaded or merged wrongly? If not, shrink it with QK-clip "
+        "or give it a temperature of its own",
     ),
     judge=_judge,
 )

@@ -23,10 +23,9 @@ def _judge(view: HistoryView, head: Head) -> Judgement:
     where = "" if column is None else f" {column:.0f}"
     return Fired(
         Text(
-            zh=f"{found.blocked:.0%} 的行被阻断，其权重的 {found.mass:.0%} 落在同一个键{where} 上：它在停歇",
-            en=f"{found.blocked:.0%} of its rows are blocked, and one key{where} holds {found.mass:.0%} of their "
-            f"weight: it "
-            f"rests",
+            zh=f"{found.blocked:.0%} 的行被阻断，其权重的 {found.mass:.0%} 落在同一个键{where} 上：这个头在停歇",
+            en=f"{found.blocked:.0%} of its rows are blocked, with {found.mass:.0%} of their weight on the same "
+            f"key{where}: the head is resting",
         ),
         {"blocked": found.blocked, "blocked_mass": found.mass},
     )
@@ -36,11 +35,14 @@ CHECK = Check(
     code="SS002",
     title=Text(zh="停在 sink 上的头", en="Head resting on a sink"),
     severity="informative",
-    asks=Text(zh="哪些头把权重停在一个不说话的键上？", en="Which heads park their weight on a key that says nothing?"),
+    asks=Text(
+        zh="哪些头把权重停在一个不携带信息的键上？",
+        en="Which heads park their weight on a key that carries no information?",
+    ),
     thresholds=(MANY, SINK),
     remedy=Text(
-        zh="不必处理。想让它不占用真实的键，可以给每个头一个 sink 分数",
-        en="none needed. Who wants no real key to serve as one gives each head a sink logit",
+        zh="不必处理。若不想让真实的键充当 sink，可以给每个头一个 sink 分数",
+        en="nothing to do. To keep real keys from serving as a sink, give each head a sink logit",
     ),
     judge=_judge,
 )

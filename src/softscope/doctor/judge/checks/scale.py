@@ -20,8 +20,8 @@ def _judge(view: HistoryView, site: Head) -> Judgement:
         return Absent(
             "not-applicable",
             Text(
-                zh="这里看不到缩放：softmax 是模型自己写的",
-                en="the scale cannot be seen here: the model calls softmax itself",
+                zh="这里看不到缩放：模型自己调用 softmax",
+                en="the scale is not visible here: the model calls softmax itself",
             ),
         )
     times = here.scale * math.sqrt(here.head_size)
@@ -37,7 +37,7 @@ def _judge(view: HistoryView, site: Head) -> Judgement:
         hurt = [head for head in hurt if view.states[head].blocked > MANY.value]
         reason = (
             f"{len(hurt)}/{len(heads)} 个头有很多行被阻断",
-            f"{len(hurt)} of {len(heads)} heads have many rows blocked",
+            f"{len(hurt)} of {len(heads)} heads have many blocked rows",
         )
     else:
         spreads = [(head, view.value("logit_spread", head), view.value("count", head)) for head in heads]
@@ -74,14 +74,14 @@ CHECK = Check(
     title=Text(zh="缩放缺失或不对", en="Missing or wrong scale"),
     severity="finding",
     asks=Text(
-        zh="q·k 有没有乘 1/√d；没有的话，读数受害了吗？",
-        en="Is q·k multiplied by 1/√d, and if not, do the readings suffer?",
+        zh="q·k 有没有乘以 1/√d？没有的话，读数是否因此变坏？",
+        en="Is q·k multiplied by 1/√d? If not, do the readings show harm?",
     ),
     thresholds=(SCALE, MANY, FROZEN_SITE),
     remedy=Text(
-        zh="乘上 1/√d。T5 那样把 1/√d 并进初始化的做法没有问题：读数健康就不报",
-        en="multiply by 1/√d. Leaving it out and making the initialisation smaller, as T5 does, is fine: healthy "
-        "readings are no finding",
+        zh="乘以 1/√d。像 T5 那样把 1/√d 并入初始化没有问题：读数健康就不报",
+        en="multiply by 1/√d. Folding 1/√d into the initialisation, as T5 does, is fine: a layer with healthy "
+        "readings is not reported",
     ),
     judge=_judge,
     of_sites=True,

@@ -22,10 +22,9 @@ def _judge(view: HistoryView, head: Head) -> Judgement:
     figures = f"{found.advantage:.2f} ± {found.error:.2f}".replace("-", "−")
     return Fired(
         Text(
-            zh=f"{found.blocked:.0%} 的行被阻断（自第 {found.since} 步起），读到的键不比随便一个好：优势 {figures}",
-            en=f"{found.blocked:.0%} of its rows are blocked (since step {found.since}), on keys no better than any "
-            f"other: "
-            f"advantage {figures}",
+            zh=f"{found.blocked:.0%} 的行被阻断（自第 {found.since} 步起），读的键不比任取一个好：优势 {figures}",
+            en=f"{found.blocked:.0%} of its rows are blocked (since step {found.since}), and the keys they read "
+            f"are no better than any other: advantage {figures}",
         ),
         {"blocked": found.blocked, "advantage": found.advantage, "advantage_error": found.error},
     )
@@ -37,13 +36,13 @@ CHECK = Check(
     severity="finding",
     asks=Text(
         zh="有没有头卡在错误的键上，梯度又到不了它？",
-        en="Is a head stuck on the wrong keys, out of the gradient's reach?",
+        en="Is a head stuck on the wrong keys, with no gradient to move it?",
     ),
     thresholds=(MANY, IN_A_ROW, RIGHT, SATISFIED, SINK, OFFSET),
     remedy=Text(
-        zh="让分数的标准差回到 1 左右：用 1/√d 缩放，或从头开始用单位长的 QK 归一化，或减小初始化",
-        en="bring the logits back to a standard deviation of about 1: scale by 1/√d, or unit QK-norm from the start, "
-        "or a smaller initialisation",
+        zh="让分数的标准差回到 1 左右：乘以 1/√d，或从头训练并用单位长的 QK 归一化，或减小初始化",
+        en="bring the standard deviation of the logits back to about 1: scale by 1/√d, train from scratch with "
+        "unit QK-norm, or use a smaller initialisation",
     ),
     judge=_judge,
 )

@@ -22,8 +22,8 @@ def _judge(view: HistoryView, site: Head) -> Judgement:
         return Absent(
             "not-applicable",
             Text(
-                zh=f"键不到 {FEW_KEYS.value} 个，写出来也不贵",
-                en=f"with fewer than {FEW_KEYS.value} keys it costs little",
+                zh=f"键不到 {FEW_KEYS.value} 个，把分数写进内存花费不大",
+                en=f"with fewer than {FEW_KEYS.value} keys, materialising the logits costs little",
             ),
         )
     return Fired(
@@ -37,15 +37,15 @@ def _judge(view: HistoryView, site: Head) -> Judgement:
 
 CHECK = Check(
     code="SS010",
-    title=Text(zh="没有走融合的路", en="Unfused path"),
+    title=Text(zh="注意力没有融合", en="Unfused attention"),
     severity="tip",
-    asks=Text(zh="注意力有没有把整个分数矩阵写出来？", en="Does attention write its whole score matrix down?"),
+    asks=Text(zh="注意力有没有把整个分数矩阵写进内存？", en="Does attention materialise its whole score matrix?"),
     thresholds=(FEW_KEYS,),
     remedy=Text(
         zh="用 scaled_dot_product_attention；nn.MultiheadAttention 传 need_weights=False；Hugging Face 用 "
         'attn_implementation="sdpa"',
-        en='use scaled_dot_product_attention; need_weights=False in nn.MultiheadAttention; attn_implementation="sdpa" '
-        "in Hugging Face",
+        en="use scaled_dot_product_attention; in nn.MultiheadAttention, pass need_weights=False; in Hugging "
+        'Face, set attn_implementation="sdpa"',
     ),
     judge=_judge,
     of_sites=True,

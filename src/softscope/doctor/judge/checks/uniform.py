@@ -24,14 +24,14 @@ def _judge(view: HistoryView, head: Head) -> Judgement:
         few = int(ENOUGH_STEPS.value)
         return Absent(
             "not-applicable",
-            Text(zh=f"训练不到 {few} 步，均匀是正常的", en=f"fewer than {few} steps: uniform is as it should be"),
+            Text(zh=f"训练不到 {few} 步，均匀是正常的", en=f"fewer than {few} steps: uniform is normal this early"),
         )
     top = float(sharpness.max())
     if top > UNIFORM.value:
         return None
     return Fired(
         Text(
-            zh=f"{length} 步里尖锐度从未超过 {top:.4f}", en=f"in {length} steps its sharpness was never over {top:.4f}"
+            zh=f"{length} 步里尖锐度从未超过 {top:.4f}", en=f"its sharpness never exceeded {top:.4f} in {length} steps"
         ),
         {"sharpness": top},
     )
@@ -41,12 +41,15 @@ CHECK = Check(
     code="SS007",
     title=Text(zh="始终均匀的头", en="Head that stays uniform"),
     severity="tip",
-    asks=Text(zh="训练了很久，有没有头还是什么都不挑？", en="After a long training, does a head still choose nothing?"),
+    asks=Text(
+        zh="训练了很久，有没有头仍对所有的键一视同仁？",
+        en="After long training, does a head still read all keys equally?",
+    ),
     thresholds=(UNIFORM, ENOUGH_STEPS),
     remedy=Text(
-        zh="求平均也可以是有用的；若不是，看缩放是不是太小，键很多时用随长度变化的 softmax（s·log n），或剪掉它",
-        en="averaging can be useful; if it is not, see whether the scale is too small, with very many keys use "
-        "scalable softmax (s·log n), or prune it",
+        zh="求平均可能有用；如果没有用，检查缩放是否太小，键很多时用可伸缩 softmax（s·log n），或剪掉这个头",
+        en="averaging can be useful; if it is not, check whether the scale is too small, use scalable softmax "
+        "(s·log n) if there are very many keys, or prune the head",
     ),
     judge=_judge,
 )
