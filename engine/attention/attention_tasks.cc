@@ -155,16 +155,18 @@ void attend_backward(const Kernels& kernels, const Attentions& all, const Gradie
   const size_t sums_bytes = dv_sums + one.m * dv_wide * computed;
 
   const auto store = [&](size_t problem, const char* sums) {
-    const auto add_up = kernels.attention->add_up[all.type];
-    const auto row = [&](const char* from, void* to, size_t j, size_t wide, size_t n) {
-      const GradientParts found = {
-          .sums = from + j * wide * computed, .count = parts, .stride = sums_bytes / computed};
-      add_up(found, n, static_cast<char*>(to) + (problem * one.m + j) * n * size);
+    const auto add_up = [&](const char* from, size_t wide, size_t n, void* to) {
+      const GradientParts found = {.sums = from,
+                                   .count = parts,
+                                   .stride = sums_bytes / computed,
+                                   .rows = one.m,
+                                   .n = n,
+                                   .wide = wide};
+      kernels.attention->add_up[all.type](found,
+                                          static_cast<char*>(to) + problem * one.m * n * size);
     };
-    for (size_t j = 0; j < one.m; ++j) {
-      row(sums, gradients.dk, j, dk_wide, one.d);
-      row(sums + dv_sums, gradients.dv, j, dv_wide, one.dv);
-    }
+    add_up(sums, dk_wide, one.d, gradients.dk);
+    add_up(sums + dv_sums, dv_wide, one.dv, gradients.dv);
   };
   std::unique_ptr<char[]> shared;
   if (parts > 1) shared.reset(new char[problems * parts * sums_bytes]);

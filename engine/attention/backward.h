@@ -281,19 +281,22 @@ class Backward {
   }
 };
 
-// Adds up the sums of all tasks and rounds them to the type of the arrays.
+// Adds up the sums of all tasks, and rounds them to the type of the arrays. All rows in one call: a
+// call for each would cost a backward pass of few queries a tenth of its time.
 template <class S, int N>
-void add_up_gradients(GradientParts parts, size_t n, void* out) {
+void add_up_gradients(GradientParts parts, void* out) {
   using C = Compute<S>;
   const C* from = static_cast<const C*>(parts.sums);
   S* to = static_cast<S*>(out);
-  for (size_t c = 0; c < n; c += N) {
-    Vec<C, N> total = {};
-    for (size_t i = 0; i < parts.count; ++i) total += load_raw<C, N>(from + i * parts.stride + c);
-    if (n - c >= N) {
-      store<S, N>(to + c, total);
-    } else {
-      store_first<S, N>(to + c, n - c, total);
+  for (size_t j = 0; j < parts.rows; ++j, from += parts.wide, to += parts.n) {
+    for (size_t c = 0; c < parts.n; c += N) {
+      Vec<C, N> total = {};
+      for (size_t i = 0; i < parts.count; ++i) total += load_raw<C, N>(from + i * parts.stride + c);
+      if (parts.n - c >= N) {
+        store<S, N>(to + c, total);
+      } else {
+        store_first<S, N>(to + c, parts.n - c, total);
+      }
     }
   }
 }

@@ -92,10 +92,12 @@ struct KeyParts {
   size_t count, stride;
 };
 
-// A row of sums from each of `count` tasks, `stride` entries apart.
+// Sums of dk or dv from `count` tasks, which lie `stride` entries apart. Each has `rows` rows of n
+// entries, `wide` apart.
 struct GradientParts {
   const void* sums;
   size_t count, stride;
+  size_t rows, n, wide;
 };
 
 namespace {

@@ -63,7 +63,7 @@ struct AttentionKernels {
   PerType<void (*)(const Attention&, const AttentionTask&)> forward;
   PerType<void (*)(const Attention&, const AttentionTask&, const KeyParts&)> merge_parts;
   PerType<void (*)(const AttentionBackward&, const AttentionTask&)> backward;
-  PerType<void (*)(GradientParts, size_t n, void* out)> add_up;
+  PerType<void (*)(GradientParts, void* out)> add_up;
   PerType<void (*)(const AttentionReading&, const AttentionTask&)> read_rows;
 };
 

@@ -219,6 +219,18 @@ def test_infinite_logits(rows):
     close(output, ss.attention(q, *others), 1e-6)
 
 
+@pytest.mark.parametrize("rows", [1, 2, 3, 4, 5, 7])
+def test_a_value_that_is_not_finite_reaches_only_rows_that_see_its_key(rows):
+    """Keys come in blocks of 256: the second block has keys that only some of a few queries see."""
+    q, k, v = problem((1, 1, rows, 262, 4, 4), batch=())
+    clean = ss.attention(q, k, v, causal=True, query_start=255)
+    v = v.copy()
+    v[0, 256] = np.inf  # seen from the second query on
+    output = ss.attention(q, k, v, causal=True, query_start=255)
+    close(output[0, :1], clean[0, :1], 1e-6)
+    assert not np.isfinite(output[0, 1:]).any()
+
+
 def options(**changed):
     given = {
         "scale": np.ones(2), "positions": np.arange(3), "left": 9, "right": 9, "mask": None, "brain_mask": False,

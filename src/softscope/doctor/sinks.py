@@ -119,7 +119,7 @@ def follow(
 def scalars(sites: Iterable[Site], snapshot: Snapshot) -> dict[str, float]:
     """A few numbers per site: for each reading in `WORST`, the mean over heads and the value of the worst head.
 
-    That makes eight per site with a loss and four without, however many heads there are: 96 for a model of 12 layers.
+    Eight for each site with a loss, four without, however many heads there are: 96 for a model of 12 layers.
     NaN and infinite values are left out. Names are stable: `softscope/SITE/READING` and `softscope/SITE/READING_worst`.
 
     >>> from softscope.doctor.read.snapshot import Site, Snapshot

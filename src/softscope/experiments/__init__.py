@@ -12,7 +12,7 @@
 >>> experiments.NAMES[:3], experiments.LANGS
 (('overflow', 'extremes', 'temperature'), ('en', 'zh'))
 >>> spoken: experiments.Lang = "zh"
->>> experiments.entry("overflow").question(spoken)[-1]
+>>> experiments.entry("overflow").question.of(spoken)[-1]
 '？'
 """
 

@@ -53,7 +53,7 @@ class Column:
         digits: how many significant digits to show.
         label: whether it identifies the row; such columns come first.
 
-    >>> Column("entropy", Text("entropy", "熵"), NATS).head("en")
+    >>> Column("entropy", Text(zh="熵", en="entropy"), NATS).head("en")
     'entropy (nats)'
     """
 
@@ -83,8 +83,8 @@ class Table:
 
     A `dense` table is a curve: it goes into charts and JSON, but is not printed for readers.
 
-    >>> columns = label("d", "d"), Column("peak", Text("largest weight", "最大权重"))
-    >>> made = Table("sizes", Text("Sizes", "大小"), columns, [(64, 0.5), (256, Measured(0.9, 0.01))])
+    >>> columns = label("d", Text(zh="d", en="d")), Column("peak", Text(zh="最大权重", en="largest weight"))
+    >>> made = Table("sizes", Text(zh="大小", en="Sizes"), columns, [(64, 0.5), (256, Measured(0.9, 0.01))])
     >>> made.column("d"), made.row(d=64)["peak"], made.texts("en")[1]
     ([64, 256], 0.5, ['256', '0.900 ± 0.010'])
     """
