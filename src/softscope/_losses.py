@@ -43,15 +43,13 @@ def cross_entropy(
     x = floating(logits, "logits")
     rows = Rows(x.shape, one_axis(axis))
     if x.ndim == 0:
-        raise ValueError("logits must have an axis of classes, but a single number came; pass (…, classes)")
+        raise ValueError("logits must have an axis of classes, but got a single number; pass (…, classes)")
     t = temperature_for_rows(temperature, x, rows)
     epsilon = number(label_smoothing, "label_smoothing", "a number in [0, 1]")
     if not 0.0 <= epsilon <= 1.0:
-        raise ValueError(f"label_smoothing must lie in [0, 1], but {label_smoothing} came; pass for example 0.1")
+        raise ValueError(f"label_smoothing must lie in [0, 1], but got {label_smoothing}; pass for example 0.1")
     if reduction not in _REDUCTIONS:
-        raise ValueError(
-            f"reduction must be one of {', '.join(_REDUCTIONS)}, but {reduction!r} came; pass one of these"
-        )
+        raise ValueError(f"reduction must be one of {', '.join(_REDUCTIONS)}, but got {reduction!r}; pass one of these")
     classes, counted = _checked_targets(targets, x, rows, whole_number(ignore_index, "ignore_index"))
     xp = namespace(x)
     if rows.n == 0:

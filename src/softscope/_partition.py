@@ -132,7 +132,7 @@ class Partition:
         True
         """
         if not isinstance(other, Partition):
-            raise TypeError(f"merge needs another Partition, but {type(other).__name__} came; call partition first")
+            raise TypeError(f"merge needs another Partition, but got {type(other).__name__}; call partition first")
         a, b = _alike(self, other)
         temperature = _one_temperature(a, b)
         xp = namespace(a.state.m)
@@ -229,7 +229,7 @@ def _one_temperature(a: Partition, b: Partition) -> Any:
     same = (left == right) | ((left != left) & (right != right))  # NaN marks the same lost row in both
     if not tracing() and not (same if isinstance(same, bool) else bool(same.all())):
         raise ValueError(
-            f"merge joins parts of one row at one temperature, but {a.temperature!r} and {b.temperature!r} came; "
+            f"merge joins parts of one row at one temperature, but got {a.temperature!r} and {b.temperature!r}; "
             f"take both partitions at the same temperature"
         )
     return a.temperature

@@ -66,9 +66,7 @@ def _temperature(value: Any, x: Array, rows: Rows) -> np.ndarray[Any, Any]:
     else:
         t = exact(values(rows.bring_kept(real_beside(value, x, "temperature"), "temperature")))
     if not (t >= 0.0).all():
-        raise ValueError(
-            f"temperature must be ≥ 0 (0 is argmax), but {t[~(t >= 0.0)].flat[0]} came; pass such a number"
-        )
+        raise ValueError(f"temperature must be ≥ 0 (0 is argmax), but got {t[~(t >= 0.0)].flat[0]}; pass such a number")
     return t
 
 
@@ -76,7 +74,7 @@ def _share(value: Any, name: str, zero: bool) -> float:
     rule = "a number in [0, 1]" if zero else "a number in (0, 1]"
     result = number(value, name, rule)
     if not 0.0 <= result <= 1.0 or (result == 0.0 and not zero):
-        raise ValueError(f"{name} must be {rule}, but {value} came; pass for example {0.05 if zero else 0.9}")
+        raise ValueError(f"{name} must be {rule}, but got {value}; pass for example {0.05 if zero else 0.9}")
     return result
 
 
@@ -100,6 +98,6 @@ def _uniform(rng: Any, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
         draws = torch.rand(shape, generator=rng, dtype=torch.float64, device=rng.device)
         return np.asarray(draws.cpu().numpy())
     raise TypeError(
-        f"rng must be a numpy.random.Generator or a torch.Generator, but {type(rng).__name__} came; "
+        f"rng must be a numpy.random.Generator or a torch.Generator, but got {type(rng).__name__}; "
         f"pass for example numpy.random.default_rng(0)"
     )

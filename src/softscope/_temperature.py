@@ -61,7 +61,7 @@ def _target(name: str, wanted: Any, x: Array, rows: Rows) -> np.ndarray[Any, Any
         rule = "a number ≥ 0, in nats" if name == "entropy" else "a number in (0, 1]"
         value = number(wanted, name, rule)
         if value < 0.0 or (name == "peak" and not 0.0 < value <= 1.0):
-            raise ValueError(f"{name} must be {rule}, but {wanted} came; pass a value that weights can have")
+            raise ValueError(f"{name} must be {rule}, but got {wanted}; pass a value that weights can have")
         return np.full(rows.lead, value)
     array = rows.bring_kept(real_beside(wanted, x, name), name)
     return exact(values(array))[..., 0]

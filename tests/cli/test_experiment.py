@@ -75,7 +75,7 @@ WRONG = {
     (): Text(en="no experiment was named", zh="没有写实验的名字"),
     ("overflw",): Text(en="did you mean overflow?", zh="是不是想写 overflow？"),
     ("zzzzzz",): Text(en="there are overflow, extremes", zh="可用的有 overflow, extremes"),
-    ("overflow", "extremes"): Text(en="2 names came", zh="2 个名字"),
+    ("overflow", "extremes"): Text(en="but got 2 names;", zh="2 个名字"),
     ("--list", "overflow"): Text(en="--list takes no name", zh="--list 不需要名字"),
     ("overflow", "--plot", "a.pdf"): Text(en=".html, .svg, .png", zh=".html, .svg, .png"),
     ("overflow", "--plot", "no/such/folder/a.svg"): Text(

@@ -158,7 +158,7 @@ MISTAKES = {
     "unknown action": (["homework", "solve"], "homework cannot solve"),
     "unknown exercise": (["homework", "start", "9"], "there is no exercise 9; there are 1 to 8"),
     "unknown name": (["homework", "hint", "softmin"], "there is no exercise softmin"),
-    "two exercises": (["homework", "check", "1", "2"], "one exercise at a time, but 2 came as well"),
+    "two exercises": (["homework", "check", "1", "2"], "one exercise at a time, but got 2 as well;"),
     "list of one": (["homework", "list", "1"], "list takes no exercise"),
     "no file": (
         ["homework", "check", "1"],
@@ -171,10 +171,10 @@ MISTAKES = {
     "answers for code": (["homework", "check", "1", "--answers", "a"], "--answers is for the quiz"),
     "answers elsewhere": (["homework", "hint", "4", "--answers", "a"], "--answers belongs to check"),
     "skip elsewhere": (["homework", "start", "--skip"], "--skip belongs to next"),
-    "seed": (["homework", "check", "--seed", "-1"], "--seed must be a whole number of at least 0, but -1 came"),
-    "seed word": (["homework", "check", "--seed", "x"], "but x came"),
+    "seed": (["homework", "check", "--seed", "-1"], "--seed must be a whole number of at least 0, but got -1\n"),
+    "seed word": (["homework", "check", "--seed", "x"], "but got x\n"),
     "option": (["homework", "check", "--fast"], "homework has no option --fast"),
-    "next of one": (["homework", "next", "3"], "3 came as well"),
+    "next of one": (["homework", "next", "3"], "got 3 as well"),
     "term": (["glossary", "fish"], "the glossary has no fish"),
 }
 

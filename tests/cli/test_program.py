@@ -44,7 +44,7 @@ def test_colour_on_a_terminal_only():
 def test_a_terminal_without_numbers_is_not_waited_for():
     code, text, errors = on_terminal("explain")
     assert (code, text) == (2, "")
-    assert errors.startswith("softscope: no numbers came")
+    assert errors.startswith("softscope: got no numbers")
 
 
 @pytest.mark.parametrize("command", [MODULE, None])

@@ -181,8 +181,8 @@ def test_on_a_terminal_it_is_drawn_over_itself_and_ctrl_c_ends_it(tmp_path):
 
 
 WRONG = {
-    (): Text(en="watch takes RECORD, but 0 file name(s) came", zh="0 个文件名"),
-    ("a.db", "b.db"): Text(en="2 file name(s) came", zh="2 个文件名"),
+    (): Text(en="watch takes RECORD, but got 0 file name(s);", zh="0 个文件名"),
+    ("a.db", "b.db"): Text(en="but got 2 file name(s);", zh="2 个文件名"),
     ("no-such.db",): Text(en="there is no file no-such.db", zh="没有 no-such.db"),
     ("text.db",): Text(en="text.db is no softscope record", zh="不是 softscope 的记录"),
     ("empty.db",): Text(en="has not begun to record", zh="尚未开始记录"),
@@ -226,7 +226,7 @@ def test_export(run, path, tmp_path, lang, monkeypatch):
 
 
 EXPORTS = {
-    ("run.db",): Text(en="export takes RECORD FILE, but 1", zh="1 个文件名"),
+    ("run.db",): Text(en="export takes RECORD FILE, but got 1", zh="1 个文件名"),
     ("run.db", "out.xlsx"): Text(en=".csv, .json, .parquet", zh=".csv, .json, .parquet"),
     ("no.db", "out.csv"): Text(en="there is no file no.db", zh="没有 no.db"),
     ("run.db", "no/folder/out.csv"): Text(en="cannot be written: No such file", zh="无法写入"),

@@ -67,7 +67,7 @@ def _dtype_rule(name: str, came: str) -> str:
 def _to_numpy(x: Any, name: str) -> np.ndarray[Any, Any]:
     if isinstance(x, np.ma.MaskedArray):
         raise TypeError(
-            f"{name} must be a plain array, but a masked array came, whose mask would be lost; "
+            f"{name} must be a plain array, but got a masked array, whose mask would be lost; "
             f"pass its .data, and where=~mask"
         )
     if isinstance(x, np.ndarray | np.generic | list | tuple | int | float):
@@ -161,7 +161,7 @@ def beside(value: object, x: Array, name: str) -> Array:
         return torch.as_tensor(np.ascontiguousarray(array) if array.ndim else array, device=x.device)
     if is_tensor(value):
         raise TypeError(
-            f"{name} must be of the same kind as the first argument, a NumPy array, but a torch tensor came, whose "
+            f"{name} must be of the same kind as the first argument, a NumPy array, but got a torch tensor, whose "
             f"gradient would be lost; pass both as tensors or both as arrays"
         )
     return _native(_to_numpy(value, name), name)

@@ -10,7 +10,7 @@ def a_generator(value: object) -> torch.Generator:
     """The value, if it is a torch generator."""
     if not isinstance(value, torch.Generator):
         raise TypeError(
-            f"generator must be a torch.Generator, but {type(value).__name__} came; "
+            f"generator must be a torch.Generator, but got {type(value).__name__}; "
             f"pass torch.Generator().manual_seed(0)"
         )
     return value

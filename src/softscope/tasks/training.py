@@ -109,7 +109,7 @@ def _optimizer(optimizer: str | OptimizerMaker) -> OptimizerMaker:
     if optimizer not in OPTIMIZERS:
         names = ", ".join(f'"{name}"' for name in OPTIMIZERS)
         raise ValueError(
-            f"optimizer must be one of {names} or a function, but {optimizer!r} came; "
+            f"optimizer must be one of {names} or a function, but got {optimizer!r}; "
             f"a function takes parameters and learning rate"
         )
     return OPTIMIZERS[optimizer]

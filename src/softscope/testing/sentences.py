@@ -127,11 +127,11 @@ SENTENCES: dict[str, Text] = {
         zh="权重应当是 NumPy 浮点数组，但 f 返回的是 {came}。",
     ),
     "finite.moderate": Text(
-        en="Finite logits must give finite weights, but {got} came.",
+        en="Finite logits must give finite weights, but got {got}.",
         zh="有限的分数应当得到有限的权重，结果却是 {got}。",
     ),
     "finite.large": Text(
-        en="Finite logits must give finite weights, however large: overflow must not show, but {got} came.",
+        en="Finite logits must give finite weights, however large: overflow must not show, but got {got}.",
         zh="分数再大，只要有限，权重就应当有限，不应溢出，结果却是 {got}。",
     ),
     "non_negative": Text(
@@ -156,7 +156,7 @@ SENTENCES: dict[str, Text] = {
         zh="所有分数加上同一个数，权重应当不变，但加上 {shift} 之后，{before} 变成了 {after}。",
     ),
     "permutation": Text(
-        en="Reordering the logits must reorder the weights alike, to {want}, but {got} came.",
+        en="Reordering the logits must reorder the weights alike, to {want}, but got {got}.",
         zh="分数换了顺序，权重应当同样换成 {want}，结果却是 {got}。",
     ),
     "continuity": Text(
@@ -182,16 +182,16 @@ SENTENCES: dict[str, Text] = {
         zh="分数为 -inf 时，权重应当恰好为 0，实际却是 {weight}。",
     ),
     "minus_infinity.others": Text(
-        en="Beside a logit of -inf the others must get the weights they get without it, {want}, but {got} came.",
+        en="Beside a logit of -inf the others must get the weights they get without it, {want}, but got {got}.",
         zh="有分数为 -inf 时，其余的权重应当与没有它时一样，即 {want}，结果却是 {got}。",
     ),
     "all_minus_infinity": Text(
         en="When all logits are -inf there is nothing to choose, and the weights must be all NaN or all 0, "
-        "but {got} came.",
+        "but got {got}.",
         zh="分数全为 -inf 时无可选择，权重应当全为 NaN 或全为 0，结果却是 {got}。",
     ),
     "nan": Text(
-        en="One unknown logit makes every weight unknown, so all must be NaN, but {got} came.",
+        en="One unknown logit makes every weight unknown, so all must be NaN, but got {got}.",
         zh="有一个分数未知，所有权重就都未知，应当全为 NaN，结果却是 {got}。",
     ),
     "input_unchanged.changed": Text(
@@ -203,12 +203,12 @@ SENTENCES: dict[str, Text] = {
         zh="应当接受只读数组，但遇到只读数组时 f 抛出了 {error}。",
     ),
     "integers": Text(
-        en="Integers must get the weights of the same numbers as floats, {want}, but {got} came.",
+        en="Integers must get the weights of the same numbers as floats, {want}, but got {got}.",
         zh="整数应当与同样数值的浮点数得到一样的权重，即 {want}，结果却是 {got}。",
     ),
     "axis": Text(
         en="With axis={axis} each row along that axis must get the weights it gets alone: "
-        "{row} must get {want}, but {got} came.",
+        "{row} must get {want}, but got {got}.",
         zh="axis={axis} 时，该轴上的每一行应当得到它单独计算时的权重：{row} 应当得到 {want}，结果却是 {got}。",
     ),
     "where.weight": Text(
@@ -216,11 +216,11 @@ SENTENCES: dict[str, Text] = {
         zh="被遮住的分数，权重应当恰好为 0，实际却是 {weight}。",
     ),
     "where.others": Text(
-        en="Beside masked logits the others must get the weights they get without them, {want}, but {got} came.",
+        en="Beside masked logits the others must get the weights they get without them, {want}, but got {got}.",
         zh="有分数被遮住时，其余的权重应当与没有它们时一样，即 {want}，结果却是 {got}。",
     ),
     "where.nothing": Text(
-        en="With every logit masked all weights must be 0, but {got} came.",
+        en="With every logit masked all weights must be 0, but got {got}.",
         zh="所有分数都被遮住时，权重应当全为 0，结果却是 {got}。",
     ),
     "smooth": Text(

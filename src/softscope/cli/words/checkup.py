@@ -60,7 +60,7 @@ CHECKUP: dict[str, Text] = {
         zh="内置的病人需要 PyTorch，但没有安装：pip install 'softscope[torch]'",
     ),
     "checkup.several": Text(
-        en="checkup takes one path, but {count} arguments came; leave the others out",
+        en="checkup takes one path, but got {count} arguments; leave the others out",
         zh="checkup 只接受一个路径，却收到了 {count} 个参数；请去掉多余的",
     ),
     "checkup.missing": Text(
@@ -69,11 +69,11 @@ CHECKUP: dict[str, Text] = {
         zh="没有 {path} 这个文件；请给出一次训练的记录、模型的目录或 module:function，或者什么都不写，用两个内置的病人",
     ),
     "checkup.format.unknown": Text(
-        en="--format must be text, json or html, but {value} came",
+        en="--format must be text, json or html, but got {value}",
         zh="--format 只能是 text、json 或 html，收到的却是 {value}",
     ),
     "checkup.severity.unknown": Text(
-        en="{where} must be finding, tip or informative, but {value} came",
+        en="{where} must be finding, tip or informative, but got {value}",
         zh="{where} 只能是 finding、tip 或 informative，收到的却是 {value}",
     ),
     "checkup.mute.unknown": Text(
@@ -89,7 +89,7 @@ CHECKUP: dict[str, Text] = {
         zh="[tool.softscope] 没有 {name} 这项设置；可用的有 {known}",
     ),
     "checkup.settings.type": Text(
-        en="mute in [tool.softscope] must be a list of texts such as SS010, but {value} came",
+        en="mute in [tool.softscope] must be a list of texts such as SS010, but got {value}",
         zh="[tool.softscope] 的 mute 必须是 SS010 这样的文字组成的列表，收到的却是 {value}",
     ),
     "checkup.unwritable": Text(

@@ -36,15 +36,15 @@ CLAIMS: dict[str, Text] = {
         zh="没有 {value} 这条论断；编号从 S0-01 到 S4-24，softscope claims 会列出全部",
     ),
     "claims.text.unknown": Text(
-        en="--text must be one of {known}, but {value} came",
+        en="--text must be one of {known}, but got {value}",
         zh="--text 只能是 {known} 之一，收到的却是 {value}",
     ),
     "claims.verdict.unknown": Text(
-        en="--verdict must be one of {known}, but {value} came",
+        en="--verdict must be one of {known}, but got {value}",
         zh="--verdict 只能是 {known} 之一，收到的却是 {value}",
     ),
     "claims.format.unknown": Text(
-        en="--format must be text, json, markdown or html, but {value} came",
+        en="--format must be text, json, markdown or html, but got {value}",
         zh="--format 只能是 text、json、markdown 或 html，收到的却是 {value}",
     ),
     "claims.package.missing": Text(

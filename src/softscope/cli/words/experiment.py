@@ -50,7 +50,7 @@ EXPERIMENT: dict[str, Text] = {
         zh="没有写实验的名字；用 softscope experiment --list 查看全部",
     ),
     "experiment.several": Text(
-        en="one experiment at a time, but {count} names came; run them one after the other",
+        en="one experiment at a time, but got {count} names; run them one after the other",
         zh="一次只能运行一个实验，却收到了 {count} 个名字；请逐个运行",
     ),
     "experiment.unknown": Text(
@@ -62,7 +62,7 @@ EXPERIMENT: dict[str, Text] = {
         zh="没有 {name} 这个实验；是不是想写 {guess}？",
     ),
     "experiment.list.alone": Text(
-        en="--list takes no name, but {argument} came; leave one of them out",
+        en="--list takes no name, but got {argument}; leave one of them out",
         zh="--list 不需要名字，却收到了 {argument}；请去掉其中之一",
     ),
     "experiment.large": Text(
@@ -70,11 +70,11 @@ EXPERIMENT: dict[str, Text] = {
         zh="{name} 没有更大的规模；请去掉 --large",
     ),
     "experiment.format": Text(
-        en="--format must be one of {known}, but {value} came",
+        en="--format must be one of {known}, but got {value}",
         zh="--format 只能是 {known} 之一，收到的却是 {value}",
     ),
     "experiment.suffix": Text(
-        en="--plot must end in one of {known}, but {path} came; rename it",
+        en="--plot must end in one of {known}, but got {path}; rename it",
         zh="--plot 的文件名必须以 {known} 之一结尾，收到的却是 {path}；请改名",
     ),
     "experiment.missing": Text(

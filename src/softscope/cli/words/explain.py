@@ -90,33 +90,33 @@ EXPLAIN: dict[str, Text] = {
         zh="第 {place} 个 {value} 不是数；请写 -1.5、2e3 这样的数",
     ),
     "number.infinite": Text(
-        en="the numbers must be finite, but {value} came at place {place}; leave it out",
+        en="the numbers must be finite, but got {value} at place {place}; leave it out",
         zh="所有的数都必须有限，第 {place} 个却是 {value}；请去掉它",
     ),
     "temperature.wrong": Text(
-        en="--temperature must be a finite number above 0, but {value} came",
+        en="--temperature must be a finite number above 0, but got {value}",
         zh="--temperature 必须是大于 0 的有限数，收到的却是 {value}",
     ),
     "map.unknown": Text(en="there is no map {value}; there are {known}", zh="没有 {value} 这个映射；可用的有 {known}"),
     "alpha.wrong": Text(
-        en="the alpha of entmax must lie between 1 (softmax) and 2 (sparsemax), but {value} came",
+        en="the alpha of entmax must lie between 1 (softmax) and 2 (sparsemax), but got {value}",
         zh="entmax 的 alpha 必须在 1 (softmax) 与 2 (sparsemax) 之间，收到的却是 {value}",
     ),
     "format.unknown": Text(
-        en="--format must be text or json, but {value} came",
+        en="--format must be text or json, but got {value}",
         zh="--format 只能是 text 或 json，收到的却是 {value}",
     ),
-    "row.wrong": Text(en="--row must be a whole number, but {value} came", zh="--row 必须是整数，收到的却是 {value}"),
+    "row.wrong": Text(en="--row must be a whole number, but got {value}", zh="--row 必须是整数，收到的却是 {value}"),
     "row.needless": Text(
         en="--row chooses among the rows of a file, but these numbers are one row; leave it out",
         zh="--row 用来选文件中的一行，而这里的数只有一行；请去掉它",
     ),
     "row.outside": Text(
-        en="{name} has the rows 0 … {last}, but --row {value} came",
+        en="{name} has the rows 0 … {last}, but got --row {value}",
         zh="{name} 的行号是 0 到 {last}，收到的却是 --row {value}",
     ),
     "source.none": Text(
-        en="no numbers came; write them after the command, pipe them in, or name a .npy file",
+        en="got no numbers; write them after the command, pipe them in, or name a .npy file",
         zh="没有收到数；请写在命令后面，或用管道传入，或给出 .npy 文件",
     ),
     "source.several": Text(

@@ -83,7 +83,7 @@ HOMEWORK: dict[str, Text] = {
         zh="homework 不会 {value}；请写 {known} 之一",
     ),
     "homework.several": Text(
-        en="one exercise at a time, but {value} came as well; leave it out",
+        en="one exercise at a time, but got {value} as well; leave it out",
         zh="一次只能做一道练习，却又收到了 {value}；请去掉它",
     ),
     "homework.unknown": Text(
@@ -91,7 +91,7 @@ HOMEWORK: dict[str, Text] = {
         zh="没有 {value} 这道练习；可以写 1 到 {all}，或 {known}",
     ),
     "homework.list.alone": Text(
-        en="list takes no exercise, but {value} came; leave it out",
+        en="list takes no exercise, but got {value}; leave it out",
         zh="list 不需要写练习，却收到了 {value}；请去掉它",
     ),
     "homework.exists": Text(

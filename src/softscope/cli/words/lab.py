@@ -36,7 +36,7 @@ LAB: dict[str, Text] = {
         zh="无法读取进度记录；已改名为 {path} 放在一旁，并重新开始记录。",
     ),
     "lab.port": Text(
-        en="--port must be a whole number from 0 to {highest}, but {value} came",
+        en="--port must be a whole number from 0 to {highest}, but got {value}",
         zh="--port 必须是 0 到 {highest} 之间的整数，收到的却是 {value}",
     ),
     "lab.taken": Text(

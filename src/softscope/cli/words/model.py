@@ -87,7 +87,7 @@ MODEL: dict[str, Text] = {
     ),
     "checkup.function.returned": Text(
         en="{function} must return (model, batch), (model, batch, loss) or (model, batch, loss, optimizer), or a "
-        "dictionary with these names, but {came} came; see softscope checkup --help",
+        "dictionary with these names, but got {came}; see softscope checkup --help",
         zh="{function} 应当返回 (model, batch)、(model, batch, loss) 或 (model, batch, loss, optimizer)，或以这些为键的"
         "字典，收到的却是 {came}；见 softscope checkup --help",
     ),
@@ -102,7 +102,7 @@ MODEL: dict[str, Text] = {
         zh="损失是 {value}，由它得来的一切都无法判断；请在权重和输入里找 NaN，或不给损失",
     ),
     "checkup.model.loss.kind": Text(
-        en="the loss must be a tensor of one number with a gradient, but {came} came; return a mean or a sum of what "
+        en="the loss must be a tensor of one number with a gradient, but got {came}; return a mean or a sum of what "
         "the model gives, or leave the loss out",
         zh="损失必须是带梯度、只有一个数的张量，收到的却是 {came}；请返回模型输出的平均或总和，或不给损失",
     ),

@@ -41,7 +41,7 @@ PROGRAM: dict[str, Text] = {
         zh="没有 {command} 这个命令；可用的命令有 {known}，以及 --help",
     ),
     "argument.unexpected": Text(
-        en="{command} takes no argument, but {argument} came; leave it out",
+        en="{command} takes no argument, but got {argument}; leave it out",
         zh="{command} 不接受参数，却收到了 {argument}；请去掉它",
     ),
     "option.unknown": Text(
@@ -49,17 +49,17 @@ PROGRAM: dict[str, Text] = {
         zh="{command} 没有 {option} 这个选项；可用的选项见 --help",
     ),
     "option.value": Text(
-        en="{option} needs a value after it, but none came; see --help",
+        en="{option} needs a value after it, but got none; see --help",
         zh="{option} 后面要跟一个值，却没有收到；用法见 --help",
     ),
     "option.wrong": Text(
         en="wrong use of an option ({message}); see --help", zh="选项用法有误（{message}）；用法见 --help"
     ),
     "lang.unknown": Text(
-        en="--lang must be zh or en, but {value} came", zh="--lang 只能是 zh 或 en，收到的却是 {value}"
+        en="--lang must be zh or en, but got {value}", zh="--lang 只能是 zh 或 en，收到的却是 {value}"
     ),
     "seed.wrong": Text(
-        en="--seed must be a whole number of at least 0, but {value} came",
+        en="--seed must be a whole number of at least 0, but got {value}",
         zh="--seed 必须是不小于 0 的整数，收到的却是 {value}",
     ),
     "write.failed": Text(en="the output could not be written: {reason}", zh="输出无法写入：{reason}"),

@@ -5,7 +5,7 @@ from softscope._text import Text
 RECORD: dict[str, Text] = {
     "record.argument": Text(en="The file that the run records into.", zh="训练过程写入的记录文件。"),
     "record.names": Text(
-        en="{command} takes {wanted}, but {count} file name(s) came; see --help",
+        en="{command} takes {wanted}, but got {count} file name(s); see --help",
         zh="{command} 的参数是 {wanted}，却收到了 {count} 个文件名；用法见 --help",
     ),
     "record.missing": Text(
@@ -101,7 +101,7 @@ RECORD: dict[str, Text] = {
     "export.example.csv": Text(en="For spreadsheets and scripts.", zh="用于电子表格和脚本。"),
     "export.example.parquet": Text(en="For pandas, Polars, DuckDB.", zh="用于 pandas、Polars、DuckDB。"),
     "export.suffix": Text(
-        en="the file must end in one of {known}, but {path} came; rename it",
+        en="the file must end in one of {known}, but got {path}; rename it",
         zh="文件名必须以 {known} 之一结尾，收到的却是 {path}；请改名",
     ),
     "export.missing": Text(
