@@ -145,12 +145,12 @@ _RESCALED = RIGHT["online-softmax"][0]
 
 WRONG = {
     "softmax": {
-        "naive": Wrong("def softmax(x):\n    return np.exp(x) / np.exp(x).sum()", "finite", "overflow must not show"),
+        "naive": Wrong("def softmax(x):\n    return np.exp(x) / np.exp(x).sum()", "finite", "without overflow"),
         "linear": Wrong("def softmax(x):\n    return x / x.sum()", "finite", "Finite logits must give finite weights"),
         "no sum": Wrong("def softmax(x):\n    return np.exp(x - x.max())", "sums_to_one", "must sum to 1"),
         "changes its input": Wrong(
             "def softmax(x):\n    x -= x.max()\n    e = np.exp(x)\n    return e / e.sum()",
-            "input_unchanged", "The input must be left as it was",
+            "input_unchanged", "The input must be left unchanged",
         ),
         "absolute": Wrong(
             "def softmax(x):\n    e = np.exp(np.abs(x) - np.abs(x).max())\n    return e / e.sum()",
@@ -167,10 +167,10 @@ WRONG = {
         ),
         "list": Wrong(
             "import math\ndef softmax(x):\n    e = [math.exp(v - max(x)) for v in x]\n    return [v / sum(e) for v in e]",
-            "returns", "must come as a NumPy array",
+            "returns", "must be a NumPy array",
         ),
         "minimum": Wrong(
-            "def softmax(x):\n    e = np.exp(x - x.min())\n    return e / e.sum()", "finite", "overflow must not show"
+            "def softmax(x):\n    e = np.exp(x - x.min())\n    return e / e.sum()", "finite", "without overflow"
         ),
     },
     "temperature": {
