@@ -230,7 +230,7 @@ def _one_temperature(a: Partition, b: Partition) -> Any:
     if not tracing() and not (same if isinstance(same, bool) else bool(same.all())):
         raise ValueError(
             f"merge joins parts of one row at one temperature, but got {a.temperature!r} and {b.temperature!r}; "
-            f"take both partitions at the same temperature"
+            f"compute both partitions at the same temperature"
         )
     return a.temperature
 
@@ -251,7 +251,7 @@ def _alike(a: Partition, b: Partition) -> tuple[Partition, Partition]:
     except ValueError:
         raise ValueError(
             f"merge joins parts of the same rows, but their shapes {tuple(a.state.m.shape)} and "
-            f"{tuple(b.state.m.shape)} do not fit; take both along the same axis"
+            f"{tuple(b.state.m.shape)} do not match; compute both along the same axis"
         ) from None
     return a, b
 

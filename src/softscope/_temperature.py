@@ -138,7 +138,7 @@ def _calibrated_temperature(logits: np.ndarray[Any, Any], targets: np.ndarray[An
         sure = "0: every target is its row's largest logit"
         what = sure if cold <= 0.0 else "infinity: the targets contradict the logits"
         raise ValueError(
-            f"no finite temperature is best for these logits and targets, the loss keeps falling as T goes to {what}; "
+            f"no finite temperature is best for these logits and targets: the loss keeps falling as T goes to {what}; "
             f"fit on more held-out data"
         )
     while high - low > 1e-15 * max(1.0, abs(low), abs(high)):

@@ -13,12 +13,12 @@ from nn.same import BATCH, HEADS, SIZE, M, N
 CALLS = {
     "query has four axes": (
         {"query": (1, N, BATCH, SIZE)},
-        "query must be (n, batch, size), or (n, size) as the others are, but has shape (1, 4, 3, 6) beside a query of "
+        "query must be (n, batch, size), or (n, size) like the others, but has shape (1, 4, 3, 6) beside a query of "
         "(1, 4, 3, 6); reshape it",
     ),
     "key without a batch": (
         {"key": (M, SIZE)},
-        "key must be (n, batch, size), or (n, size) as the others are, but has shape (5, 6) beside a query of "
+        "key must be (n, batch, size), or (n, size) like the others, but has shape (5, 6) beside a query of "
         "(4, 3, 6); reshape it",
     ),
     "value of another size": (
@@ -74,8 +74,8 @@ OPTIONS = {
     "temperature": ({"temperature": 2.0}, "temperature must be True or False, but got 2.0; pass one of these"),
     "sink": ({"sink": 0.0}, "sink must be True or False, but got 0.0; pass one of these"),
     "alpha": ({"alpha": 3.0}, "alpha must lie in [1, 2], but got 3.0; 1 is softmax, 1.5 entmax, 2 sparsemax"),
-    "scalable": ({"scalable": 1}, "scalable must be above 1, but got 1; it is how many keys a row sees in training, "
-                 "as log n is measured against its logarithm; None for none"),
+    "scalable": ({"scalable": 1}, "scalable must be above 1, but got 1; pass how many keys a row sees in training "
+                 "(log n is divided by its logarithm), or None to turn it off"),
     "sink, alpha": ({"sink": True, "alpha": 1.5}, "sink needs alpha = 1, but got sink=True and alpha=1.5; leave one "
                     "of them out"),
 }  # fmt: skip
@@ -116,7 +116,7 @@ def test_from_torch_refuses_what_it_would_not_copy() -> None:
     with pytest.raises(TypeError) as caught:
         softscope.nn.MultiheadAttention.from_torch(nn.Linear(2, 2))
     assert str(caught.value) == (
-        "module must be a torch.nn.MultiheadAttention, but got Linear; what a subclass changes would be lost"
+        "module must be a torch.nn.MultiheadAttention, but got Linear; a subclass's changes would be lost"
     )
 
 

@@ -122,7 +122,7 @@ def test_the_signature() -> None:
 
 
 @pytest.mark.parametrize(("kind", "sentence", "tensors", "arguments"), [
-    (ValueError, "attn_mask must be None where is_causal is True, but got both; put the triangle into the mask",
+    (ValueError, "attn_mask must be None when is_causal is True, but got both; put the causal triangle into the mask",
      SHAPES["two axes"], {"is_causal": True, "attn_mask": torch.ones(N, M, dtype=torch.bool)}),
     (ValueError, "query and key must have the same number of heads, but got 4 and 2; pass enable_gqa=True if each key "
      "head serves a group of query heads", ((4, N, D), (2, M, D), (2, M, D)), {}),

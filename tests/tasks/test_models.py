@@ -105,10 +105,10 @@ def test_bad_sizes_are_refused_in_words(make, message):
 
 def test_tokens_outside_the_vocabulary_are_refused_in_words():
     b = recall_batch(4, pairs=16, generator=generator())
-    with pytest.raises(ValueError, match=r"keys must be tokens in \[0, 8\), but they reach from 0 to 15; build"):
+    with pytest.raises(ValueError, match=r"keys must be tokens in \[0, 8\), but they range from 0 to 15; build"):
         RecallModel(d=8, vocabulary=8)(*b.inputs)
     without_delimiter = SmallTransformer(16, length=32, d=8)
     with pytest.raises(ValueError, match=r"tokens must be tokens in \[0, 16\), .* to 16; .*delimiter"):
         without_delimiter(copy_batch(1, generator=generator()).tokens)
-    with pytest.raises(ValueError, match=r"reach from -1 to 0"):
+    with pytest.raises(ValueError, match=r"range from -1 to 0"):
         without_delimiter(torch.tensor([[0, -1]]))

@@ -79,7 +79,7 @@ def _to_numpy(x: Any, name: str) -> np.ndarray[Any, Any]:
             # NumPy's DLPack knows neither bfloat16 nor other devices; the array protocol knows the first.
             if not hasattr(x, "__array__"):
                 raise TypeError(
-                    f"{name} must lie in CPU memory in a dtype that NumPy can import, but importing a "
+                    f"{name} must be in CPU memory, in a dtype that NumPy can import, but importing a "
                     f"{type(x).__name__} failed ({error}); move it to the CPU or to a torch tensor"
                 ) from None
     return _from_sequence(x, name)
@@ -90,8 +90,8 @@ def _from_sequence(x: Any, name: str) -> np.ndarray[Any, Any]:
         return np.asarray(x)
     except (ValueError, TypeError) as error:
         raise ValueError(
-            f"{name} must be a rectangular array of numbers, but {type(x).__name__} could not be made into one "
-            f"({error}); make its rows equally long"
+            f"{name} must be a rectangular array of numbers, but {type(x).__name__} cannot be converted to one "
+            f"({error}); make all its rows the same length"
         ) from None
 
 

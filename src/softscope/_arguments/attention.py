@@ -154,7 +154,7 @@ def prepare(
     a = alpha_number(alpha)
     if sink is not None and a != 1.0:
         raise ValueError(
-            f"sink goes with softmax only, but got alpha = {a} with a sink; set one of them to its default"
+            f"sink works only with softmax, but got alpha = {a} with a sink; set one of them to its default"
         )
     chosen = None if rows is None else _rows(rows, q, n)
     start = whole_number(query_start, "query_start")
@@ -255,7 +255,7 @@ def _rows(rows: Any, q: Array, n: int) -> Array:
     if index.ndim != 1 or not dtype_name(index).startswith(("int", "uint")):
         raise TypeError(
             f"rows must be a list of query indices, but got an array of shape {tuple(index.shape)} and dtype "
-            f"{dtype_name(index)}; pass for example rows=[0, 7]"
+            f"{dtype_name(index)}; pass rows=[0, 7], for example"
         )
     outside = (index < -n) | (index >= n)
     if bool(outside.any()):
@@ -268,7 +268,7 @@ def _window(window: Any) -> tuple[int | None, int | None]:
     if window is None:
         return (None, None)
     if not isinstance(window, tuple | list) or len(window) != 2:
-        raise TypeError(f"window must be (left, right), but got {window!r}; None on a side means unlimited")
+        raise TypeError(f"window must be (left, right), but got {window!r}; None makes a side unlimited")
     for side in window:
         if side is not None and whole_number(side, "window's sides") < 0:
             raise ValueError(f"window's sides must be ≥ 0, but got {side}; use None for an unlimited side")
@@ -305,7 +305,7 @@ def _scale(scale: Any, q: Array, heads: int) -> Any:
     if is_number(scale):
         value = number(scale, "scale", "a finite number, or one per head")
         if math.isinf(value):
-            raise ValueError("scale must be finite, but got inf; pass for example 1/sqrt(d), or None for it")
+            raise ValueError("scale must be finite, but got inf; pass a finite number, or None for 1/sqrt(d)")
         return value
     return _per_head(scale, q, heads, "scale")[:, None, None]
 
@@ -315,7 +315,7 @@ def _softcap(softcap: Any) -> float | None:
         return None
     value = number(softcap, "softcap", "a finite number > 0")
     if not 0.0 < value < math.inf:
-        raise ValueError(f"softcap must be a finite number > 0, but got {softcap}; pass for example 50.0, or None")
+        raise ValueError(f"softcap must be a finite number > 0, but got {softcap}; pass 50.0, for example, or None")
     return value
 
 

@@ -83,7 +83,9 @@ def normalise_axis(axis: Axis, ndim: int) -> tuple[int, ...]:
     axes = []
     for a in wanted:
         if isinstance(a, bool) or not hasattr(a, "__index__"):
-            raise TypeError(f"axis must be an int, a tuple of ints or None, but got {axis!r}; pass for example axis=-1")
+            raise TypeError(
+                f"axis must be an int, a tuple of ints or None, but got {axis!r}; pass axis=-1, for example"
+            )
         a = a.__index__()
         if not -max(ndim, 1) <= a < max(ndim, 1):
             raise ValueError(
@@ -92,5 +94,5 @@ def normalise_axis(axis: Axis, ndim: int) -> tuple[int, ...]:
             )
         axes.append(a % max(ndim, 1))
     if len(set(axes)) != len(axes):
-        raise ValueError(f"axis must not name a dimension twice, but got {axis!r}; drop the repetition")
+        raise ValueError(f"axis must not name a dimension twice, but got {axis!r}; remove the repeat")
     return tuple(sorted(axes)) if ndim else ()

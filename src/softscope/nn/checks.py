@@ -30,7 +30,7 @@ def tokens(query: Tensor, key: Tensor, value: Tensor, sizes: tuple[int, int, int
             )
         if x.ndim not in (2, 3) or x.ndim != query.ndim:
             raise ValueError(
-                f"{name} must be {form}, or (n, size) as the others are, but has shape {tuple(x.shape)} "
+                f"{name} must be {form}, or (n, size) like the others, but has shape {tuple(x.shape)} "
                 f"beside a query of {tuple(query.shape)}; reshape it"
             )
         if x.shape[-1] != size:

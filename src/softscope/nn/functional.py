@@ -37,7 +37,9 @@ def scaled_dot_product_attention(
     tensor([1., 0., 0.])
     """
     if flag(is_causal, "is_causal") and attn_mask is not None:
-        raise ValueError("attn_mask must be None where is_causal is True, but got both; put the triangle into the mask")
+        raise ValueError(
+            "attn_mask must be None when is_causal is True, but got both; put the causal triangle into the mask"
+        )
     query, key, value = _heads(query, key, value, flag(enable_gqa, "enable_gqa"))
     dropout = between(dropout_p, "dropout_p", 0.0, 1.0, "0.0 drops nothing")
     if not dropout:

@@ -106,7 +106,7 @@ class MultiheadAttention(nn.MultiheadAttention):
         if type(module) is not nn.MultiheadAttention:
             raise TypeError(
                 f"module must be a torch.nn.MultiheadAttention, but got {type(module).__name__}; "
-                f"what a subclass changes would be lost"
+                f"a subclass's changes would be lost"
             )
         return cls._adopt(copy.deepcopy(module), Options(**options))
 

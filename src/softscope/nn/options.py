@@ -19,8 +19,8 @@ def check_scalable(value: object) -> None:
     """Refuse what is no length of a row."""
     if value is not None and positive(value, "scalable", "pass the length of the rows in training") <= 1:
         raise ValueError(
-            f"scalable must be above 1, but got {value!r}; it is how many keys a row sees in training, as log n is "
-            f"measured against its logarithm; None for none"
+            f"scalable must be above 1, but got {value!r}; pass how many keys a row sees in training (log n "
+            f"is divided by its logarithm), or None to turn it off"
         )
 
 

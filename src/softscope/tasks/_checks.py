@@ -20,6 +20,6 @@ def tokens_below(tokens: Tensor, name: str, vocabulary: int) -> None:
     """Tokens must be in the model's vocabulary; an embedding alone says "index out of range in self"."""
     if not tracing() and bool(((tokens < 0) | (tokens >= vocabulary)).any()):
         raise ValueError(
-            f"{name} must be tokens in [0, {vocabulary}), but they reach from {int(tokens.min())} to "
+            f"{name} must be tokens in [0, {vocabulary}), but they range from {int(tokens.min())} to "
             f"{int(tokens.max())}; build the model with the task's vocabulary (copying: plus 1, for the delimiter)"
         )

@@ -62,7 +62,7 @@ class Attention(nn.Module):
         if not isinstance(options, AttentionOptions):
             raise TypeError(
                 f"options must be AttentionOptions, but got {type(options).__name__}; "
-                f"pass AttentionOptions(scale=1.0) or the like"
+                f"pass AttentionOptions(scale=1.0), for example"
             )
         if d % heads:
             raise ValueError(

@@ -110,7 +110,7 @@ def _optimizer(optimizer: str | OptimizerMaker) -> OptimizerMaker:
         names = ", ".join(f'"{name}"' for name in OPTIMIZERS)
         raise ValueError(
             f"optimizer must be one of {names} or a function, but got {optimizer!r}; "
-            f"a function takes parameters and learning rate"
+            f"a function takes the parameters and the learning rate"
         )
     return OPTIMIZERS[optimizer]
 
