@@ -243,7 +243,7 @@ def _additive_weights(call: Call, w_q: Any, w_k: Any, v_a: Any) -> tuple[Array, 
     for name, w, d in (("w_q", w_q, call.q.shape[-1]), ("w_k", w_k, call.k.shape[-1])):
         if w.ndim != 2 or v_a.ndim != 1 or tuple(w.shape) != (d, v_a.shape[0]):
             raise ValueError(
-                f"{name} must be (d, hidden) and v_a (hidden,), but {tuple(w.shape)} and {tuple(v_a.shape)} came "
+                f"{name} must be (d, hidden) and v_a (hidden,), but got {tuple(w.shape)} and {tuple(v_a.shape)} "
                 f"with d = {d}; match them"
             )
     return w_q, w_k, v_a

@@ -123,7 +123,7 @@ def gradient_readings(
     if tuple(grad.shape) != tuple(wanted):
         raise ValueError(
             f"grad_output must have the shape of attention's output, {tuple(wanted)}, but has "
-            f"{tuple(grad.shape)}; pass the whole gradient, also with rows"
+            f"{tuple(grad.shape)}; pass the whole gradient, even with rows"
         )
     if call.rows is not None:
         grad = grad[..., call.rows, :]

@@ -50,7 +50,7 @@ def jacobian_product(weights: Array, v: Array, *, alpha: Any = 1.0, axis: Axis =
     p = floating(weights, "weights")
     w = floating(beside(v, p, "v") if is_tensor(p) else v, "v")
     if is_tensor(p) != is_tensor(w):
-        raise TypeError("v must be of the same kind as weights, but one is a torch tensor and one is not; convert one")
+        raise TypeError("v must be of the same kind as weights, but only one is a torch tensor; convert one")
     if tuple(p.shape) != tuple(w.shape):
         raise ValueError(
             f"v must have the shape of weights, {tuple(p.shape)}, but has {tuple(w.shape)}; broadcast it first"

@@ -44,15 +44,13 @@ def cross_entropy(
     x = floating(logits, "logits")
     rows = Rows(x.shape, one_axis(axis))
     if x.ndim == 0:
-        raise ValueError("logits must have an axis of classes, but a single number came; pass (…, classes)")
+        raise ValueError("logits must have an axis of classes, but got a single number; pass (…, classes)")
     t = temperature_for_rows(temperature, x, rows)
     epsilon = number(label_smoothing, "label_smoothing", "a number in [0, 1]")
     if not 0.0 <= epsilon <= 1.0:
-        raise ValueError(f"label_smoothing must lie in [0, 1], but {label_smoothing} came; pass for example 0.1")
+        raise ValueError(f"label_smoothing must lie in [0, 1], but got {label_smoothing}; pass 0.1, for example")
     if reduction not in _REDUCTIONS:
-        raise ValueError(
-            f"reduction must be one of {', '.join(_REDUCTIONS)}, but {reduction!r} came; pass one of these"
-        )
+        raise ValueError(f"reduction must be one of {', '.join(_REDUCTIONS)}, but got {reduction!r}; pass one of these")
     classes, counted = _checked_targets(targets, x, rows, whole_number(ignore_index, "ignore_index"))
     xp = namespace(x)
     if rows.n == 0:
@@ -109,7 +107,7 @@ def distillation_loss(student: Array, teacher: Array, *, temperature: Any) -> Ar
     s = floating(student, "student")
     other = floating(beside(teacher, s, "teacher") if is_tensor(s) else teacher, "teacher")
     if is_tensor(s) != is_tensor(other):
-        raise TypeError("teacher must be of the same kind as student, but one is a torch tensor; convert one")
+        raise TypeError("teacher must be of the same kind as student, but only one is a torch tensor; convert one")
     if tuple(s.shape) != tuple(other.shape):
         raise ValueError(
             f"teacher must have the shape of student, {tuple(s.shape)}, but has {tuple(other.shape)}; match them"

@@ -132,7 +132,7 @@ class Partition:
         True
         """
         if not isinstance(other, Partition):
-            raise TypeError(f"merge needs another Partition, but {type(other).__name__} came; call partition first")
+            raise TypeError(f"merge needs another Partition, but got {type(other).__name__}; call partition first")
         a, b = _alike(self, other)
         temperature = _one_temperature(a, b)
         xp = namespace(a.state.m)
@@ -229,8 +229,8 @@ def _one_temperature(a: Partition, b: Partition) -> Any:
     same = (left == right) | ((left != left) & (right != right))  # NaN marks the same invalid row in both
     if not tracing() and not (same if isinstance(same, bool) else bool(same.all())):
         raise ValueError(
-            f"merge joins parts of one row at one temperature, but {a.temperature!r} and {b.temperature!r} came; "
-            f"take both partitions at the same temperature"
+            f"merge joins parts of one row at one temperature, but got {a.temperature!r} and {b.temperature!r}; "
+            f"compute both partitions at the same temperature"
         )
     return a.temperature
 
@@ -251,7 +251,7 @@ def _alike(a: Partition, b: Partition) -> tuple[Partition, Partition]:
     except ValueError:
         raise ValueError(
             f"merge joins parts of the same rows, but their shapes {tuple(a.state.m.shape)} and "
-            f"{tuple(b.state.m.shape)} do not fit; take both along the same axis"
+            f"{tuple(b.state.m.shape)} do not match; compute both along the same axis"
         ) from None
     return a, b
 

@@ -52,7 +52,7 @@ def probe(model: Any, *, every: int | None = None, max_rows: int | None = 32, se
     except ModuleNotFoundError as error:
         raise ImportError("softscope.probe needs PyTorch: pip install 'softscope[torch]'") from error
     if not isinstance(model, torch.nn.Module):
-        raise TypeError(f"model must be a torch.nn.Module, but {type(model).__name__} came; pass the model itself")
+        raise TypeError(f"model must be a torch.nn.Module, but got {type(model).__name__}; pass the model itself")
     from softscope.doctor.scope import Scope
 
     return Scope(model, every=every, max_rows=max_rows, seed=whole_number(seed, "seed"))

@@ -73,9 +73,7 @@ def _temperature(value: Any, x: Array, rows: Rows) -> np.ndarray[Any, Any]:
     else:
         t = exact(values(rows.bring_kept(real_beside(value, x, "temperature"), "temperature")))
     if not (t >= 0.0).all():
-        raise ValueError(
-            f"temperature must be ≥ 0 (0 is argmax), but {t[~(t >= 0.0)].flat[0]} came; pass such a number"
-        )
+        raise ValueError(f"temperature must be ≥ 0 (0 is argmax), but got {t[~(t >= 0.0)].flat[0]}; pass a number ≥ 0")
     return t
 
 
@@ -83,7 +81,7 @@ def _share(value: Any, name: str, zero: bool) -> float:
     rule = "a number in [0, 1]" if zero else "a number in (0, 1]"
     result = number(value, name, rule)
     if not 0.0 <= result <= 1.0 or (result == 0.0 and not zero):
-        raise ValueError(f"{name} must be {rule}, but {value} came; pass for example {0.05 if zero else 0.9}")
+        raise ValueError(f"{name} must be {rule}, but got {value}; pass {0.05 if zero else 0.9}, for example")
     return result
 
 
@@ -94,7 +92,7 @@ def _check_rows(x: np.ndarray[Any, Any]) -> None:
     if bad.any():
         where = tuple(int(i) for i in np.argwhere(bad)[0])
         raise ValueError(
-            f"logits must have a finite entry and neither NaN nor +inf in each row, but row {where} does not; mend it"
+            f"logits must have a finite entry and no NaN or +inf in each row, but row {where} breaks this; fix it"
         )
 
 
@@ -107,6 +105,6 @@ def _uniform(rng: Any, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
         draws = torch.rand(shape, generator=rng, dtype=torch.float64, device=rng.device)
         return np.asarray(draws.cpu().numpy())
     raise TypeError(
-        f"rng must be a numpy.random.Generator or a torch.Generator, but {type(rng).__name__} came; "
-        f"pass for example numpy.random.default_rng(0)"
+        f"rng must be a numpy.random.Generator or a torch.Generator, but got {type(rng).__name__}; "
+        f"pass numpy.random.default_rng(0), for example"
     )

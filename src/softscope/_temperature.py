@@ -65,7 +65,7 @@ def _target(name: str, wanted: Any, x: Array, rows: Rows) -> np.ndarray[Any, Any
         rule = "a number ≥ 0, in nats" if name == "entropy" else "a number in (0, 1]"
         value = number(wanted, name, rule)
         if value < 0.0 or (name == "peak" and not 0.0 < value <= 1.0):
-            raise ValueError(f"{name} must be {rule}, but {wanted} came; pass a value that weights can have")
+            raise ValueError(f"{name} must be {rule}, but got {wanted}; pass a value that weights can have")
         return np.full(rows.lead, value)
     array = rows.bring_kept(real_beside(wanted, x, name), name)
     return exact(values(array))[..., 0]
@@ -147,7 +147,7 @@ def _calibrated_temperature(logits: np.ndarray[Any, Any], targets: np.ndarray[An
         sure = "0: every target is its row's largest logit"
         what = sure if cold <= 0.0 else "infinity: the targets contradict the logits"
         raise ValueError(
-            f"no finite temperature is best for these logits and targets, the loss keeps falling as T goes to {what}; "
+            f"no finite temperature is best for these logits and targets: the loss keeps falling as T goes to {what}; "
             f"fit on more held-out data"
         )
     while high - low > 1e-15 * max(1.0, abs(low), abs(high)):

@@ -113,13 +113,13 @@ def test_settings(run, record, tmp_path):
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["a.db", "b.db"], "takes one path, but 2 arguments came"),
+        (["a.db", "b.db"], "takes one path, but got 2 arguments;"),
         (["missing.db"], "there is no file missing.db"),
-        (["broken.db"], "broken.db is no softscope record; name the file"),
-        (["run.db", "--text", "a"], "--text is for a model from a folder, but run.db is none"),
-        (["run.db", "--format", "pdf"], "--format must be text, json or html, but pdf came"),
-        (["run.db", "--fail-on", "warning"], "--fail-on must be finding, tip or informative, but warning came"),
-        (["run.db", "--mute", "SS999"], "there is no check SS999 to mute in --mute"),
+        (["broken.db"], "broken.db is not a softscope record; name the file"),
+        (["run.db", "--text", "a"], "--text is for a model from a folder, but run.db is not one"),
+        (["run.db", "--format", "pdf"], "--format must be text, json or html, but got pdf\n"),
+        (["run.db", "--fail-on", "warning"], "--fail-on must be finding, tip or informative, but got warning\n"),
+        (["run.db", "--mute", "SS999"], "--mute cannot mute SS999, there is no such check"),
         (["run.db", "--report", "no/such/a.html"], "no/such"),
         (["run.db", "--report", "."], "folder"),
         (["run.db", "--loud"], "no option --loud"),
@@ -141,11 +141,11 @@ def test_mistakes(run, tmp_path, words, told, lang):
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("[tool.softscope", "pyproject.toml cannot be read"),
+        ("[tool.softscope", "cannot read pyproject.toml"),
         ("[tool.softscope]\nfailon = 'tip'", "has no setting failon"),
-        ("[tool.softscope]\nfail-on = 3", "must be finding, tip or informative, but 3 came"),
+        ("[tool.softscope]\nfail-on = 3", "must be finding, tip or informative, but got 3\n"),
         ("[tool.softscope]\nmute = 'SS001'", "must be a list"),
-        ("[tool.softscope]\nmute = ['SS1']", "there is no check SS1"),
+        ("[tool.softscope]\nmute = ['SS1']", "cannot mute SS1, there is no such check"),
     ],
 )
 @pytest.mark.usefixtures("record")

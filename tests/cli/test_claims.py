@@ -48,7 +48,7 @@ def test_filters(run):
     assert ids(*QUICK, "--verdict", "cited") == ["S1-20"]
     assert ids("S1-01", "S1-02", "--fast") == ["S1-02"]
     assert ids("S1-03", "--verdict", "holds") == []
-    assert "No claim is left" in run.text("claims", "S1-03", "--verdict", "holds")
+    assert "No claim matches" in run.text("claims", "S1-03", "--verdict", "holds")
 
 
 def test_the_choices_are_those_of_the_ledger(run):
@@ -77,7 +77,7 @@ def test_json(run):
 
 
 def test_contradictions_are_settled_in_words(run):
-    assert "Measurement sides with S1-18; S0-01 only under a condition." in run.text("claims", "S0-01", "S1-18")
+    assert "Measurement sides with S1-18; S0-01 holds only under a condition." in run.text("claims", "S0-01", "S1-18")
     assert "实测支持 S1-18；S0-01 只在一定条件下成立。" in run.text("claims", "S0-01", "S1-18", "--lang", "zh")
     one = ledger.Contradiction(("S0-01", "S0-02"), ("S1-01",), Text(zh="问", en="Whether"))
     settled = ledger.Settled(one, {"S0-01": "holds", "S0-02": "holds", "S1-01": "fails"})
@@ -86,7 +86,7 @@ def test_contradictions_are_settled_in_words(run):
         en="Measurement sides with S0-01, S0-02, against S1-01.",
     )
     for verdicts, words in (
-        ("holds holds holds", "Both stand"),
+        ("holds holds holds", "Both hold"),
         ("fails holds fails", "Neither"),
         ("only-if holds cited", "Each"),
     ):

@@ -72,10 +72,10 @@ def test_the_chart_and_json_together(run, tmp_path):
 
 
 WRONG = {
-    (): Text(en="no experiment was named", zh="没有写实验的名字"),
+    (): Text(en="no experiment was given", zh="没有写实验的名字"),
     ("overflw",): Text(en="did you mean overflow?", zh="是不是想写 overflow？"),
-    ("zzzzzz",): Text(en="there are overflow, extremes", zh="可用的有 overflow, extremes"),
-    ("overflow", "extremes"): Text(en="2 names came", zh="2 个名字"),
+    ("zzzzzz",): Text(en="choose from overflow, extremes", zh="可用的有 overflow, extremes"),
+    ("overflow", "extremes"): Text(en="but got 2 names;", zh="2 个名字"),
     ("--list", "overflow"): Text(en="--list takes no name", zh="--list 不需要名字"),
     ("overflow", "--plot", "a.pdf"): Text(en=".html, .svg, .png", zh=".html, .svg, .png"),
     ("overflow", "--plot", "no/such/folder/a.svg"): Text(
@@ -104,7 +104,7 @@ def test_a_folder_is_no_file_and_what_cannot_be_written_is_said(run, tmp_path):
     assert "is a folder; name a file in it" in err
     code, out, err = run("experiment", "overflow", "--plot", "/proc/x.svg")
     assert (code, out, err.count("\n")) == (2, "", 1)
-    assert "cannot be written" in err
+    assert "cannot write /proc/x.svg" in err
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ def test_a_missing_package_is_named_before_the_work(tmp_path, words, package):
     )
     done = program("-c", code, command=(sys.executable,), cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
-    wanted = f"this needs {package.replace('_', '-')}, which is not installed; pip install 'softscope[experiments]'"
+    wanted = f"this needs {package.replace('_', '-')}, which is not installed; run pip install 'softscope[experiments]'"
     assert done.stderr.startswith(f"softscope: {wanted}")
     assert list(tmp_path.iterdir()) == []
 

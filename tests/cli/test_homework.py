@@ -39,7 +39,7 @@ def test_from_start_to_the_next(work, tmp_path):
     path.write_text(path.read_text().replace("    return x", "    e = np.exp(x - np.max(x))\n    return e / e.sum()"))
     out = work.text("homework", "check", "--seed", 7)
     assert "Passed: A stable softmax by hand" in out
-    assert "random inputs of seed 7" in out
+    assert "random inputs have seed 7" in out
     assert "What to notice: Subtracting the maximum" in out
     assert "softscope homework start 2" in out
     assert "Passed: 1 of 8." in work.text("homework", "list")
@@ -67,7 +67,7 @@ def test_nothing_is_overwritten(work, tmp_path):
     (tmp_path / "homework_softmax.py").write_text("mine")
     code, out, err = work("homework", "start", 1)
     assert (code, out) == (2, "")
-    assert "homework_softmax.py is there already and was left as it is" in err
+    assert "homework_softmax.py already exists and was not changed" in err
     assert (tmp_path / "homework_softmax.py").read_text() == "mine"
 
 
@@ -91,9 +91,9 @@ def test_hints_come_one_by_one(work):
 
 
 def test_skipping_ahead_and_back(work):
-    assert "Left for later: A stable softmax by hand" in work.text("homework", "next", "--skip")
+    assert "Skipped for now: A stable softmax by hand" in work.text("homework", "next", "--skip")
     assert "2 · The temperature experiment" in work.text("homework", "next")
-    assert "Left for later: Sparsemax" in work.text("homework", "next", "sparsemax", "--skip")
+    assert "Skipped for now: Sparsemax" in work.text("homework", "next", "sparsemax", "--skip")
     listed = work.text("homework", "list")
     assert listed.count("skipped") == 2
     passed(*IDS[1:])
@@ -104,7 +104,7 @@ def test_skipping_ahead_and_back(work):
 def test_the_finish(work, lang):
     passed(*(name for name in IDS if name != "dividing-by-the-sum"))
     out = work.text("homework", "check", "--answers", "c,a,b,c", "--lang", lang)
-    assert ("All 8 are passed" in out) or ("8 道全部通过" in out)
+    assert ("You have passed all 8" in out) or ("8 道全部通过" in out)
     assert "softscope claims" in out.replace("\n", " ")
     assert work("homework", "check")[0] == 2
     assert "softscope claims" in work.text("homework", "next").replace("\n", " ")
@@ -150,31 +150,31 @@ def test_a_spoilt_record_is_told_once(work, tmp_path):
 
 def test_a_home_that_cannot_be_written(work, tmp_path):
     (tmp_path / "home").write_text("")
-    assert "Your progress could not be kept" in work.text("homework", "hint")
+    assert "Your progress could not be saved" in work.text("homework", "hint")
 
 
 MISTAKES = {
     "nothing": (["homework"], "write one of list, start, check, hint, next after homework"),
-    "unknown action": (["homework", "solve"], "homework cannot solve"),
-    "unknown exercise": (["homework", "start", "9"], "there is no exercise 9; there are 1 to 8"),
+    "unknown action": (["homework", "solve"], "homework has no action solve"),
+    "unknown exercise": (["homework", "start", "9"], "there is no exercise 9; choose 1 to 8"),
     "unknown name": (["homework", "hint", "softmin"], "there is no exercise softmin"),
-    "two exercises": (["homework", "check", "1", "2"], "one exercise at a time, but 2 came as well"),
+    "two exercises": (["homework", "check", "1", "2"], "one exercise at a time, but got 2 as well;"),
     "list of one": (["homework", "list", "1"], "list takes no exercise"),
     "no file": (
         ["homework", "check", "1"],
         "there is no homework_softmax.py here; softscope homework start 1 writes it",
     ),
-    "no such file": (["homework", "check", "nowhere.py"], "nowhere.py cannot be read"),
-    "binary file": (["homework", "check", "binary.py"], "binary.py cannot be read: UTF-8"),
-    "folder": (["homework", "check", "homework_sparsemax.py"], "cannot be read: Is a directory"),
-    "quiz without a terminal": (["homework", "check", "4"], "write --answers with 4 letters, such as abcd"),
+    "no such file": (["homework", "check", "nowhere.py"], "cannot read nowhere.py"),
+    "binary file": (["homework", "check", "binary.py"], "cannot read binary.py: UTF-8"),
+    "folder": (["homework", "check", "homework_sparsemax.py"], "cannot read homework_sparsemax.py: Is a directory"),
+    "quiz without a terminal": (["homework", "check", "4"], "pass --answers with 4 letters, such as abcd"),
     "answers for code": (["homework", "check", "1", "--answers", "a"], "--answers is for the quiz"),
-    "answers elsewhere": (["homework", "hint", "4", "--answers", "a"], "--answers belongs to check"),
-    "skip elsewhere": (["homework", "start", "--skip"], "--skip belongs to next"),
-    "seed": (["homework", "check", "--seed", "-1"], "--seed must be a whole number of at least 0, but -1 came"),
-    "seed word": (["homework", "check", "--seed", "x"], "but x came"),
+    "answers elsewhere": (["homework", "hint", "4", "--answers", "a"], "--answers goes only with check"),
+    "skip elsewhere": (["homework", "start", "--skip"], "--skip goes only with next"),
+    "seed": (["homework", "check", "--seed", "-1"], "--seed must be a whole number of at least 0, but got -1\n"),
+    "seed word": (["homework", "check", "--seed", "x"], "but got x\n"),
     "option": (["homework", "check", "--fast"], "homework has no option --fast"),
-    "next of one": (["homework", "next", "3"], "3 came as well"),
+    "next of one": (["homework", "next", "3"], "got 3 as well"),
     "term": (["glossary", "fish"], "the glossary has no fish"),
 }
 

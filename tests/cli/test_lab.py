@@ -68,14 +68,14 @@ def started(run, monkeypatch):
 
 def test_progress_that_is_kept(started, tmp_path):
     said = started(tmp_path / "home")
-    assert "cannot be kept" not in said
-    assert said.endswith("Stopped. Your progress is kept.")
+    assert "cannot be saved" not in said
+    assert said.endswith("Stopped. Your progress is saved.")
 
 
 @pytest.mark.parametrize(
     ("lang", "first", "last"),
     [
-        ("en", "progress cannot be kept in", "Your progress could not be kept in"),
+        ("en", "progress cannot be saved in", "Your progress could not be saved in"),
         ("zh", "进度无法保存到", "没能保存到"),
     ],
 )
@@ -88,7 +88,7 @@ def test_a_home_that_cannot_be_written_is_told_at_both_ends(started, tmp_path, l
 
 
 @pytest.mark.parametrize("name", ["lab", "homework"])
-@pytest.mark.parametrize(("lang", "words"), [("en", "it was put aside as"), ("zh", "放在一旁")])
+@pytest.mark.parametrize(("lang", "words"), [("en", "it was renamed to"), ("zh", "放在一旁")])
 def test_a_spoilt_record_is_told_once(started, tmp_path, name, lang, words):
     (tmp_path / f"{name}.json").write_text("[" * 100_000)
     assert started(tmp_path, lang).count(words) == 1

@@ -14,45 +14,45 @@ from softscope.cli.explain import source
 CHINESE = re.compile(r"[\u4e00-\u9fff]")
 
 MISTAKES = {
-    "word": (["explain", "1", "two"], "two, at place 2, is not a number"),
-    "control": (["explain", "1", "a\x1bb\x07"], "a\\x1bb\\x07, at place 2"),
-    "decimal": (["explain", "1.2.3"], "1.2.3, at place 1"),
-    "nan": (["explain", "1", "nan"], "must be finite, but nan came at place 2"),
-    "inf": (["explain", "inf", "1"], "must be finite, but inf came at place 1"),
-    "minus inf": (["explain", "1", "-inf"], "must be finite, but -inf came at place 2"),
-    "too large": (["explain", "1", "1e999"], "must be finite, but inf came at place 2"),
-    "nothing": (["explain"], "no numbers came"),
-    "empty": (["explain", "[]"], "there are no numbers in it"),
+    "word": (["explain", "1", "two"], "two, at position 2, is not a number"),
+    "control": (["explain", "1", "a\x1bb\x07"], "a\\x1bb\\x07, at position 2"),
+    "decimal": (["explain", "1.2.3"], "1.2.3, at position 1"),
+    "nan": (["explain", "1", "nan"], "must be finite, but got nan at position 2;"),
+    "inf": (["explain", "inf", "1"], "must be finite, but got inf at position 1;"),
+    "minus inf": (["explain", "1", "-inf"], "must be finite, but got -inf at position 2;"),
+    "too large": (["explain", "1", "1e999"], "must be finite, but got inf at position 2;"),
+    "nothing": (["explain"], "got no numbers"),
+    "empty": (["explain", "[]"], "the input holds no numbers"),
     "map": (["explain", "1", "--map", "softplus"], "there is no map softplus; there are softmax, sparsemax"),
     "map parameter": (["explain", "1", "--map", "softmax:2"], "there is no map softmax:2"),
-    "alpha low": (["explain", "1", "--map", "entmax:0.5"], "between 1 (softmax) and 2 (sparsemax), but 0.5 came"),
-    "alpha high": (["explain", "1", "--map", "entmax:2.01"], "but 2.01 came"),
-    "alpha nan": (["explain", "1", "--map", "entmax:nan"], "but nan came"),
-    "alpha word": (["explain", "1", "--map", "entmax:x"], "but x came"),
+    "alpha low": (["explain", "1", "--map", "entmax:0.5"], "between 1 (softmax) and 2 (sparsemax), but got 0.5\n"),
+    "alpha high": (["explain", "1", "--map", "entmax:2.01"], "but got 2.01\n"),
+    "alpha nan": (["explain", "1", "--map", "entmax:nan"], "but got nan\n"),
+    "alpha word": (["explain", "1", "--map", "entmax:x"], "but got x\n"),
     "alpha none": (["explain", "1", "--map", "entmax:"], "alpha of entmax"),
-    "T zero": (["explain", "1", "--temperature", "0"], "--temperature must be a finite number above 0, but 0 came"),
-    "T negative": (["explain", "1", "--temperature", "-1"], "but -1 came"),
-    "T negative power": (["explain", "1", "--temperature", "-1e-3"], "but -1e-3 came"),
-    "T equals": (["explain", "1", "--temperature=-2"], "but -2 came"),
-    "T nan": (["explain", "1", "-T", "nan"], "but nan came"),
-    "T inf": (["explain", "1", "-T", "inf"], "but inf came"),
-    "T word": (["explain", "1", "-T", "warm"], "but warm came"),
+    "T zero": (["explain", "1", "--temperature", "0"], "--temperature must be a finite number above 0, but got 0\n"),
+    "T negative": (["explain", "1", "--temperature", "-1"], "but got -1\n"),
+    "T negative power": (["explain", "1", "--temperature", "-1e-3"], "but got -1e-3\n"),
+    "T equals": (["explain", "1", "--temperature=-2"], "but got -2\n"),
+    "T nan": (["explain", "1", "-T", "nan"], "but got nan\n"),
+    "T inf": (["explain", "1", "-T", "inf"], "but got inf\n"),
+    "T word": (["explain", "1", "-T", "warm"], "but got warm\n"),
     "T without value": (["explain", "1", "--temperature"], "--temperature/-T needs a value"),
     "option": (["explain", "1", "--temprature", "2"], "explain has no option --temprature"),
     "no abbreviation": (["explain", "1", "--temp", "2"], "explain has no option --temp"),
-    "flag with value": (["explain", "--help=1"], "wrong use of an option"),
-    "format": (["explain", "1", "--format", "xml"], "--format must be text or json, but xml came"),
-    "row word": (["explain", "x.npy", "--row", "one"], "--row must be a whole number, but one came"),
+    "flag with value": (["explain", "--help=1"], "an option is used wrongly"),
+    "format": (["explain", "1", "--format", "xml"], "--format must be text or json, but got xml\n"),
+    "row word": (["explain", "x.npy", "--row", "one"], "--row must be a whole number, but got one\n"),
     "row of arguments": (["explain", "1", "2", "--row", "0"], "leave it out"),
     "row of a line": (["explain", "line.npy", "--row", "0"], "leave it out"),
-    "row outside": (["explain", "x.npy", "--row", "3"], "x.npy has the rows 0 … 2, but --row 3 came"),
-    "row far below": (["explain", "x.npy", "--row", "-4"], "but --row -4 came"),
-    "two files": (["explain", "x.npy", "line.npy"], "must come from one place"),
-    "file and numbers": (["explain", "x.npy", "1"], "must come from one place"),
-    "file and option": (["explain", "1", "--file", "x.npy"], "must come from one place"),
-    "stdin and numbers": (["explain", "-", "1"], "must come from one place"),
-    "missing": (["explain", "absent.npy"], "absent.npy cannot be read: No such file"),
-    "directory": (["explain", "--file", "."], ". cannot be read: Is a directory"),
+    "row outside": (["explain", "x.npy", "--row", "3"], "x.npy has rows 0 … 2, but got --row 3\n"),
+    "row far below": (["explain", "x.npy", "--row", "-4"], "but got --row -4\n"),
+    "two files": (["explain", "x.npy", "line.npy"], "must come from one source"),
+    "file and numbers": (["explain", "x.npy", "1"], "must come from one source"),
+    "file and option": (["explain", "1", "--file", "x.npy"], "must come from one source"),
+    "stdin and numbers": (["explain", "-", "1"], "must come from one source"),
+    "missing": (["explain", "absent.npy"], "cannot read absent.npy: No such file"),
+    "directory": (["explain", "--file", "."], "cannot read .: Is a directory"),
     "null in name": (["explain", "--file", "a\0b"], "a\\x00b is not a .npy file"),
     "text file": (["explain", "--file", "text.txt"], "text.txt is not a .npy file"),
     "empty file": (["explain", "zero.npy"], "zero.npy is not a .npy file"),
@@ -62,24 +62,24 @@ MISTAKES = {
     "complex": (["explain", "complex.npy"], "must hold real numbers, but its dtype is complex128"),
     "booleans": (["explain", "bool.npy"], "but its dtype is bool"),
     "strings": (["explain", "strings.npy"], "but its dtype is <U1"),
-    "no rows": (["explain", "norows.npy"], "there are no numbers in it"),
-    "nan in file": (["explain", "nan.npy"], "but nan came at place 2"),
+    "no rows": (["explain", "norows.npy"], "the input holds no numbers"),
+    "nan in file": (["explain", "nan.npy"], "but got nan at position 2;"),
     "command": (
         ["explian", "1"],
-        f"there is no command explian; there are {', '.join(COMMANDS)}",
+        f"there is no command explian; choose from {', '.join(COMMANDS)}",
     ),
     "no command but numbers": (["1", "2"], "there is no command 1"),
     "option before": (["--frobnicate", "explain"], "softscope has no option --frobnicate"),
-    "number before": (["-3"], "softscope takes no argument, but -3 came"),
-    "argument of tour": (["tour", "1"], "tour takes no argument, but 1 came"),
-    "claim": (["claims", "S9-01"], "there is no claim S9-01; claims are called S0-01 to S4-24"),
+    "number before": (["-3"], "softscope takes no argument, but got -3;"),
+    "argument of tour": (["tour", "1"], "tour takes no argument, but got 1;"),
+    "claim": (["claims", "S9-01"], "there is no claim S9-01; claims run from S0-01 to S4-24"),
     "claim and more": (["claims", "S1-03", "everything"], "there is no claim everything"),
-    "text": (["claims", "--text", "005"], "--text must be one of 000, 001, 002, 003, 004, but 005 came"),
-    "text word": (["claims", "--text", "one"], "but one came"),
+    "text": (["claims", "--text", "005"], "--text must be one of 000, 001, 002, 003, 004, but got 005\n"),
+    "text word": (["claims", "--text", "one"], "but got one\n"),
     "verdict": (["claims", "--verdict", "true"], "--verdict must be one of holds, only-if, fails, cited, opinion, but"),
-    "format of claims": (["claims", "--format", "pdf"], "--format must be text, json, markdown or html, but pdf came"),
+    "format of claims": (["claims", "--format", "pdf"], "--format must be text, json, markdown or html, but got pdf\n"),
     "option of claims": (["claims", "--slow"], "claims has no option --slow"),
-    "argument of env": (["env", "x"], "env takes no argument, but x came"),
+    "argument of env": (["env", "x"], "env takes no argument, but got x;"),
 }
 
 
@@ -127,17 +127,17 @@ def test_long_input_stays_on_a_short_line(run):
 
 @pytest.mark.parametrize("value", ["fr", "", "EN"])
 def test_unknown_language(run, value):
-    assert run("explain", 1, "--lang", value) == (2, "", f"softscope: --lang must be zh or en, but {value} came\n")
+    assert run("explain", 1, "--lang", value) == (2, "", f"softscope: --lang must be zh or en, but got {value}\n")
 
 
 @pytest.mark.parametrize(
     ("data", "wanted"),
     [
-        ("", "no numbers came"),
-        (" \n", "no numbers came"),
-        ("1 zwei", "zwei, at place 2"),
+        ("", "got no numbers"),
+        (" \n", "got no numbers"),
+        ("1 zwei", "zwei, at position 2"),
         (b"\xff\xfe1", "not UTF-8"),
-        (b"\x93NUMPY\x01\x00", "name it with --file"),
+        (b"\x93NUMPY\x01\x00", "pass it with --file"),
     ],
 )
 def test_stdin(run, data, wanted):
@@ -158,7 +158,7 @@ def test_no_stdin_at_all(capsys, monkeypatch):
     monkeypatch.setattr(sys, "stdin", None)
     for words in ([], ["-"]):
         assert main(["explain", *words]) == 2
-        assert "no numbers came" in capsys.readouterr().err
+        assert "got no numbers" in capsys.readouterr().err
 
 
 def test_broken_headers_never_crash(run, tmp_path):

@@ -44,7 +44,7 @@ def test_colour_on_a_terminal_only():
 def test_a_terminal_without_numbers_is_not_waited_for():
     code, text, errors = on_terminal("explain")
     assert (code, text) == (2, "")
-    assert errors.startswith("softscope: no numbers came")
+    assert errors.startswith("softscope: got no numbers")
 
 
 @pytest.mark.parametrize("command", [MODULE, None])
@@ -125,7 +125,7 @@ def test_a_full_disk_is_one_line():
             [*MODULE, *EXPLAIN], stdout=full, stderr=subprocess.PIPE, env=environment(), timeout=60, check=False
         )
     assert result.returncode == 2
-    assert result.stderr == b"softscope: the output could not be written: No space left on device\n"
+    assert result.stderr == b"softscope: cannot write the output: No space left on device\n"
 
 
 def test_no_streams_at_all():

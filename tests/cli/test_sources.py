@@ -92,7 +92,7 @@ def test_all_rows_are_summed_up(run, tmp_path):
     assert document["rows"]["effective_support"] == pytest.approx(
         {"min": min(supports), "median": float(np.median(supports)), "max": max(supports)}, rel=1e-12
     )
-    assert "Over 6 rows" in run.text("explain", path)
+    assert "Over the 6 rows" in run.text("explain", path)
     assert run.json("explain", path, "--row", 0)["rows"] is None
 
 

@@ -19,10 +19,10 @@ def test_three_close_numbers(run):
     text = flat(run.text("explain", 2.0, 2.1, 2.2, "--temperature", 0.5))
     assert "softmax · T = 0.5 · 3 numbers" in text
     assert "Number 3 (2.2) is the largest. It is 0.1 above number 2 (2.1)" in text
-    assert "gets 1.22 times its weight: 40.2% against 32.9%" in text  # e^(0.1/0.5) = 1.2214
+    assert "gets 1.22 times the weight: 40.2% against 32.9%" in text  # e^(0.1/0.5) = 1.2214
     assert "as if 2.96 of the 3 numbers shared it evenly" in text
     assert "T = 0.5 is sharper: effective support 2.99 → 2.96, largest weight 36.7% → 40.2%" in text
-    assert "strongest at number 3, 0.24: move that number by 0.005 and its weight moves by about 0.0024" in text
+    assert "strongest at number 3, 0.24: change that number by 0.005 and its weight changes by about 0.0024" in text
 
 
 def test_three_close_numbers_in_chinese(run):
@@ -90,24 +90,27 @@ def test_rivals_are_said_to_be_rivals(run, name, lang):
         (["-1", "3", "--map", "linear"], "1 of the 2 weights are negative"),
         (["-5", "1", "2", "--map", "linear"], "the largest number gets the smallest weight"),
         (["1", "2", "--map", "sigmoid"], "Its weights sum to 1.612, not 1"),
-        (["1", "3", "--map", "linear"], "its weights change by up to 8.3%, those of softmax by 0%"),  # 3/4 − 4/6
+        (
+            ["1", "3", "--map", "linear"],
+            "its weights change by up to 8.3%; the weights of softmax change by 0%",
+        ),  # 3/4 − 4/6
         (["1", "2", "--map", "hardmax"], "The slope is 0 everywhere"),
         (["1", "2", "--map", "hardmax", "-T", "2"], "The temperature changes nothing"),
-        (["1", "3", "--map", "linear"], "A temperature would change nothing"),
+        (["1", "3", "--map", "linear"], "Changing the temperature would not help"),
         (["1", "2", "2.5", "--map", "sparsemax"], "Weights that are exactly 0: 1 of 3"),
-        (["0", "2000"], "Weights too small for a floating-point number, which therefore read 0: 1 of 2"),
+        (["0", "2000"], "Weights too small for a floating-point number, so they read 0: 1 of 2"),
         (["1", "2", "-T", "4"], "T = 4 is flatter"),
         (["1", "2", "--map", "sigmoid", "-T", "4"], "moves the weight of number 2 most: 88.1% → 62.2%"),
-        (["0", "9"], "The row is saturated: all s(1−s) together come to 0.0002"),
+        (["0", "9"], "The row is saturated: all s(1−s) add up to only 0.0002"),
         (["1", "2", "3"], "At --temperature 0.5 number 3 would get 86.7% instead of 66.5%; at --temperature 2, 50.6%"),
-        (["0", "100"], "At 0.5 and at 2 number 2 would get 100% as well"),
+        (["0", "100"], "At 0.5 or 2, number 2 would still get 100%,"),
         (["3"], "There is only one number, so it takes all"),
         (["0", "--map", "sigmoid"], "There is only one number; its weight is 50%"),
         (["4", "4", "4"], "All 3 numbers are equal, so each gets 33.3%"),
         (["1", "4", "4"], "2 of the 3 numbers share first place (4); each of them gets 48.8%"),
         (
             ["1", "2"],
-            "It is 0.197 at every number: move one, say number 1, by 0.01, and its weight moves by about 0.002",
+            "It is 0.197 at every number: change one, say number 1, by 0.01, and its weight changes by about 0.002",
         ),
         (["0", "0.5", "-9"], "It is near 0 for 1 of the 3"),
         (["1", "2", "-1", "--map", "relu"], "It is 0 for 1 of the 3"),
@@ -135,7 +138,7 @@ def test_no_sentence_of_saturation_for_a_long_even_row(run, tmp_path):
 def test_long_rows_show_the_largest(run):
     x = list(range(50))
     text = run.text("explain", *x)
-    assert "The 20 largest; 30 more hold" in text
+    assert "The 20 largest; the other 30 hold" in text
     lines = text.splitlines()
     places = [int(line.split()[0]) for line in lines[3:23]]
     assert places == list(range(50, 30, -1))

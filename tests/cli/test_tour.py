@@ -57,7 +57,7 @@ def test_attention_is_what_the_definition_gives(run):
         transmission = 64 * np.linalg.norm(dS, axis=-1) / np.linalg.norm(spread, axis=-1)
         blocked.append(int((transmission < 0.0025 * 8).sum()))
         assert f"\n  {blocked[-1]}, {np.median(transmission):.4g}\n" in text
-    assert f"Of 64 rows {blocked[0]} are blocked unscaled, and {blocked[1]} scaled." in text
+    assert f"Of 64 rows, {blocked[0]} are blocked without the scale and {blocked[1]} with it." in text
     assert blocked[0] > blocked[1]
 
 

@@ -46,7 +46,7 @@ def test_one_look(run, path):
     text = run.text("watch", path, "--once")
     title, what, ruler, *rows, end = text.splitlines()
     assert title == "run.db  step 10  loss 1.25  15.0 s"
-    assert what == "blocked rows of each head, % (over 10 is many), then the least transmission"
+    assert what == "blocked rows of each head, % (over 10 is many), then the smallest transmission"
     assert ruler.split() == ["0", "1", "2", "3"]
     assert [row.split() for row in rows] == [
         ["blocks.0.attention", "0", "<1", "50", ">99", "0.001"],
@@ -68,7 +68,7 @@ def test_without_a_loss_sharpness_and_no_verdict(run, tmp_path):
         record.sites(sites(1))
         record.add(snapshot(3, [[0.1, 0.2, 0.3, 0.9]], loss=None))
     text = run.text("watch", tmp_path / "run.db", "--once")
-    assert "no loss seen: what is blocked cannot be judged" in " ".join(text.split())
+    assert "no loss seen, so we cannot tell what is blocked" in " ".join(text.split())
     assert re.search(r"blocks.0.attention +10 +20 +30 +90$", text, re.MULTILINE)
     assert "blocked:" not in run.text("watch", tmp_path / "run.db")
     assert "sharpest 90% in blocks.0.attention head 3" in run.text("watch", tmp_path / "run.db")
@@ -83,7 +83,7 @@ def test_a_loss_of_nan_is_named(run, tmp_path):
 
 def test_before_the_first_reading(run, tmp_path):
     with Record(tmp_path / "run.db"):
-        assert "the run has begun, nothing is read yet" in run.text("watch", tmp_path / "run.db", "--once")
+        assert "the run has started, but there are no readings yet" in run.text("watch", tmp_path / "run.db", "--once")
 
 
 def test_elsewhere_than_on_a_terminal_a_line_for_each_reading(path):
@@ -108,7 +108,7 @@ def test_a_run_that_goes_on_is_followed_to_its_end(tmp_path):
     assert [watcher.stdout.readline().split("  ")[0] for _ in range(3)] == ["step 1", "step 2", "step 3"]
     record.close("KeyboardInterrupt")
     rest, _ = watcher.communicate(timeout=60)
-    assert (watcher.returncode, rest) == (0, "The run has ended with KeyboardInterrupt.\n")
+    assert (watcher.returncode, rest) == (0, "The run ended with KeyboardInterrupt.\n")
 
 
 def test_cells_have_the_colour_of_their_number(path, tmp_path):
@@ -181,11 +181,11 @@ def test_on_a_terminal_it_is_drawn_over_itself_and_ctrl_c_ends_it(tmp_path):
 
 
 WRONG = {
-    (): Text(en="watch takes RECORD, but 0 file name(s) came", zh="0 个文件名"),
-    ("a.db", "b.db"): Text(en="2 file name(s) came", zh="2 个文件名"),
+    (): Text(en="watch takes RECORD, but got 0 file name(s);", zh="0 个文件名"),
+    ("a.db", "b.db"): Text(en="but got 2 file name(s);", zh="2 个文件名"),
     ("no-such.db",): Text(en="there is no file no-such.db", zh="没有 no-such.db"),
-    ("text.db",): Text(en="text.db is no softscope record", zh="不是 softscope 的记录"),
-    ("empty.db",): Text(en="has not begun to record", zh="尚未开始记录"),
+    ("text.db",): Text(en="text.db is not a softscope record", zh="不是 softscope 的记录"),
+    ("empty.db",): Text(en="has not recorded anything yet", zh="尚未开始记录"),
     ("later.db",): Text(en="pip install -U softscope", zh="请升级"),
     (".",): Text(en=". is a folder", zh=". 是文件夹"),
     ("run.db", "--fast"): Text(en="watch has no option --fast", zh="watch 没有 --fast"),
@@ -226,10 +226,10 @@ def test_export(run, path, tmp_path, lang, monkeypatch):
 
 
 EXPORTS = {
-    ("run.db",): Text(en="export takes RECORD FILE, but 1", zh="1 个文件名"),
+    ("run.db",): Text(en="export takes RECORD FILE, but got 1", zh="1 个文件名"),
     ("run.db", "out.xlsx"): Text(en=".csv, .json, .parquet", zh=".csv, .json, .parquet"),
     ("no.db", "out.csv"): Text(en="there is no file no.db", zh="没有 no.db"),
-    ("run.db", "no/folder/out.csv"): Text(en="cannot be written: No such file", zh="无法写入"),
+    ("run.db", "no/folder/out.csv"): Text(en="cannot write no/folder/out.csv: No such file", zh="无法写入"),
 }
 
 
@@ -247,4 +247,4 @@ def test_parquet_without_pyarrow_says_what_to_install(run, path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     code, out, err = run("export", path, f"{path}.parquet")
     assert (code, out) == (2, "")
-    assert "needs pyarrow, which is not installed; pip install 'softscope[parquet]' installs it" in err
+    assert "needs pyarrow, which is not installed; run pip install 'softscope[parquet]'" in err

@@ -41,7 +41,7 @@ def test_temperature_for(backend: str, dtype: str, name: str, target: str) -> No
             goal = float(cold + share * (hot - cold))
             want = temperature_for(tuple(row), **{target: goal})
             got = floats(ss.temperature_for(x, **{target: goal}))
-            assert len(got) == 1, f"the axis must be kept, but {got} came"
+            assert len(got) == 1, f"the axis must be kept, but got {got}"
             # d entropy / d log T is the variance of x/T, d log peak / d log T the mean of (x - m)/T: where
             # they are small, a rounding of the goal moves the temperature by much, and must be allowed to.
             at = readings.partition(row, want)

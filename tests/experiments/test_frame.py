@@ -26,7 +26,7 @@ def python(code):
     [
         (lambda: experiments.run("overflw"), ValueError, "did you mean 'overflow'?"),
         (lambda: experiments.run("qqqq"), ValueError, "name must be one of overflow, extremes"),
-        (lambda: experiments.run("overflow", lang="fr"), ValueError, "lang must be one of en, zh, but 'fr' came"),
+        (lambda: experiments.run("overflow", lang="fr"), ValueError, "lang must be one of en, zh, but got 'fr';"),
         (lambda: experiments.run("extremes", row=3), TypeError, "extremes has no option 'row'; it has seed, rows"),
         (lambda: result("overflow")["nothing"], KeyError, "no table is called 'nothing'; there are limits"),
         (lambda: result("overflow")["limits"].row(dtype="float8"), KeyError, "no row of 'limits' has"),

@@ -16,7 +16,7 @@ CHINESE = re.compile(r"[\u4e00-\u9fff]")
 FINE = NUMPY + RIGHT["softmax"][0]
 HOSTILE = {
     "while True: pass": "No result within",
-    "import os; os._exit(0)": "ended itself (exit code 0)",
+    "import os; os._exit(0)": "exited by itself (exit code 0)",
     "while True: print('x' * 1000)": "printed more than",
     "import numpy as np; big = np.ones(10**10 // 8)": "not enough memory",
     "import os\nwhile True: os.fork()": "may not use files, the network, processes or signals",

@@ -13,12 +13,12 @@ from nn.same import BATCH, HEADS, SIZE, M, N
 CALLS = {
     "query has four axes": (
         {"query": (1, N, BATCH, SIZE)},
-        "query must be (n, batch, size), or (n, size) as the others are, but has shape (1, 4, 3, 6) beside a query of "
+        "query must be (n, batch, size), or (n, size) like the others, but has shape (1, 4, 3, 6) beside a query of "
         "(1, 4, 3, 6); reshape it",
     ),
     "key without a batch": (
         {"key": (M, SIZE)},
-        "key must be (n, batch, size), or (n, size) as the others are, but has shape (5, 6) beside a query of "
+        "key must be (n, batch, size), or (n, size) like the others, but has shape (5, 6) beside a query of "
         "(4, 3, 6); reshape it",
     ),
     "value of another size": (
@@ -27,11 +27,11 @@ CALLS = {
     ),
     "value of another length": (
         {"value": (M + 1, BATCH, SIZE)},
-        "key and value must have the same length and batch, but (5, 3, 6) and (6, 3, 6) came; cut or pad one of them",
+        "key and value must have the same length and batch, but got (5, 3, 6) and (6, 3, 6); cut or pad one of them",
     ),
     "another batch": (
         {"key": (M, 2, SIZE), "value": (M, 2, SIZE)},
-        "query and key must have the same batch, but (4, 3, 6) and (5, 2, 6) came as (n, batch, size); match them, or "
+        "query and key must have the same batch, but got (4, 3, 6) and (5, 2, 6) as (n, batch, size); match them, or "
         "set batch_first=True",
     ),
     "attn_mask of another shape": (
@@ -49,7 +49,7 @@ CALLS = {
     ),
     "return_partition not a truth value": (
         {"return_partition": "yes", "need_weights": False},
-        "return_partition must be True or False, but 'yes' came; pass one of these",
+        "return_partition must be True or False, but got 'yes'; pass one of these",
     ),
 }
 
@@ -66,17 +66,17 @@ def test_a_call_is_refused(name: str) -> None:
 
 
 OPTIONS = {
-    "qk_norm": ({"qk_norm": "layer"}, "qk_norm must be None, \"rms\" or \"unit\", but 'layer' came; \"rms\" gives q "
+    "qk_norm": ({"qk_norm": "layer"}, "qk_norm must be None, \"rms\" or \"unit\", but got 'layer'; \"rms\" gives q "
                 "and k mean square 1, \"unit\" norm 1"),
-    "softcap": ({"softcap": 0.0}, "softcap must be a positive number, but 0.0 came; use None for no cap"),
-    "scale": ({"scale": -1}, "scale must be a positive number, but -1 came; None is 1/√d of a head, 1.0 the plain dot "
+    "softcap": ({"softcap": 0.0}, "softcap must be a positive number, but got 0.0; use None for no cap"),
+    "scale": ({"scale": -1}, "scale must be a positive number, but got -1; None is 1/√d of a head, 1.0 the plain dot "
               "product"),
-    "temperature": ({"temperature": 2.0}, "temperature must be True or False, but 2.0 came; pass one of these"),
-    "sink": ({"sink": 0.0}, "sink must be True or False, but 0.0 came; pass one of these"),
-    "alpha": ({"alpha": 3.0}, "alpha must lie in [1, 2], but 3.0 came; 1 is softmax, 1.5 entmax, 2 sparsemax"),
-    "scalable": ({"scalable": 1}, "scalable must be above 1, but 1 came; it is how many keys a row sees in training, "
-                 "as log n is measured against its logarithm; None for none"),
-    "sink, alpha": ({"sink": True, "alpha": 1.5}, "sink needs alpha = 1, but sink=True and alpha=1.5 came; leave one "
+    "temperature": ({"temperature": 2.0}, "temperature must be True or False, but got 2.0; pass one of these"),
+    "sink": ({"sink": 0.0}, "sink must be True or False, but got 0.0; pass one of these"),
+    "alpha": ({"alpha": 3.0}, "alpha must lie in [1, 2], but got 3.0; 1 is softmax, 1.5 entmax, 2 sparsemax"),
+    "scalable": ({"scalable": 1}, "scalable must be above 1, but got 1; pass how many keys a row sees in training "
+                 "(log n is divided by its logarithm), or None to turn it off"),
+    "sink, alpha": ({"sink": True, "alpha": 1.5}, "sink needs alpha = 1, but got sink=True and alpha=1.5; leave one "
                     "of them out"),
 }  # fmt: skip
 
@@ -95,10 +95,10 @@ def test_an_option_is_refused(name: str) -> None:
 
 
 @pytest.mark.parametrize(("sizes", "sentence"), [
-    ((6, 4), "num_heads must divide embed_dim, but num_heads=4 and embed_dim=6 came; the nearest larger embed_dim that "
+    ((6, 4), "num_heads must divide embed_dim, but got num_heads=4 and embed_dim=6; the nearest larger embed_dim that "
      "fits is 8"),
-    ((6, 0), "num_heads must be at least 1, but 0 came; pass a larger one"),
-    ((6.0, 2), "embed_dim must be an integer, but 6.0 came; pass an int"),
+    ((6, 0), "num_heads must be at least 1, but got 0; pass a larger one"),
+    ((6.0, 2), "embed_dim must be an integer, but got 6.0; pass an int"),
 ])  # fmt: skip
 def test_sizes_are_refused(sizes: tuple, sentence: str) -> None:
     with pytest.raises((TypeError, ValueError)) as caught:
@@ -108,7 +108,7 @@ def test_sizes_are_refused(sizes: tuple, sentence: str) -> None:
 
 def test_an_array_is_refused() -> None:
     x = torch.zeros(N, BATCH, SIZE)
-    with pytest.raises(TypeError, match=r"^key must be a tensor, but ndarray came; convert it$"):
+    with pytest.raises(TypeError, match=r"^key must be a tensor, but got ndarray; convert it$"):
         softscope.nn.MultiheadAttention(SIZE, HEADS)(x, x.numpy(), x)
 
 
@@ -116,7 +116,7 @@ def test_from_torch_refuses_what_it_would_not_copy() -> None:
     with pytest.raises(TypeError) as caught:
         softscope.nn.MultiheadAttention.from_torch(nn.Linear(2, 2))
     assert str(caught.value) == (
-        "module must be a torch.nn.MultiheadAttention, but Linear came; what a subclass changes would be lost"
+        "module must be a torch.nn.MultiheadAttention, but got Linear; a subclass's changes would be lost"
     )
 
 

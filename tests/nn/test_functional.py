@@ -122,15 +122,15 @@ def test_the_signature() -> None:
 
 
 @pytest.mark.parametrize(("kind", "sentence", "tensors", "arguments"), [
-    (ValueError, "attn_mask must be None where is_causal is True, but both came; put the triangle into the mask",
+    (ValueError, "attn_mask must be None when is_causal is True, but got both; put the causal triangle into the mask",
      SHAPES["two axes"], {"is_causal": True, "attn_mask": torch.ones(N, M, dtype=torch.bool)}),
-    (ValueError, "query and key must have the same number of heads, but 4 and 2 came; pass enable_gqa=True if each key "
+    (ValueError, "query and key must have the same number of heads, but got 4 and 2; pass enable_gqa=True if each key "
      "head serves a group of query heads", ((4, N, D), (2, M, D), (2, M, D)), {}),
-    (ValueError, "dropout_p must lie in [0.0, 1.0], but 1.5 came; 0.0 drops nothing", SHAPES["two axes"],
+    (ValueError, "dropout_p must lie in [0.0, 1.0], but got 1.5; 0.0 drops nothing", SHAPES["two axes"],
      {"dropout_p": 1.5}),
-    (TypeError, "query must be a tensor (…, heads, n, d), but shape (6,) came; convert or reshape it",
+    (TypeError, "query must be a tensor (…, heads, n, d), but got shape (6,); convert or reshape it",
      ((D,), (M, D), (M, D)), {}),
-    (TypeError, "is_causal must be True or False, but 1 came; pass one of these", SHAPES["two axes"], {"is_causal": 1}),
+    (TypeError, "is_causal must be True or False, but got 1; pass one of these", SHAPES["two axes"], {"is_causal": 1}),
     (ValueError, "mask must broadcast to (…, heads, n, m) = (1, 3, 5), but has shape (3, 4); insert axes of size 1 "
      "where it is shared", SHAPES["two axes"], {"attn_mask": torch.ones(N, 4)}),
 ])  # fmt: skip
@@ -142,5 +142,5 @@ def test_what_is_refused(kind: type[Exception], sentence: str, tensors: tuple, a
 
 def test_arrays_are_refused() -> None:
     q = torch.ones(2, 3)
-    with pytest.raises(TypeError, match=r"query must be a tensor .*, but ndarray came"):
+    with pytest.raises(TypeError, match=r"query must be a tensor .*, but got ndarray;"):
         scaled_dot_product_attention(q.numpy(), q, q)

@@ -147,7 +147,7 @@ def test_other_temperatures_do_not_merge() -> None:
 def test_other_shapes_and_kinds_do_not_merge() -> None:
     with pytest.raises(ValueError, match=r"\(2,\).*\(3,\)"):
         ss.partition(np.zeros((2, 3))).merge(ss.partition(np.zeros((3, 3))))
-    with pytest.raises(TypeError, match="int came"):
+    with pytest.raises(TypeError, match="but got int;"):
         ss.partition([1.0]).merge(3)  # type: ignore[arg-type]
 
 

@@ -32,13 +32,13 @@ def test_the_generator_decides_everything():
 
 
 def test_a_seed_is_no_generator():
-    with pytest.raises(TypeError, match=r"generator must be a torch.Generator, but int came; pass "):
+    with pytest.raises(TypeError, match=r"generator must be a torch.Generator, but got int; pass "):
         copy_batch(2, generator=0)
 
 
 @pytest.mark.parametrize("name", ["length", "vocabulary"])
 def test_bad_input_is_refused_in_words(name):
-    with pytest.raises(ValueError, match=f"{name} must be at least 1, but 0 came; "):
+    with pytest.raises(ValueError, match=f"{name} must be at least 1, but got 0; "):
         made(**{name: 0})
-    with pytest.raises(TypeError, match=f"{name} must be an integer, but '3' came; "):
+    with pytest.raises(TypeError, match=f"{name} must be an integer, but got '3'; "):
         made(**{name: "3"})

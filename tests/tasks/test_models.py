@@ -63,7 +63,7 @@ def test_a_transformer_knows_positions():
 def test_a_shorter_sequence_is_welcome_and_a_longer_one_is_refused():
     model = SmallTransformer(3, length=4, d=16, heads=1, layers=1)
     assert model(torch.zeros(2, 1, dtype=torch.long)).shape == (2, 1, 3)
-    with pytest.raises(ValueError, match=r"tokens must have at most length=4 positions, but 5 came; .*larger length"):
+    with pytest.raises(ValueError, match=r"tokens must have at most length=4 positions, but got 5; .*larger length"):
         model(torch.zeros(2, 5, dtype=torch.long))
 
 
@@ -91,11 +91,11 @@ def test_the_seed_decides_the_weights(make):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: RecallModel(d=10, heads=4), "heads must divide d, but heads=4 and d=10 came; .* is 12"),
-        (lambda: RecallModel(vocabulary=0), "vocabulary must be at least 1, but 0 came"),
-        (lambda: SmallTransformer(4, length=0), "length must be at least 1, but 0 came"),
-        (lambda: SmallTransformer(4, length=4, layers=0), "layers must be at least 1, but 0 came"),
-        (lambda: SmallTransformer(4, length=4, d=0), "d must be at least 1, but 0 came"),
+        (lambda: RecallModel(d=10, heads=4), "heads must divide d, but got heads=4 and d=10; .* is 12"),
+        (lambda: RecallModel(vocabulary=0), "vocabulary must be at least 1, but got 0;"),
+        (lambda: SmallTransformer(4, length=0), "length must be at least 1, but got 0;"),
+        (lambda: SmallTransformer(4, length=4, layers=0), "layers must be at least 1, but got 0;"),
+        (lambda: SmallTransformer(4, length=4, d=0), "d must be at least 1, but got 0;"),
     ],
 )
 def test_bad_sizes_are_refused_in_words(make, message):
@@ -105,10 +105,10 @@ def test_bad_sizes_are_refused_in_words(make, message):
 
 def test_tokens_outside_the_vocabulary_are_refused_in_words():
     b = recall_batch(4, pairs=16, generator=generator())
-    with pytest.raises(ValueError, match=r"keys must be tokens in \[0, 8\), but they reach from 0 to 15; build"):
+    with pytest.raises(ValueError, match=r"keys must be tokens in \[0, 8\), but they range from 0 to 15; build"):
         RecallModel(d=8, vocabulary=8)(*b.inputs)
     without_delimiter = SmallTransformer(16, length=32, d=8)
     with pytest.raises(ValueError, match=r"tokens must be tokens in \[0, 16\), .* to 16; .*delimiter"):
         without_delimiter(copy_batch(1, generator=generator()).tokens)
-    with pytest.raises(ValueError, match=r"reach from -1 to 0"):
+    with pytest.raises(ValueError, match=r"range from -1 to 0"):
         without_delimiter(torch.tensor([[0, -1]]))

@@ -184,10 +184,10 @@ def test_bad_options_are_refused_in_words(options, error, words):
 
 
 def test_options_must_be_options():
-    with pytest.raises(TypeError, match="options must be AttentionOptions, but dict came; pass "):
+    with pytest.raises(TypeError, match="options must be AttentionOptions, but got dict; pass "):
         Attention(16, heads=2, options={"scale": 1.0}, generator=torch.Generator())
 
 
 def test_heads_must_divide_d():
-    with pytest.raises(ValueError, match=r"heads must divide d, but heads=3 and d=16 came; .* is 18"):
+    with pytest.raises(ValueError, match=r"heads must divide d, but got heads=3 and d=16; .* is 18"):
         Attention(16, heads=3, options=AttentionOptions(), generator=torch.Generator())

@@ -58,7 +58,7 @@ def test_the_generator_decides_everything():
 
 
 def test_a_seed_is_no_generator():
-    with pytest.raises(TypeError, match=r"generator must be a torch.Generator, but int came; pass "):
+    with pytest.raises(TypeError, match=r"generator must be a torch.Generator, but got int; pass "):
         recall_batch(2, generator=0)
 
 

@@ -103,11 +103,11 @@ def test_an_interrupt_by_the_user_is_not_swallowed() -> None:
 @pytest.mark.parametrize(
     ("options", "error", "words"),
     [
-        ({"dtype": int}, TypeError, "dtype must be one of float16, float32, float64, but <class 'int'> came"),
-        ({"dtype": "nonsense"}, TypeError, "dtype must be one of float16, float32, float64, but 'nonsense' came"),
-        ({"lipschitz": 0.0}, ValueError, "lipschitz must be a finite number > 0, but 0.0 came"),
-        ({"lipschitz": np.inf}, ValueError, "lipschitz must be a finite number > 0, but inf came"),
-        ({"lang": "fr"}, ValueError, "lang must be one of en, zh, but 'fr' came"),
+        ({"dtype": int}, TypeError, "dtype must be one of float16, float32, float64, but got <class 'int'>;"),
+        ({"dtype": "nonsense"}, TypeError, "dtype must be one of float16, float32, float64, but got 'nonsense';"),
+        ({"lipschitz": 0.0}, ValueError, "lipschitz must be a finite number > 0, but got 0.0;"),
+        ({"lipschitz": np.inf}, ValueError, "lipschitz must be a finite number > 0, but got inf;"),
+        ({"lang": "fr"}, ValueError, "lang must be one of en, zh, but got 'fr';"),
     ],
 )
 def test_bad_arguments_are_named(options: dict, error: type[Exception], words: str) -> None:

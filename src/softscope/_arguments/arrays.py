@@ -67,7 +67,7 @@ def _dtype_rule(name: str, came: str) -> str:
 def _to_numpy(x: Any, name: str) -> np.ndarray[Any, Any]:
     if isinstance(x, np.ma.MaskedArray):
         raise TypeError(
-            f"{name} must be a plain array, but a masked array came, whose mask would be lost; "
+            f"{name} must be a plain array, but got a masked array, whose mask would be lost; "
             f"pass its .data, and where=~mask"
         )
     if isinstance(x, np.ndarray | np.generic | list | tuple | int | float):
@@ -79,7 +79,7 @@ def _to_numpy(x: Any, name: str) -> np.ndarray[Any, Any]:
             # NumPy's DLPack supports neither bfloat16 nor other devices; the array protocol supports bfloat16.
             if not hasattr(x, "__array__"):
                 raise TypeError(
-                    f"{name} must lie in CPU memory in a dtype that NumPy can import, but importing a "
+                    f"{name} must be in CPU memory, in a dtype that NumPy can import, but importing a "
                     f"{type(x).__name__} failed ({error}); move it to the CPU or to a torch tensor"
                 ) from None
     return _from_sequence(x, name)
@@ -90,8 +90,8 @@ def _from_sequence(x: Any, name: str) -> np.ndarray[Any, Any]:
         return np.asarray(x)
     except (ValueError, TypeError) as error:
         raise ValueError(
-            f"{name} must be a rectangular array of numbers, but {type(x).__name__} could not be made into one "
-            f"({error}); make its rows equally long"
+            f"{name} must be a rectangular array of numbers, but {type(x).__name__} cannot be converted to one "
+            f"({error}); make all its rows the same length"
         ) from None
 
 
@@ -161,7 +161,7 @@ def beside(value: object, x: Array, name: str) -> Array:
         return torch.as_tensor(np.ascontiguousarray(array) if array.ndim else array, device=x.device)
     if is_tensor(value):
         raise TypeError(
-            f"{name} must be of the same kind as the first argument, a NumPy array, but a torch tensor came, whose "
+            f"{name} must be of the same kind as the first argument, a NumPy array, but got a torch tensor, whose "
             f"gradient would be lost; pass both as tensors or both as arrays"
         )
     return _native(_to_numpy(value, name), name)

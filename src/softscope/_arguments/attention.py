@@ -154,7 +154,7 @@ def prepare(
     a = alpha_number(alpha)
     if sink is not None and a != 1.0:
         raise ValueError(
-            f"sink goes with softmax only, but alpha = {a} came with a sink; set one of them to its default"
+            f"sink works only with softmax, but got alpha = {a} with a sink; set one of them to its default"
         )
     chosen = None if rows is None else _rows(rows, q, n)
     start = whole_number(query_start, "query_start")
@@ -220,17 +220,17 @@ def _checked_batch(q: Array, k: Array, v: Array | None, same_width: bool) -> tup
         return f"q {tuple(q.shape)}, k {tuple(k.shape)}" + ("" if v is None else f", v {tuple(v.shape)}")
 
     if same_width and q.shape[-1] != k.shape[-1]:
-        raise ValueError(f"q and k must have the same last axis d, but {shapes()} came; project one of them")
+        raise ValueError(f"q and k must have the same last axis d, but got {shapes()}; project one of them")
     if v is not None and v.shape[-2] != k.shape[-2]:
-        raise ValueError(f"k and v must have the same number of keys, but {shapes()} came; cut or pad one of them")
+        raise ValueError(f"k and v must have the same number of keys, but got {shapes()}; cut or pad one of them")
     if v is not None and v.shape[-3] != k.shape[-3]:
-        raise ValueError(f"k and v must have the same number of heads, but {shapes()} came; match them")
+        raise ValueError(f"k and v must have the same number of heads, but got {shapes()}; match them")
     if k.shape[-3] == 0 or q.shape[-3] % k.shape[-3]:
-        raise ValueError(f"q's heads must be a multiple of k's, but {shapes()} came; group the queries evenly")
+        raise ValueError(f"q's heads must be a multiple of k's, but got {shapes()}; group the queries evenly")
     try:
         return joint_batch(q, k, v)
     except ValueError:
-        raise ValueError(f"the axes before the heads must broadcast, but {shapes()} came; match the batch") from None
+        raise ValueError(f"the axes before the heads must broadcast, but got {shapes()}; match the batch") from None
 
 
 def _spread_heads(x: Array, heads: int) -> Array:
@@ -254,8 +254,8 @@ def _rows(rows: Any, q: Array, n: int) -> Array:
         return _arange(0, q)
     if index.ndim != 1 or not dtype_name(index).startswith(("int", "uint")):
         raise TypeError(
-            f"rows must be a list of query indices, but an array of shape {tuple(index.shape)} and dtype "
-            f"{dtype_name(index)} came; pass for example rows=[0, 7]"
+            f"rows must be a list of query indices, but got an array of shape {tuple(index.shape)} and dtype "
+            f"{dtype_name(index)}; pass rows=[0, 7], for example"
         )
     outside = (index < -n) | (index >= n)
     if bool(outside.any()):
@@ -268,10 +268,10 @@ def _window(window: Any) -> tuple[int | None, int | None]:
     if window is None:
         return (None, None)
     if not isinstance(window, tuple | list) or len(window) != 2:
-        raise TypeError(f"window must be (left, right), but {window!r} came; None on a side means unlimited")
+        raise TypeError(f"window must be (left, right), but got {window!r}; None makes a side unlimited")
     for side in window:
         if side is not None and whole_number(side, "window's sides") < 0:
-            raise ValueError(f"window's sides must be ≥ 0, but {side} came; use None for an unlimited side")
+            raise ValueError(f"window's sides must be ≥ 0, but got {side}; use None for an unlimited side")
     left, right = window
     return (None if left is None else int(left), None if right is None else int(right))
 
@@ -305,7 +305,7 @@ def _scale(scale: Any, q: Array, heads: int) -> Any:
     if is_number(scale):
         value = number(scale, "scale", "a finite number, or one per head")
         if math.isinf(value):
-            raise ValueError("scale must be finite, but inf came; pass for example 1/sqrt(d), or None for it")
+            raise ValueError("scale must be finite, but got inf; pass a finite number, or None for 1/sqrt(d)")
         return value
     return _per_head(scale, q, heads, "scale")[:, None, None]
 
@@ -315,7 +315,7 @@ def _softcap(softcap: Any) -> float | None:
         return None
     value = number(softcap, "softcap", "a finite number > 0")
     if not 0.0 < value < math.inf:
-        raise ValueError(f"softcap must be a finite number > 0, but {softcap} came; pass for example 50.0, or None")
+        raise ValueError(f"softcap must be a finite number > 0, but got {softcap}; pass 50.0, for example, or None")
     return value
 
 

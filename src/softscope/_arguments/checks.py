@@ -22,10 +22,10 @@ def is_number(value: object) -> bool:
 def number(value: object, name: str, rule: str = "a real number") -> float:
     """Return a finite or infinite number as a float; refuse anything else, including NaN."""
     if not is_number(value):
-        raise TypeError(f"{name} must be {rule}, but {_short(value)} came; pass a number")
+        raise TypeError(f"{name} must be {rule}, but got {_short(value)}; pass a number")
     result = float(value)  # type: ignore[arg-type]
     if result != result:  # NaN; math.isnan would break torch.compile's graph once a number changes between calls
-        raise ValueError(f"{name} must be {rule}, but nan came; pass a number")
+        raise ValueError(f"{name} must be {rule}, but got nan; pass a number")
     return result
 
 
@@ -33,7 +33,7 @@ def positive(value: object, name: str, fix: str, *, rule: str = "a positive numb
     """Return the value as a float if it is finite and above 0."""
     result = number(value, name, rule)
     if not 0 < result < math.inf:
-        raise ValueError(f"{name} must be {rule}, but {value} came; {fix}")
+        raise ValueError(f"{name} must be {rule}, but got {value}; {fix}")
     return result
 
 
@@ -41,7 +41,7 @@ def between(value: object, name: str, low: float, high: float, fix: str) -> floa
     """Return the value as a float if it lies in [low, high]."""
     result = number(value, name, f"a number in [{low}, {high}]")
     if not low <= result <= high:
-        raise ValueError(f"{name} must lie in [{low}, {high}], but {value} came; {fix}")
+        raise ValueError(f"{name} must lie in [{low}, {high}], but got {value}; {fix}")
     return result
 
 
@@ -50,7 +50,7 @@ def temperature_for_rows(value: object, x: Array, rows: Rows) -> Any:
     if is_number(value):
         result = number(value, "temperature", "a number > 0")
         if result <= 0.0:
-            raise ValueError(f"temperature must be > 0, but {value} came; pass a positive number")
+            raise ValueError(f"temperature must be > 0, but got {value}; pass a positive number")
         return result
     array = real_beside(value, x, "temperature")
     if not tracing() and bool((array <= 0.0).any()):
@@ -78,7 +78,7 @@ def alpha_number(value: object) -> float:
     """Return alpha as a float in [1, 2]."""
     result = number(value, "alpha", "a number in [1, 2]")
     if not 1.0 <= result <= 2.0:
-        raise ValueError(f"alpha must lie in [1, 2], but {value} came; 1 is softmax, 1.5 entmax, 2 sparsemax")
+        raise ValueError(f"alpha must lie in [1, 2], but got {value}; 1 is softmax, 1.5 entmax, 2 sparsemax")
     return result
 
 
@@ -108,17 +108,17 @@ def visible_for_rows(where: object, x: Array, rows: Rows) -> Array | None:
 def flag(value: object, name: str) -> bool:
     """Accept True or False, and nothing that is merely truthy or falsy."""
     if not isinstance(value, bool | np.bool_):
-        raise TypeError(f"{name} must be True or False, but {_short(value)} came; pass one of these")
+        raise TypeError(f"{name} must be True or False, but got {_short(value)}; pass one of these")
     return bool(value)
 
 
 def whole_number(value: object, name: str, low: int | None = None) -> int:
     """Return the value as an int if it is an integer of at least `low`, if given."""
     if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise TypeError(f"{name} must be an integer, but {_short(value)} came; pass an int")
+        raise TypeError(f"{name} must be an integer, but got {_short(value)}; pass an int")
     result = int(value.__index__())
     if low is not None and result < low:
-        raise ValueError(f"{name} must be at least {low}, but {result} came; pass a larger one")
+        raise ValueError(f"{name} must be at least {low}, but got {result}; pass a larger one")
     return result
 
 

@@ -14,7 +14,7 @@ def checked_out(out: Array, x: Array, *others: Any) -> None:
     """Refuse an `out` that is not a writable array of x's kind, shape and dtype, or that partly overlaps an input."""
     kind = "torch tensor" if is_tensor(x) else "NumPy array"
     if is_tensor(out) != is_tensor(x) or not (is_tensor(out) or isinstance(out, np.ndarray)):
-        raise TypeError(f"out must be a {kind} as x is, but {type(out).__name__} came; pass one, or omit `out`")
+        raise TypeError(f"out must be a {kind} like x, but got {type(out).__name__}; pass one, or omit `out`")
     if tuple(out.shape) != tuple(x.shape):
         raise ValueError(
             f"out must have the result's shape {tuple(x.shape)}, but has {tuple(out.shape)}; allocate it like x"
@@ -29,11 +29,11 @@ def checked_out(out: Array, x: Array, *others: Any) -> None:
         raise ValueError("out must be writable, but is read-only; pass a copy")
     memory = _memory(out)
     if memory is not None and _repeats_itself(memory):
-        raise ValueError("out must not hold one place twice, but has an axis of stride 0; pass a copy")
+        raise ValueError("out must not overlap itself, but has an axis of stride 0; pass a copy")
     for other in (x, *others):
         if _partly_overlaps(out, other):
             raise ValueError(
-                "out may be an input itself but must not overlap one in part; pass a separate array or the input"
+                "out may be an input itself, but must not partly overlap one; pass a separate array or the input"
             )
 
 
@@ -54,7 +54,7 @@ def _check_tensor(out: Array, x: Array, *others: Any) -> None:
     inputs = [value for value in (x, *others) if is_tensor(value)]
     if torch.is_grad_enabled() and any(value.requires_grad for value in [out, *inputs]):
         raise ValueError(
-            "out cannot be differentiated through, but a tensor that requires grad came; "
+            "out does not support gradients, but got a tensor that requires grad; "
             "omit `out`, or call under torch.no_grad()"
         )
 

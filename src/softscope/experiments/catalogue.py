@@ -74,7 +74,7 @@ def run(name: str, *, lang: Lang = "en", seed: int = 0, **options: Any) -> Resul
     '数据类型'
     """
     if lang not in LANGS:
-        raise ValueError(f"lang must be one of {', '.join(LANGS)}, but {lang!r} came; pass one of these")
+        raise ValueError(f"lang must be one of {', '.join(LANGS)}, but got {lang!r}; pass one of these")
     module = _module(name)
     require(f"experiment {name} needs", entry(name).needs)  # fail before the work starts, not at the end
     known = list(inspect.signature(module.measure).parameters)[1:]
@@ -112,7 +112,7 @@ def _module(name: str) -> ModuleType:
     if name not in NAMES:
         guess = nearest(name) if isinstance(name, str) else ""
         raise ValueError(
-            f"name must be one of {', '.join(NAMES)}, but {name!r} came; "
+            f"name must be one of {', '.join(NAMES)}, but got {name!r}; "
             + (f"did you mean {guess!r}?" if guess else "pass one of these")
         )
     return importlib.import_module(f"softscope.experiments.{name}")

@@ -97,7 +97,7 @@ class Table:
 
     def __post_init__(self) -> None:
         if any(len(row) != len(self.columns) for row in self.rows):
-            raise ValueError(f"table {self.key!r} has {len(self.columns)} columns, but a row of another length came")
+            raise ValueError(f"table {self.key!r} has {len(self.columns)} columns, but got a row of another length")
 
     def records(self) -> list[dict[str, Any]]:
         """Return the rows as dictionaries."""

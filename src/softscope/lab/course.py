@@ -136,7 +136,7 @@ def lesson(name: str) -> Lesson:
     for one in LESSONS:
         if one.name == name:
             return one
-    raise ValueError(f"name must be one of {', '.join(one.name for one in LESSONS)}, but {name!r} came")
+    raise ValueError(f"name must be one of {', '.join(one.name for one in LESSONS)}, but got {name!r}")
 
 
 def after(name: str) -> Lesson | None:

@@ -19,21 +19,21 @@ if TYPE_CHECKING:
 TITLE = Text(zh="softscope 实验室", en="The softscope lab")
 TAGLINE = Text(
     zh="动手学 softmax 与注意力：拖动图形，看数字当场算出来。",
-    en="Softmax and attention to play with: drag the pictures, and see every number computed while you look.",
+    en="Softmax and attention, hands-on: drag the pictures and watch every number being computed.",
 )
 PRIVATE = Text(
-    zh="一切都在这台电脑上运行，没有任何请求离开它。",
-    en="Everything runs on this computer, and no request leaves it.",
+    zh="一切都在这台电脑上运行，不向外发送任何请求。",
+    en="Everything runs on this computer, and no requests are sent elsewhere.",
 )
 START = Text(zh="从第一课开始", en="Start with the first lesson")
 RESUME = Text(zh="继续：{title}", en="Continue: {title}")
-FINISHED = Text(zh="全部学完了，恭喜！再看一遍：{title}", en="All done, congratulations. Once more: {title}")
+FINISHED = Text(zh="全部学完了，恭喜！再看一遍：{title}", en="All done, congratulations! Go through it again: {title}")
 TALLY = Text(zh="已完成 {done} / {all} 课", en="{done} of {all} lessons done")
 EXERCISES = Text(zh="已通过 {passed} / {all} 道练习", en="{passed} of {all} exercises passed")
 MINUTES = Text(zh="约 {minutes} 分钟", en="about {minutes} minutes")
 STATES = {
-    "new": Text(zh="未开始", en="not begun"),
-    "open": Text(zh="学习中", en="begun"),
+    "new": Text(zh="未开始", en="not started"),
+    "open": Text(zh="学习中", en="in progress"),
     "done": Text(zh="已完成", en="done"),
 }
 MARKS = {"new": "", "open": "◐", "done": "✓"}

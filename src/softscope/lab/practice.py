@@ -28,18 +28,15 @@ if TYPE_CHECKING:
     from softscope.lab.page import Page
 
 EXERCISE = Text(zh="练习 {number}：{title}", en="Exercise {number}: {title}")
-GRADED = Text(zh="离开编辑框就会批改。", en="It is graded when you leave the editor.")
+GRADED = Text(zh="离开编辑框后，答案会自动批改。", en="Your answer is graded when you leave the editor.")
 HINT = Text(zh="提示 {place}", en="Hint {place}")
-PASSED = Text(zh="通过了！", en="Passed.")
+PASSED = Text(zh="通过了！", en="Passed!")
 NOT_YET = Text(zh="还没有通过：", en="Not yet:")
 PRINTED = Text(zh="它打印了：", en="It printed:")
-ALL_PASSED = Text(
-    zh="{all} 道练习全部通过，恭喜！",
-    en="That was the last of {all} exercises: all are passed. Congratulations.",
-)
+ALL_PASSED = Text(zh="{all} 道练习全部通过，恭喜！", en="You have passed all {all} exercises. Congratulations!")
 UNSUPPORTED = Text(
-    zh="答案只能在 Linux 和 macOS 上批改，那里可以给进程设限。",
-    en="Answers can be graded on Linux and macOS only, where processes have limits.",
+    zh="答案只能在 Linux 和 macOS 上批改，那里可以限制进程。",
+    en="Answers can be graded only on Linux and macOS, where processes can be restricted.",
 )
 LINES = 8  # how much of an answer's output we show
 _unkept: dict[pathlib.Path, str] = {}  # answers we could not write yet, kept until the lab exits

@@ -23,7 +23,7 @@ def claim(identity: str) -> Claim:
     for one in claims():
         if one.id == identity:
             return one
-    raise ValueError(f"identity must be that of a claim, but {identity!r} came; CHOSEN lists those used here")
+    raise ValueError(f"identity must be that of a claim, but got {identity!r}; CHOSEN lists those used here")
 
 
 @functools.cache

@@ -11,7 +11,7 @@ def sizes(embed_dim: int, num_heads: int) -> None:
     d, heads = whole_number(embed_dim, "embed_dim", 1), whole_number(num_heads, "num_heads", 1)
     if d % heads:
         raise ValueError(
-            f"num_heads must divide embed_dim, but num_heads={heads} and embed_dim={d} came; "
+            f"num_heads must divide embed_dim, but got num_heads={heads} and embed_dim={d}; "
             f"the nearest larger embed_dim that fits is {-(-d // heads) * heads}"
         )
 
@@ -22,15 +22,15 @@ def tokens(query: Tensor, key: Tensor, value: Tensor, sizes: tuple[int, int, int
     form = "(batch, n, size)" if batch_first else "(n, batch, size)"
     for (name, x), size, rule in zip(given.items(), sizes, ("embed_dim", "kdim", "vdim"), strict=True):
         if not isinstance(x, Tensor):
-            raise TypeError(f"{name} must be a tensor, but {type(x).__name__} came; convert it")
+            raise TypeError(f"{name} must be a tensor, but got {type(x).__name__}; convert it")
         if x.is_nested:
             raise TypeError(
-                f"{name} must be a padded tensor, but a nested one came; pad it and pass key_padding_mask "
+                f"{name} must be a padded tensor, but got a nested one; pad it and pass key_padding_mask "
                 f"(nn.TransformerEncoder: set its use_nested_tensor to False, as softscope.nn.replace does)"
             )
         if x.ndim not in (2, 3) or x.ndim != query.ndim:
             raise ValueError(
-                f"{name} must be {form}, or (n, size) as the others are, but has shape {tuple(x.shape)} "
+                f"{name} must be {form}, or (n, size) like the others, but has shape {tuple(x.shape)} "
                 f"beside a query of {tuple(query.shape)}; reshape it"
             )
         if x.shape[-1] != size:
@@ -40,13 +40,13 @@ def tokens(query: Tensor, key: Tensor, value: Tensor, sizes: tuple[int, int, int
             )
     if key.shape[:-1] != value.shape[:-1]:
         raise ValueError(
-            f"key and value must have the same length and batch, but {tuple(key.shape)} and {tuple(value.shape)} "
-            f"came; cut or pad one of them"
+            f"key and value must have the same length and batch, but got {tuple(key.shape)} and {tuple(value.shape)}; "
+            f"cut or pad one of them"
         )
     axis = 0 if batch_first else 1
     if query.ndim == 3 and query.shape[axis] != key.shape[axis]:
         raise ValueError(
-            f"query and key must have the same batch, but {tuple(query.shape)} and {tuple(key.shape)} came as {form}; "
+            f"query and key must have the same batch, but got {tuple(query.shape)} and {tuple(key.shape)} as {form}; "
             f"match them, or set batch_first={not batch_first}"
         )
 

@@ -40,7 +40,7 @@ def scaled_dot_product_attention(
     """
     if flag(is_causal, "is_causal") and attn_mask is not None:
         raise ValueError(
-            "attn_mask must be None where is_causal is True, but both came; put the triangle into the mask"
+            "attn_mask must be None when is_causal is True, but got both; put the causal triangle into the mask"
         )
     query, key, value = _heads(query, key, value, flag(enable_gqa, "enable_gqa"))
     dropout = between(dropout_p, "dropout_p", 0.0, 1.0, "0.0 drops nothing")
@@ -59,13 +59,13 @@ def _heads(query: Tensor, key: Tensor, value: Tensor, grouped: bool) -> tuple[Te
     for name, x in (("query", query), ("key", key), ("value", value)):
         if not isinstance(x, Tensor) or x.ndim < 2:
             came = f"shape {tuple(x.shape)}" if isinstance(x, Tensor) else type(x).__name__
-            raise TypeError(f"{name} must be a tensor (…, heads, n, d), but {came} came; convert or reshape it")
+            raise TypeError(f"{name} must be a tensor (…, heads, n, d), but got {came}; convert or reshape it")
     heads, kv_heads = (x.shape[-3] if x.ndim > 2 else 1 for x in (query, key))
     if grouped or heads == kv_heads or kv_heads == 1:
         return query, key, value
     if heads != 1:
         raise ValueError(
-            f"query and key must have the same number of heads, but {heads} and {kv_heads} came; "
+            f"query and key must have the same number of heads, but got {heads} and {kv_heads}; "
             f"pass enable_gqa=True if each key head serves a group of query heads"
         )
     return query.expand(*query.shape[:-3], kv_heads, *query.shape[-2:]), key, value

@@ -106,8 +106,8 @@ class MultiheadAttention(nn.MultiheadAttention):
         """
         if type(module) is not nn.MultiheadAttention:
             raise TypeError(
-                f"module must be a torch.nn.MultiheadAttention, but {type(module).__name__} came; "
-                f"what a subclass changes would be lost"
+                f"module must be a torch.nn.MultiheadAttention, but got {type(module).__name__}; "
+                f"a subclass's changes would be lost"
             )
         return cls._adopt(copy.deepcopy(module), Options(**options))
 

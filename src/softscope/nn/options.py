@@ -10,7 +10,7 @@ def check_qk_norm(value: object) -> None:
     """Refuse an unknown normalisation of q and k."""
     if value not in (None, "rms", "unit"):
         raise ValueError(
-            f'qk_norm must be None, "rms" or "unit", but {value!r} came; '
+            f'qk_norm must be None, "rms" or "unit", but got {value!r}; '
             f'"rms" gives q and k mean square 1, "unit" norm 1'
         )
 
@@ -19,8 +19,8 @@ def check_scalable(value: object) -> None:
     """Refuse a value that is not a row length above 1."""
     if value is not None and positive(value, "scalable", "pass the length of the rows in training") <= 1:
         raise ValueError(
-            f"scalable must be above 1, but {value!r} came; it is how many keys a row sees in training, as log n is "
-            f"measured against its logarithm; None for none"
+            f"scalable must be above 1, but got {value!r}; pass how many keys a row sees in training (log n "
+            f"is divided by its logarithm), or None to turn it off"
         )
 
 
@@ -53,7 +53,7 @@ class Options:
         check_scalable(self.scalable)
         flag(self.temperature, "temperature")
         if flag(self.sink, "sink") and self.alpha != 1:
-            raise ValueError(f"sink needs alpha = 1, but sink=True and alpha={self.alpha} came; leave one of them out")
+            raise ValueError(f"sink needs alpha = 1, but got sink=True and alpha={self.alpha}; leave one of them out")
         alpha_number(self.alpha)
 
     def told(self) -> str:

@@ -61,12 +61,12 @@ class Attention(nn.Module):
         d, heads = whole_number(d, "d", 1), whole_number(heads, "heads", 1)
         if not isinstance(options, AttentionOptions):
             raise TypeError(
-                f"options must be AttentionOptions, but {type(options).__name__} came; "
-                f"pass AttentionOptions(scale=1.0) or the like"
+                f"options must be AttentionOptions, but got {type(options).__name__}; "
+                f"pass AttentionOptions(scale=1.0), for example"
             )
         if d % heads:
             raise ValueError(
-                f"heads must divide d, but heads={heads} and d={d} came; "
+                f"heads must divide d, but got heads={heads} and d={d}; "
                 f"the nearest larger d that fits is {-(-d // heads) * heads}"
             )
         self.heads = heads

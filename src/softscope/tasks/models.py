@@ -130,7 +130,7 @@ class SmallTransformer(nn.Module):
         n = tokens.shape[-1]
         if n > self.length:
             raise ValueError(
-                f"tokens must have at most length={self.length} positions, but {n} came; "
+                f"tokens must have at most length={self.length} positions, but got {n}; "
                 f"shorten the sequences or build the model with a larger length"
             )
         tokens_below(tokens, "tokens", self.vocabulary)

@@ -56,11 +56,11 @@ class AttentionOptions:
         if self.softcap is not None:
             positive(self.softcap, "softcap", "use None for no cap")
         if self.sink is not None and not math.isfinite(number(self.sink, "sink")):
-            raise ValueError(f"sink must be a finite number, but {self.sink} came; use None for no sink")
+            raise ValueError(f"sink must be a finite number, but got {self.sink}; use None for no sink")
         alpha_number(self.alpha)
         if self.sink is not None and self.alpha != 1:
             raise ValueError(
-                f"sink needs alpha = 1, but sink={self.sink} and alpha={self.alpha} came; leave one of them out"
+                f"sink needs alpha = 1, but got sink={self.sink} and alpha={self.alpha}; leave one of them out"
             )
         positive(self.init_gain, "init_gain", "1.0 starts q and k with unit variance")
 

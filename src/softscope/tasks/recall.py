@@ -80,7 +80,7 @@ def recall_batch(
     if pairs > vocabulary:
         raise ValueError(
             f"pairs must be at most vocabulary, since keys do not repeat, "
-            f"but pairs={pairs} and vocabulary={vocabulary} came; show fewer pairs or enlarge the vocabulary"
+            f"but got pairs={pairs} and vocabulary={vocabulary}; show fewer pairs or enlarge the vocabulary"
         )
     noise = between(noise, "noise", 0, 1, "0.3 makes 30% of the labels random")
     device = a_generator(generator).device

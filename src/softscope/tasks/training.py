@@ -110,8 +110,8 @@ def _optimizer(optimizer: str | OptimizerMaker) -> OptimizerMaker:
     if optimizer not in OPTIMIZERS:
         names = ", ".join(f'"{name}"' for name in OPTIMIZERS)
         raise ValueError(
-            f"optimizer must be one of {names} or a function, but {optimizer!r} came; "
-            f"a function takes parameters and learning rate"
+            f"optimizer must be one of {names} or a function, but got {optimizer!r}; "
+            f"a function takes the parameters and the learning rate"
         )
     return OPTIMIZERS[optimizer]
 

@@ -90,7 +90,7 @@ def check_simplex_map(
         [0.333333, 0.666667].
     """
     if lang not in LANGS:
-        raise ValueError(f"lang must be one of {', '.join(LANGS)}, but {lang!r} came; pass one of these")
+        raise ValueError(f"lang must be one of {', '.join(LANGS)}, but got {lang!r}; pass one of these")
     probe = Probe(f, _real(dtype), lipschitz=_positive(lipschitz), seed=seed, axis=axis)
     untested: dict[str, tuple[str, dict[str, Any]]] = {}
     if not axis:
@@ -141,12 +141,12 @@ def _real(dtype: npt.DTypeLike) -> np.dtype[Any]:
     except TypeError:
         result = None
     if result is None or result.name not in names:
-        raise TypeError(f"dtype must be one of {', '.join(names)}, but {dtype!r} came; pass one of these")
+        raise TypeError(f"dtype must be one of {', '.join(names)}, but got {dtype!r}; pass one of these")
     return result
 
 
 def _positive(lipschitz: float) -> float:
     """Return the bound if it is positive and finite, so that a jump can exceed it."""
     if not (lipschitz > 0.0 and math.isfinite(lipschitz)):
-        raise ValueError(f"lipschitz must be a finite number > 0, but {lipschitz!r} came; pass 1 / temperature")
+        raise ValueError(f"lipschitz must be a finite number > 0, but got {lipschitz!r}; pass 1 / temperature")
     return float(lipschitz)

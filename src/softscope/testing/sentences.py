@@ -8,14 +8,11 @@ from softscope._text import Text
 CLAIMS: dict[str, tuple[Text, Text]] = {
     "returns": (
         Text(en="same shape, floats", zh="形状不变、浮点"),
-        Text(
-            en="every 1-D array gives an array of floats of the same shape",
-            zh="任何一维数组都得到形状相同的浮点数组",
-        ),
+        Text(en="every 1-D array gives a float array of the same shape", zh="任何一维数组都得到形状相同的浮点数组"),
     ),
     "finite": (
         Text(en="finite", zh="有限"),
-        Text(en="finite logits, large ones too, give finite weights", zh="有限的分数（很大的也一样）得到有限的权重"),
+        Text(en="finite logits, even large ones, give finite weights", zh="有限的分数（很大的也一样）得到有限的权重"),
     ),
     "non_negative": (
         Text(en="never negative", zh="非负"),
@@ -38,7 +35,9 @@ CLAIMS: dict[str, tuple[Text, Text]] = {
     ),
     "permutation": (
         Text(en="follows a reordering", zh="置换等变"),
-        Text(en="reordering the logits reorders the weights alike", zh="分数换了顺序，权重也跟着换同样的顺序"),
+        Text(
+            en="reordering the logits reorders the weights in the same way", zh="分数换了顺序，权重也跟着换同样的顺序"
+        ),
     ),
     "continuity": (
         Text(en="no jumps", zh="连续"),
@@ -73,16 +72,16 @@ CLAIMS: dict[str, tuple[Text, Text]] = {
     ),
     "input_unchanged": (
         Text(en="leaves its input alone", zh="不改动输入"),
-        Text(en="the input is left as it was, and may be read-only", zh="输入保持原样，也可以是只读的"),
+        Text(en="the input is left unchanged, and may be read-only", zh="输入保持原样，也可以是只读的"),
     ),
     "integers": (
         Text(en="integers", zh="整数"),
-        Text(en="integers get the weights of the same numbers as floats", zh="整数得到的权重与同样数值的浮点数相同"),
+        Text(en="integers get the same weights as equal floats", zh="整数得到的权重与同样数值的浮点数相同"),
     ),
     "axis": (
         Text(en="axis", zh="axis 参数"),
         Text(
-            en="along any axis each row gets the weights it gets alone",
+            en="along any axis, each row gets the weights it would get alone",
             zh="沿任意轴，每一行得到的权重与它单独计算时相同",
         ),
     ),
@@ -106,7 +105,7 @@ PROPERTIES: tuple[str, ...] = tuple(CLAIMS)
 SENTENCES: dict[str, Text] = {
     "held": Text(en="{claim}.", zh="{claim}。"),
     "undeclared": Text(
-        en="Not tested, since {option} was not declared; pass {option}=True to test it.",
+        en="Not tested, because {option} was not declared; pass {option}=True to test it.",
         zh="未检验，因为没有声明 {option}；传入 {option}=True 即可检验。",
     ),
     "raised": Text(en="Expected that {claim}, but f raised {error}.", zh="要求：{claim}；但 f 抛出了 {error}。"),
@@ -115,7 +114,7 @@ SENTENCES: dict[str, Text] = {
         zh="要求：{claim}；但 f 返回的是 {came}，不是实数数组。",
     ),
     "wrong_shape": Text(
-        en="Expected that {claim}, but f returned shape {got} where the input has {want}.",
+        en="Expected that {claim}, but f returned shape {got} for an input of shape {want}.",
         zh="要求：{claim}；但输入的形状是 {want}，f 返回的形状却是 {got}。",
     ),
     "not_finite": Text(
@@ -123,15 +122,15 @@ SENTENCES: dict[str, Text] = {
         zh="要求：{claim}；但分数有限，f 却返回了 {got}。",
     ),
     "returns.floats": Text(
-        en="The weights must come as a NumPy array of floats, but f returned {came}.",
+        en="The weights must be a NumPy array of floats, but f returned {came}.",
         zh="权重应当是 NumPy 浮点数组，但 f 返回的是 {came}。",
     ),
     "finite.moderate": Text(
-        en="Finite logits must give finite weights, but {got} came.",
+        en="Finite logits must give finite weights, but got {got}.",
         zh="有限的分数应当得到有限的权重，结果却是 {got}。",
     ),
     "finite.large": Text(
-        en="Finite logits must give finite weights, however large: overflow must not show, but {got} came.",
+        en="Finite logits, however large, must give finite weights without overflow, but got {got}.",
         zh="分数再大，只要有限，权重就应当有限，不应溢出，结果却是 {got}。",
     ),
     "non_negative": Text(
@@ -156,7 +155,7 @@ SENTENCES: dict[str, Text] = {
         zh="所有分数加上同一个数，权重应当不变，但加上 {shift} 之后，{before} 变成了 {after}。",
     ),
     "permutation": Text(
-        en="Reordering the logits must reorder the weights alike, to {want}, but {got} came.",
+        en="Reordering the logits must reorder the weights in the same way, to {want}, but got {got}.",
         zh="分数换了顺序，权重应当同样换成 {want}，结果却是 {got}。",
     ),
     "continuity": Text(
@@ -165,12 +164,13 @@ SENTENCES: dict[str, Text] = {
         zh="分数移动 {step}，权重最多可以移动 {allowed}（lipschitz={lipschitz}），实际却移动了 {moved}。",
     ),
     "sharpens.smaller": Text(
-        en="Amplifying the logits must not make the weight of the largest smaller, "
-        "but times {factor} it falls from {before} to {after}.",
+        en="Amplifying the logits must not lower the weight of the largest, but at a factor of {factor} it falls from "
+        "{before} to {after}.",
         zh="放大分数，最大分数的权重不应变小，但放大到 {factor} 倍时，它从 {before} 降到了 {after}。",
     ),
     "sharpens.limit": Text(
-        en="Amplifying the logits must drive the weights to one-hot on the largest, but times {factor} they are {got}.",
+        en="Amplifying the logits must drive the weights to one-hot on the largest, but at a factor of {factor} they "
+        "are {got}.",
         zh="不断放大分数，权重应当趋于只落在最大的分数上，但放大到 {factor} 倍时仍是 {got}。",
     ),
     "responds": Text(
@@ -182,33 +182,33 @@ SENTENCES: dict[str, Text] = {
         zh="分数为 -inf 时，权重应当恰好为 0，实际却是 {weight}。",
     ),
     "minus_infinity.others": Text(
-        en="Beside a logit of -inf the others must get the weights they get without it, {want}, but {got} came.",
+        en="With a logit of -inf, the others must get the same weights as without it, {want}, but got {got}.",
         zh="有分数为 -inf 时，其余的权重应当与没有它时一样，即 {want}，结果却是 {got}。",
     ),
     "all_minus_infinity": Text(
-        en="When all logits are -inf there is nothing to choose, and the weights must be all NaN or all 0, "
-        "but {got} came.",
+        en="When all logits are -inf, there is nothing to choose from, so the weights must be all NaN or all 0, but "
+        "got {got}.",
         zh="分数全为 -inf 时无可选择，权重应当全为 NaN 或全为 0，结果却是 {got}。",
     ),
     "nan": Text(
-        en="One unknown logit makes every weight unknown, so all must be NaN, but {got} came.",
+        en="One unknown logit makes every weight unknown, so all must be NaN, but got {got}.",
         zh="有一个分数未知，所有权重就都未知，应当全为 NaN，结果却是 {got}。",
     ),
     "input_unchanged.changed": Text(
-        en="The input must be left as it was, but {before} became {after}.",
+        en="The input must be left unchanged, but {before} became {after}.",
         zh="输入应当保持原样，但 {before} 变成了 {after}。",
     ),
     "input_unchanged.read_only": Text(
-        en="A read-only array must be accepted, but given one f raised {error}.",
+        en="A read-only array must be accepted, but f raised {error} when given one.",
         zh="应当接受只读数组，但遇到只读数组时 f 抛出了 {error}。",
     ),
     "integers": Text(
-        en="Integers must get the weights of the same numbers as floats, {want}, but {got} came.",
+        en="Integers must get the same weights as equal floats, {want}, but got {got}.",
         zh="整数应当与同样数值的浮点数得到一样的权重，即 {want}，结果却是 {got}。",
     ),
     "axis": Text(
-        en="With axis={axis} each row along that axis must get the weights it gets alone: "
-        "{row} must get {want}, but {got} came.",
+        en="With axis={axis}, each row along that axis must get the weights it would get alone: {row} must get "
+        "{want}, but got {got}.",
         zh="axis={axis} 时，该轴上的每一行应当得到它单独计算时的权重：{row} 应当得到 {want}，结果却是 {got}。",
     ),
     "where.weight": Text(
@@ -216,19 +216,19 @@ SENTENCES: dict[str, Text] = {
         zh="被遮住的分数，权重应当恰好为 0，实际却是 {weight}。",
     ),
     "where.others": Text(
-        en="Beside masked logits the others must get the weights they get without them, {want}, but {got} came.",
+        en="With masked logits, the others must get the same weights as without them, {want}, but got {got}.",
         zh="有分数被遮住时，其余的权重应当与没有它们时一样，即 {want}，结果却是 {got}。",
     ),
     "where.nothing": Text(
-        en="With every logit masked all weights must be 0, but {got} came.",
+        en="With every logit masked, all weights must be 0, but got {got}.",
         zh="所有分数都被遮住时，权重应当全为 0，结果却是 {got}。",
     ),
     "smooth": Text(
-        en="The weights have a kink: on the way along {direction} their slope jumps from {before} to {after}.",
+        en="The weights have a kink: along {direction} their slope jumps from {before} to {after}.",
         zh="权重有折点：沿方向 {direction} 前进时，斜率从 {before} 突变为 {after}。",
     ),
     "smooth.coarse": Text(
-        en="Not judged: kinks are told from bends by steps so small that only float64 resolves them.",
+        en="Not judged: telling kinks from bends takes steps so small that only float64 resolves them.",
         zh="未判断：区分折点与弯曲需要极小的步长，只有 float64 才能分辨。",
     ),
 }

@@ -187,7 +187,7 @@ def test_what_was_not_seen_is_listed() -> None:
 
 
 def test_wrong_arguments() -> None:
-    with pytest.raises(TypeError, match=r"model must be a torch\.nn\.Module, but int came"):
+    with pytest.raises(TypeError, match=r"model must be a torch\.nn\.Module, but got int;"):
         ss.probe(3)
     with pytest.raises(ValueError, match="every must be at least 1"):
         ss.probe(stack("fused"), every=0)

@@ -117,7 +117,7 @@ def test_nothing_to_export(tmp_path, suffix):
 
 
 def test_an_ending_that_is_not_known():
-    with pytest.raises(ValueError, match=r"end in one of .csv, .json, .parquet, but out.xlsx came; rename it"):
+    with pytest.raises(ValueError, match=r"end in one of .csv, .json, .parquet, but got out.xlsx; rename it"):
         export(history(1), "out.xlsx")
     assert set(suffixes()) == set(READERS)
 

@@ -290,7 +290,7 @@ def test_of_two_writers_the_newer_goes_on(tmp_path):
 def test_a_wrong_snapshot_is_nothing_recorded(tmp_path):
     wrong = snapshot(0)
     wrong.readings["peak"] = wrong.readings["peak"][0]
-    with one_warning(r"must be \(sites, heads\) = \(2, 4\) or less, but .* came"):
+    with one_warning(r"must be \(sites, heads\) = \(2, 4\) or less, but got .*; call sites"):
         record = Record(tmp_path / "run.db")
         record.sites(SITES)
         record.add(wrong)

@@ -42,12 +42,12 @@ def test_modules_that_are_not_known():
 
 def test_places_and_heads_that_are_not_there():
     model = built("multihead").model
-    refused(lambda: remedies.temperature(model, {"nowhere": {0: 2.0}}), "site must be the path", "'nowhere' came")
+    refused(lambda: remedies.temperature(model, {"nowhere": {0: 2.0}}), "site must be the path", "got 'nowhere';")
     refused(lambda: remedies.temperature(model, {"attention#2": {0: 2.0}}), "called several times", "instead treat")
-    refused(lambda: remedies.temperature(model, {"attention": {3: 2.0}}), "head must be one of 0 … 2", "but 3 came")
+    refused(lambda: remedies.temperature(model, {"attention": {3: 2.0}}), "head must be one of 0 … 2", "but got 3;")
     refused(lambda: remedies.temperature(model, {"attention": {0: 0.0}}), "temperature must be a positive number")
     refused(lambda: remedies.temperature(model, {"attention": {0: 2.0}}, way="scale"), 'way must be "logits" or')
-    refused(lambda: remedies.qk_clip(model, {"attention": [500.0]}), "one number for each head", "3 heads and 1 came")
+    refused(lambda: remedies.qk_clip(model, {"attention": [500.0]}), "one number for each head", "3 heads and got 1;")
     refused(lambda: remedies.qk_clip(model, {"attention": [float("inf")] * 3}), "must be finite", "checkpoint")
     refused(lambda: remedies.qk_clip(model, {}, tau=-1), "tau must be a positive number")
     refused(lambda: remedies.scalable(model, length=1), "scalable must be above 1")

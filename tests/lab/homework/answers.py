@@ -145,12 +145,12 @@ _RESCALED = RIGHT["online-softmax"][0]
 
 WRONG = {
     "softmax": {
-        "naive": Wrong("def softmax(x):\n    return np.exp(x) / np.exp(x).sum()", "finite", "overflow must not show"),
+        "naive": Wrong("def softmax(x):\n    return np.exp(x) / np.exp(x).sum()", "finite", "without overflow"),
         "linear": Wrong("def softmax(x):\n    return x / x.sum()", "finite", "Finite logits must give finite weights"),
         "no sum": Wrong("def softmax(x):\n    return np.exp(x - x.max())", "sums_to_one", "must sum to 1"),
         "changes its input": Wrong(
             "def softmax(x):\n    x -= x.max()\n    e = np.exp(x)\n    return e / e.sum()",
-            "input_unchanged", "The input must be left as it was",
+            "input_unchanged", "The input must be left unchanged",
         ),
         "absolute": Wrong(
             "def softmax(x):\n    e = np.exp(np.abs(x) - np.abs(x).max())\n    return e / e.sum()",
@@ -167,10 +167,10 @@ WRONG = {
         ),
         "list": Wrong(
             "import math\ndef softmax(x):\n    e = [math.exp(v - max(x)) for v in x]\n    return [v / sum(e) for v in e]",
-            "returns", "must come as a NumPy array",
+            "returns", "must be a NumPy array",
         ),
         "minimum": Wrong(
-            "def softmax(x):\n    e = np.exp(x - x.min())\n    return e / e.sum()", "finite", "overflow must not show"
+            "def softmax(x):\n    e = np.exp(x - x.min())\n    return e / e.sum()", "finite", "without overflow"
         ),
     },
     "temperature": {
@@ -214,13 +214,13 @@ WRONG = {
         "second": Wrong("c b b c", "question-2", "Question 2, b: The sum is negative"),
         "third": Wrong("c a c c", "question-3", "Question 3, c: Uniform weights"),
         "fourth": Wrong("c a b b", "question-4", "Question 4, b: The other way round"),
-        "too few": Wrong("c a b", "count", "4 letters are needed, such as abcd; 3 came"),
-        "nothing": Wrong("", "count", "0 came"),
+        "too few": Wrong("c a b", "count", "give 4 letters, such as abcd; got 3."),
+        "nothing": Wrong("", "count", "got 0."),
         "no such letter": Wrong("c a b f", "choice-4", "Question 4 has no choice f"),
     },
     "log-softmax": {
         "log of softmax": Wrong(
-            "def log_softmax(x):\n    e = np.exp(x - x.max())\n    return np.log(e / e.sum())", "finite", "[0, -inf] came"
+            "def log_softmax(x):\n    e = np.exp(x - x.max())\n    return np.log(e / e.sum())", "finite", "got [0, -inf]."
         ),
         "overflows": Wrong(
             "def log_softmax(x):\n    return x - np.log(np.exp(x).sum())", "finite", "Finite logits must give finite results"
@@ -279,7 +279,7 @@ WRONG = {
         "keeps all as text": Wrong(
             "def state_of(x):\n    return ' '.join(map(repr, x.tolist()))\ndef merge(a, b):\n    return a + ' ' + b\n"
             "def lse(s):\n    return np.logaddexp.reduce(np.array(s.split(), float)) if s.strip() else -np.inf",
-            "small", "tuple of at most 4 numbers, but '",
+            "small", "tuple of at most 4 numbers, but got '",
         ),
         "keeps all as text in a tuple": Wrong(
             "def state_of(x):\n    return (' '.join(map(repr, x.tolist())),)\ndef merge(a, b):\n    return (a[0] + ' ' + b[0],)\n"
@@ -301,7 +301,7 @@ WRONG = {
         "naive": Wrong(
             "def state_of(x):\n    return (np.exp(x).sum(),)\ndef merge(a, b):\n    return (a[0] + b[0],)\n"
             "def lse(s):\n    return np.log(s[0])",
-            "overflow", "inf came",
+            "overflow", "got inf.",
         ),
         "no rescaling": Wrong(
             _RESCALED.replace("a[1] * np.exp(a[0] - m) + b[1] * np.exp(b[0] - m)", "a[1] + b[1]"),
@@ -312,7 +312,7 @@ WRONG = {
             _RESCALED.replace("state[0] + np.log(state[1])", "np.log(state[1])"), "whole", "must be log Σ e^x"
         ),
         "nothing is NaN": Wrong(
-            _RESCALED.replace("return (m, 0.0) if m == -np.inf else (m,", "return (m,"), "identity", "-inf came"
+            _RESCALED.replace("return (m, 0.0) if m == -np.inf else (m,", "return (m,"), "identity", "got -inf."
         ),
         "empty raises": Wrong(
             _RESCALED.replace("    if len(x) == 0:\n        return (-np.inf, 0.0)\n", ""), "identity", "it raised ValueError"

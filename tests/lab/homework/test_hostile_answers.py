@@ -36,8 +36,8 @@ HOSTILE = {
         "No result within 1.5 s",
     ),
     "sleeps": ("import time\ntime.sleep(60)", "slow", "No result within 1.5 s"),
-    "os._exit": ("import os\nos._exit(0)", "exit", "ended itself (exit code 0)"),
-    "os._exit with 1": ("import os\nos._exit(1)", "exit", "ended itself (exit code 1)"),
+    "os._exit": ("import os\nos._exit(0)", "exit", "exited by itself (exit code 0)"),
+    "os._exit with 1": ("import os\nos._exit(1)", "exit", "exited by itself (exit code 1)"),
     "endless output": ("while True: print('x' * 1000)", "output", "printed more than 1024 KB"),
     "endless output on stderr": ("import sys\nwhile True: sys.stderr.write('x' * 1000)", "output", "printed more than"),
     "10 GB": ("import numpy as np\nbig = np.ones(10**10 // 8)", None, "not enough memory"),
@@ -65,7 +65,7 @@ HOSTILE = {
     "writes into the pipes": (
         "import os\nfor fd in range(3, 40):\n    try: os.write(fd, b'passed!\\n')\n    except OSError: pass",
         "garbled",
-        "written into the grader's pipe",
+        "other than the grader wrote to its pipe",
     ),
     "closes the pipes": ("import os\nos.closerange(0, 40)\nwhile True: pass", "closed", "pipe was closed"),
     "recursion": ("def deep(): return deep()\ndeep()", None, "RecursionError"),
@@ -174,9 +174,9 @@ MISTAKES = {
     "None": ("def softmax(x):\n    pass", "returns", "f returned None instead of an array"),
     "text": ("def softmax(x):\n    return 'weights'", "returns", "f returned 'weights'"),
     "a module": ("import numpy\ndef softmax(x):\n    return numpy", "returns", "f returned <module 'numpy'"),
-    "wrong shape": ("def softmax(x):\n    return x[:-1]", "returns", "returned shape (1,) where the input has (2,)"),
+    "wrong shape": ("def softmax(x):\n    return x[:-1]", "returns", "returned shape (1,) for an input of shape (2,)"),
     "complex": ("def softmax(x):\n    return x * 1j", "returns", "instead of an array of real numbers"),
-    "too long": ("#" * 200_000, "long", "more than 100000 characters"),
+    "too long": ("#" * 200_000, "long", "longer than 100000 characters"),
     "a huge result": (NUMPY + "def softmax(x):\n    return np.ones(10**6)", "returns", "instead of an array"),
 }  # fmt: skip
 

@@ -4,102 +4,94 @@ from softscope._text import Text
 
 CHECKUP: dict[str, Text] = {
     "checkup.summary": Text(
-        en="Which attention heads starve, why, and what helps.",
-        zh="哪些注意力头在挨饿，为什么，怎么办。",
+        en="Show which attention heads starve, why, and what helps.", zh="哪些注意力头在挨饿，为什么，怎么办。"
     ),
     "checkup.description": Text(
-        en="Judges what was read of a model's attention: which heads learn, which are right, which rest and which "
-        "starve, and what helps. Without a path it trains two built-in patients before your eyes, one with 1/√d and "
-        "one without; that takes well under two minutes and needs PyTorch. A model from a folder reads a text three "
-        "times; nothing is fetched, no code of the folder runs, and without a loss (anything but a causal language "
-        "model) starvation is not judged. module:function is yours: called without arguments it returns (model, "
-        "batch), (model, batch, loss) or (model, batch, loss, optimizer). A batch is a tensor, a tuple of arguments, a "
-        "dictionary of named ones, or a list of batches; loss(output, batch) gives the loss; only with an optimizer "
-        "do weights change. The exit code is 0 when nothing was found, 1 "
-        "for "
-        "a finding at or above --fail-on, 2 for a wrong use; for the built-in patients it is 0 unless --fail-on is "
-        "given. "
-        "[tool.softscope] in pyproject.toml may set fail-on and mute.",
-        zh="根据读到的注意力判断：哪些头在学，哪些已经读对，哪些在停歇，哪些在挨饿，以及怎么办。不给路径时，现场训练"
-        "两个内置的病人，一个有 1/√d，一个没有；远不到两分钟，需要 PyTorch。目录里的模型把一段文字读三遍；不联网"
-        "，不运行目录里的代码；没有损失时（因果语言模型以外都没有）不判断挨饿。module:function 是你自己的函数：不"
-        "带参数调用，返回 (model, batch)、(model, batch, loss) 或 (model, batch, loss, optimizer)。batch 可以是张"
-        "量、按位置传的元组、按名字传的字典，或由它们组成的列表；loss(output, batch) 给出损失；只有给了 optimizer"
-        "，权重才会改变。退出码：没有问题为 0，有达到 --fail-on 的问题为 1，用法有误为 2；内置的病人总是 0，除非"
-        "写了 --fail-on。pyproject.toml 的 [tool.softscope] 里可以写 fail-on 和 mute。",
+        en="Diagnoses a model's attention from its readings: which heads learn, which are already right, which rest, "
+        "which starve, and what helps. Without a path it trains two built-in patients while you watch, one with "
+        "1/√d and one without; this takes well under two minutes and needs PyTorch. A model from a folder reads a "
+        "text three times. Nothing is downloaded, and no code from the folder runs. Without a loss (anything but a "
+        "causal language model), starvation is not judged. module:function names a function of yours. Called "
+        "without arguments, it returns (model, batch), (model, batch, loss) or (model, batch, loss, optimizer). A "
+        "batch is a tensor, a tuple of positional arguments, a dictionary of named ones, or a list of batches; "
+        "loss(output, batch) returns the loss. Weights change only if there is an optimizer. The exit code is 0 if "
+        "nothing was found, 1 for a finding at or above --fail-on, and 2 for a usage error; for the built-in "
+        "patients it is 0 unless you pass --fail-on. You can set fail-on and mute under [tool.softscope] in "
+        "pyproject.toml.",
+        zh="根据注意力的读数诊断模型：哪些头在学，哪些已经读对，哪些在停歇，哪些在挨饿，以及怎么办。不给路径时，现场训"
+        "练两个内置的病人，一个有 1/√d，一个没有；远不到两分钟，需要 PyTorch。目录里的模型把一段文字读三遍。不联网"
+        "，也不运行目录里的代码。没有损失时（因果语言模型以外都没有）不判断挨饿。module:function 是你自己的函数：不"
+        "带参数调用，返回 (model, batch)、(model, batch, loss) 或 (model, batch, loss, optimizer)。batch 可以是张量"
+        "、按位置传的元组、按名字传的字典，或由它们组成的列表；loss(output, batch) 返回损失。只有给了 optimizer，权"
+        "重才会改变。退出码：没有问题为 0，有达到 --fail-on 的问题为 1，用法有误为 2；内置的病人总是 0，除非写了 "
+        "--fail-on。fail-on 和 mute 可以写在 pyproject.toml 的 [tool.softscope] 里。",
     ),
     "checkup.argument.path": Text(
-        en="A record of a run, the folder of a Hugging Face model, or module:function; without one, the two built-in "
+        en="A recorded run, the folder of a Hugging Face model, or module:function; default: the two built-in "
         "patients.",
-        zh="一次训练的记录、Hugging Face 模型的目录，或 module:function；不写则用两个内置的病人。",
+        zh="一次训练的记录、Hugging Face 模型的目录，或 module:function；默认用两个内置的病人。",
     ),
-    "checkup.option.format": Text(
-        en="How to write it: text, json or html.",
-        zh="输出的形式：text、json 或 html。",
-    ),
+    "checkup.option.format": Text(en="Output format: text, json or html.", zh="输出格式：text、json 或 html。"),
     "checkup.option.report": Text(
-        en="Write the report to this file too: a page that opens without a network.",
-        zh="另把报告写进这个文件：不联网也能打开的网页。",
+        en="Also write the report to this file, as a page that opens offline.",
+        zh="同时把报告写进这个文件：可离线打开的网页。",
     ),
     "checkup.option.fail_on": Text(
-        en="From which severity on the exit code is 1: finding (the default), tip or informative.",
-        zh="从哪一级起退出码为 1：finding（默认）、tip 或 informative。",
+        en="Lowest severity that makes the exit code 1: finding (default), tip or informative.",
+        zh="达到哪一级时退出码为 1：finding（默认）、tip 或 informative。",
     ),
-    "checkup.option.exit_zero": Text(en="Exit with 0 whatever was found.", zh="不管发现什么，退出码都是 0。"),
+    "checkup.option.exit_zero": Text(en="Exit with 0 whatever is found.", zh="不管发现什么，退出码都是 0。"),
     "checkup.option.mute": Text(
-        en="Checks to mute, such as SS010 or SS004:encoder.*, with commas between.",
+        en="Checks to mute, such as SS010 or SS004:encoder.*, separated by commas.",
         zh="要静音的检查，如 SS010 或 SS004:encoder.*，用逗号隔开。",
     ),
     "checkup.example.patients": Text(en="The two built-in patients.", zh="两个内置的病人。"),
     "checkup.example.record": Text(
-        en="What a recorded run says, also as a page.", zh="一次训练的记录说明了什么，另存为网页。"
+        en="Diagnose a recorded run, and save the report as a page.", zh="诊断一次训练的记录，并把报告存为网页。"
     ),
-    "checkup.example.fail": Text(en="For CI: fails at a tip already.", zh="用于 CI：有建议就算失败。"),
+    "checkup.example.fail": Text(en="For CI: a tip is enough to fail.", zh="用于 CI：有建议就算失败。"),
     "checkup.torch": Text(
         en="the built-in patients need PyTorch, which is not installed: pip install 'softscope[torch]'",
         zh="内置的病人需要 PyTorch，但没有安装：pip install 'softscope[torch]'",
     ),
     "checkup.several": Text(
-        en="checkup takes one path, but {count} arguments came; leave the others out",
+        en="checkup takes one path, but got {count} arguments; leave the others out",
         zh="checkup 只接受一个路径，却收到了 {count} 个参数；请去掉多余的",
     ),
     "checkup.missing": Text(
-        en="there is no file {path}; give a record of a run, the folder of a model, module:function, or nothing for "
-        "the two built-in patients",
+        en="there is no file {path}; pass a recorded run, the folder of a model, module:function, or nothing for the "
+        "two built-in patients",
         zh="没有 {path} 这个文件；请给出一次训练的记录、模型的目录或 module:function，或者什么都不写，用两个内置的病人",
     ),
     "checkup.format.unknown": Text(
-        en="--format must be text, json or html, but {value} came",
+        en="--format must be text, json or html, but got {value}",
         zh="--format 只能是 text、json 或 html，收到的却是 {value}",
     ),
     "checkup.severity.unknown": Text(
-        en="{where} must be finding, tip or informative, but {value} came",
+        en="{where} must be finding, tip or informative, but got {value}",
         zh="{where} 只能是 finding、tip 或 informative，收到的却是 {value}",
     ),
     "checkup.mute.unknown": Text(
-        en="there is no check {value} to mute in {where}; there are {known}",
-        zh="{where} 里没有 {value} 这项检查可以静音；可用的有 {known}",
+        en="{where} cannot mute {value}, there is no such check; choose from {known}",
+        zh="{where} 无法静音 {value}，没有这项检查；可用的有 {known}",
     ),
     "checkup.settings.broken": Text(
-        en="pyproject.toml cannot be read: {reason}; mend it or run elsewhere",
-        zh="pyproject.toml 无法读取：{reason}；请改正，或换个目录运行",
+        en="cannot read pyproject.toml: {reason}; fix it or run elsewhere",
+        zh="无法读取 pyproject.toml：{reason}；请改正，或换个目录运行",
     ),
     "checkup.settings.unknown": Text(
-        en="[tool.softscope] has no setting {name}; there are {known}",
+        en="[tool.softscope] has no setting {name}; choose from {known}",
         zh="[tool.softscope] 没有 {name} 这项设置；可用的有 {known}",
     ),
     "checkup.settings.type": Text(
-        en="mute in [tool.softscope] must be a list of texts such as SS010, but {value} came",
-        zh="[tool.softscope] 的 mute 必须是 SS010 这样的文字组成的列表，收到的却是 {value}",
+        en="mute in [tool.softscope] must be a list of strings such as SS010, but got {value}",
+        zh="[tool.softscope] 的 mute 必须是字符串列表，如 SS010，收到的却是 {value}",
     ),
-    "checkup.unwritable": Text(
-        en="the report cannot be written to {path}: {reason}",
-        zh="报告无法写入 {path}：{reason}",
-    ),
+    "checkup.unwritable": Text(en="cannot write the report to {path}: {reason}", zh="无法把报告写入 {path}：{reason}"),
     "checkup.opening": Text(
-        en="Two patients, the same in all but one factor: associative recall, d = {d}, {steps} steps. The doctor reads "
-        "their attention as they train.",
-        zh="两个病人，只差一个因子：联想检索，d = {d}，训练 {steps} 步。训练时，医生一直在读它们的注意力。",
+        en="Two patients that differ in a single factor: associative recall, d = {d}, {steps} steps. The doctor reads "
+        "their attention while they train.",
+        zh="两个病人，只差一个因子：联想检索，d = {d}，训练 {steps} 步。训练过程中，医生读取它们的注意力。",
     ),
     "checkup.column.patient": Text(en="patient", zh="病人"),
     "checkup.column.step": Text(en="step", zh="步"),
@@ -110,20 +102,20 @@ CHECKUP: dict[str, Text] = {
     "checkup.column.state": Text(en="state", zh="状态"),
     "checkup.difference": Text(en="The difference", zh="差别在哪里"),
     "checkup.difference.answers": Text(
-        en="With 1/√d {right} of the answers are right in the end, without it {wrong}; guessing gives {chance}.",
+        en="In the end, {right} of the answers are right with 1/√d and {wrong} without it; guessing gives {chance}.",
         zh="有 1/√d 的最后答对 {right}，没有的答对 {wrong}；随机猜是 {chance}。",
     ),
     "checkup.difference.start": Text(
-        en="At step 0, {right} of the rows are blocked with it and {wrong} without: the softmax without a scale is "
-        "almost one-hot before it has learned anything.",
+        en="At step 0, {right} of the rows are blocked with it and {wrong} without it: an unscaled softmax is almost "
+        "one-hot before it has learned anything.",
         zh="第 0 步，有它时被阻断的行是 {right}，没有时是 {wrong}：没有缩放的 softmax 什么都还没学，就几乎成了 "
         "one-hot。",
     ),
     "checkup.difference.end": Text(
-        en="In the end both are sharp ({right} and {wrong} of the rows blocked), and sharpness alone cannot tell them "
-        "apart. "
-        "The advantage can: {good} against {bad}.",
-        zh="最后两个都很尖锐（被阻断的行分别是 {right} 和 {wrong}），只看尖锐分不出好坏。优势分得出：{good} 对 {bad}。",
+        en="In the end both are sharp ({right} and {wrong} of the rows blocked), so sharpness alone cannot tell them "
+        "apart. The advantage can: {good} against {bad}.",
+        zh="最后两个都很尖锐（被阻断的行分别是 {right} 和 {wrong}），只看尖锐度分不出好坏。优势分得出：{good} 对 "
+        "{bad}。",
     ),
     "checkup.report.written": Text(en="Report: {path}", zh="报告：{path}"),
 }

@@ -4,47 +4,41 @@ from softscope._text import Text
 
 CLAIMS: dict[str, Text] = {
     "claims.summary": Text(
-        en="What the source texts claim, measured, with a verdict on each.",
-        zh="原文的每条论断：实测结果与结论。",
+        en="Measure what the source texts claim, with a verdict on each claim.", zh="原文的每条论断：实测结果与结论。"
     ),
     "claims.description": Text(
         en="Checks the claims of the source texts one by one: what was measured, whether the claim holds, and why. "
-        "Verdicts are computed as you watch, never typed in. All of them take a few minutes; --fast leaves out the "
-        "slow ones.",
-        zh="逐条检验原文的论断：测到了什么，论断是否成立，为什么。结论都是现场算出来的，不是写死的。"
-        "全部检验需要几分钟；--fast 跳过较慢的。",
+        "Every verdict is computed as you watch, never hard-coded. The whole ledger takes a few minutes; --fast "
+        "skips the slow claims.",
+        zh="逐条检验原文的论断：测到了什么，论断是否成立，为什么。结论都是现场算出来的，不是写死的。全部检验需要几分钟"
+        "；--fast 跳过较慢的。",
     ),
     "claims.argument.id": Text(
-        en="Only these claims, such as S1-03; without any, all.",
-        zh="只检验这些论断，如 S1-03；不写则检验全部。",
+        en="Only these claims, such as S1-03; default: all.", zh="只检验这些论断，如 S1-03；默认检验全部。"
     ),
     "claims.option.text": Text(en="Only the claims of one text.", zh="只检验某一篇的论断。"),
     "claims.option.verdict": Text(en="Show only the claims with this verdict.", zh="只显示这种结论的论断。"),
-    "claims.option.fast": Text(en="Leave out the claims that take seconds each.", zh="跳过每条要几秒钟的论断。"),
+    "claims.option.fast": Text(en="Skip the claims that take seconds each.", zh="跳过每条要几秒钟的论断。"),
     "claims.option.format": Text(
-        en="How to write it; html is one page to open in a browser.",
-        zh="输出的形式；html 是一个可用浏览器打开的网页。",
+        en="Output format; html is one page for a browser.", zh="输出格式；html 是用浏览器打开的一个网页。"
     ),
     "claims.example.one": Text(en="One claim.", zh="一条论断。"),
-    "claims.example.fails": Text(
-        en="What text 004 claims and measurement does not bear out.",
-        zh="第 004 篇中实测不支持的论断。",
-    ),
-    "claims.example.page": Text(en="The whole ledger as a page.", zh="整本账作为一个网页。"),
+    "claims.example.fails": Text(en="The claims of text 004 that do not hold.", zh="第 004 篇中不成立的论断。"),
+    "claims.example.page": Text(en="The whole ledger as a page.", zh="把整本总账输出为网页。"),
     "claims.id.unknown": Text(
-        en="there is no claim {value}; claims are called S0-01 to S4-24, and softscope claims lists them",
+        en="there is no claim {value}; claims run from S0-01 to S4-24, and softscope claims lists them all",
         zh="没有 {value} 这条论断；编号从 S0-01 到 S4-24，softscope claims 会列出全部",
     ),
     "claims.text.unknown": Text(
-        en="--text must be one of {known}, but {value} came",
+        en="--text must be one of {known}, but got {value}",
         zh="--text 只能是 {known} 之一，收到的却是 {value}",
     ),
     "claims.verdict.unknown": Text(
-        en="--verdict must be one of {known}, but {value} came",
+        en="--verdict must be one of {known}, but got {value}",
         zh="--verdict 只能是 {known} 之一，收到的却是 {value}",
     ),
     "claims.format.unknown": Text(
-        en="--format must be text, json, markdown or html, but {value} came",
+        en="--format must be text, json, markdown or html, but got {value}",
         zh="--format 只能是 text、json、markdown 或 html，收到的却是 {value}",
     ),
     "claims.package.missing": Text(
@@ -54,11 +48,11 @@ CLAIMS: dict[str, Text] = {
     "claims.title": Text(en="The ledger of claims", zh="论断总账"),
     "claims.intro": Text(
         en="What five texts on softmax and attention claim, and what measurement says. ± is one standard error.",
-        zh="五篇讲 softmax 和注意力的文章说了什么，实测又怎么说。± 表示一个标准误差。",
+        zh="五篇讲 softmax 和注意力的文章说了什么，实测又怎么说。± 为一个标准误。",
     ),
     "claims.text.000": Text(en="000: why a sharp softmax stops learning", zh="000：尖锐的 softmax 为什么学不动"),
     "claims.text.001": Text(en="001: why attention uses softmax", zh="001：注意力为什么用 softmax"),
-    "claims.text.002": Text(en="002: why to divide by √d", zh="002：为什么要除以 √d"),
+    "claims.text.002": Text(en="002: why divide by √d", zh="002：为什么要除以 √d"),
     "claims.text.003": Text(en="003: a chapter on softmax", zh="003：softmax 一章"),
     "claims.text.004": Text(en="004: two proofs", zh="004：两个证明"),
     "claims.verdict.holds": Text(en="holds", zh="成立"),
@@ -74,7 +68,7 @@ CLAIMS: dict[str, Text] = {
     "claims.source": Text(en="source", zh="来源"),
     "claims.shown": Text(en="shown by", zh="实验"),
     "claims.cases": Text(en="cases", zh="情形"),
-    "claims.none": Text(en="No claim is left with these filters.", zh="按这些条件筛选后，没有论断剩下。"),
+    "claims.none": Text(en="No claim matches these filters.", zh="没有符合这些条件的论断。"),
     "claims.counted": Text(en="claims: {count}", zh="论断 {count} 条"),
     "claims.count": Text(en="{verdict}\N{NO-BREAK SPACE}{count}", zh="{count} 条{verdict}"),
     "claims.contradictions": Text(en="Where the texts disagree", zh="各篇互相矛盾之处"),
@@ -83,15 +77,12 @@ CLAIMS: dict[str, Text] = {
         zh="实测支持 {winner}，不支持 {loser}。",
     ),
     "claims.winner.partly": Text(
-        en="Measurement sides with {winner}; {loser} only under a condition.",
+        en="Measurement sides with {winner}; {loser} holds only under a condition.",
         zh="实测支持 {winner}；{loser} 只在一定条件下成立。",
     ),
-    "claims.winner.both": Text(en="Both stand: they speak of different things.", zh="两边都站得住：说的是不同的事。"),
-    "claims.winner.neither": Text(en="Neither stands.", zh="两边都站不住。"),
-    "claims.winner.each": Text(
-        en="Each stands under its own condition only.",
-        zh="两边各自只在自己的条件下站得住。",
-    ),
+    "claims.winner.both": Text(en="Both hold: they are about different things.", zh="两边都成立：说的不是同一件事。"),
+    "claims.winner.neither": Text(en="Neither holds.", zh="两边都不成立。"),
+    "claims.winner.each": Text(en="Each holds only under its own condition.", zh="两边各自只在自己的条件下成立。"),
     "claims.filter.all": Text(en="all", zh="全部"),
     "claims.filter.search": Text(en="search", zh="搜索"),
     "claims.filter.left": Text(en="claims shown", zh="条论断在显示"),

@@ -8,10 +8,7 @@ PROGRAM: dict[str, Text] = {
     "help.arguments": Text(en="Arguments", zh="参数"),
     "help.options": Text(en="Options", zh="选项"),
     "help.examples": Text(en="Examples", zh="示例"),
-    "option.lang": Text(
-        en="Chinese or English; without it the locale decides.",
-        zh="中文或英文；不写则由系统区域设置决定。",
-    ),
+    "option.lang": Text(en="Chinese or English; default: from the locale.", zh="中文或英文；默认由系统区域设置决定。"),
     "option.help": Text(en="Show this help.", zh="显示本帮助。"),
     "option.version": Text(en="Show the version.", zh="显示版本号。"),
     "softscope.description": Text(
@@ -19,48 +16,48 @@ PROGRAM: dict[str, Text] = {
         zh="看清 softmax 有多尖锐，弄清这种尖锐有没有代价，再用温度把它调好。",
     ),
     "softscope.example.checkup": Text(
-        en="Two small models are trained while you watch, and the doctor says which one starves, and why.",
+        en="Train two small models while you watch; the doctor says which one starves, and why.",
         zh="现场训练两个小模型，由医生说出哪个在挨饿、为什么。",
     ),
     "softscope.example.tour": Text(
-        en="What the library does, in six short stops, computed as you watch.",
+        en="See what the library does in six short stops, computed as you watch.",
         zh="六个小站看完本库能做什么，数字都是现场算出来的。",
     ),
     "softscope.example.explain": Text(
-        en="What softmax makes of three numbers, and what the temperature does to it.",
+        en="See what softmax does to three numbers, and what the temperature changes.",
         zh="softmax 怎样处理三个数，温度又改变了什么。",
     ),
     "softscope.example.help": Text(en="More about one command.", zh="某个命令的详细说明。"),
-    "env.summary": Text(en="The versions that a bug report needs.", zh="报告问题时需要附上的版本信息。"),
+    "env.summary": Text(en="Show the versions to include in a bug report.", zh="显示报告问题时需要附上的版本信息。"),
     "env.description": Text(
-        en="The versions that a bug report needs. No paths, no variables, no names.",
-        zh="报告问题时需要附上的版本信息。不含路径、环境变量和用户名。",
+        en="Shows the versions to include in a bug report, without paths, environment variables or user names.",
+        zh="显示报告问题时需要附上的版本信息，不含路径、环境变量和用户名。",
     ),
     "command.unknown": Text(
-        en="there is no command {command}; there are {known}, and --help",
+        en="there is no command {command}; choose from {known}, or see --help",
         zh="没有 {command} 这个命令；可用的命令有 {known}，以及 --help",
     ),
     "argument.unexpected": Text(
-        en="{command} takes no argument, but {argument} came; leave it out",
+        en="{command} takes no argument, but got {argument}; leave it out",
         zh="{command} 不接受参数，却收到了 {argument}；请去掉它",
     ),
     "option.unknown": Text(
-        en="{command} has no option {option}; see --help for those it has",
+        en="{command} has no option {option}; see --help for its options",
         zh="{command} 没有 {option} 这个选项；可用的选项见 --help",
     ),
     "option.value": Text(
-        en="{option} needs a value after it, but none came; see --help",
+        en="{option} needs a value after it, but got none; see --help",
         zh="{option} 后面要跟一个值，却没有收到；用法见 --help",
     ),
     "option.wrong": Text(
-        en="wrong use of an option ({message}); see --help", zh="选项用法有误（{message}）；用法见 --help"
+        en="an option is used wrongly ({message}); see --help", zh="选项用法有误（{message}）；用法见 --help"
     ),
     "lang.unknown": Text(
-        en="--lang must be zh or en, but {value} came", zh="--lang 只能是 zh 或 en，收到的却是 {value}"
+        en="--lang must be zh or en, but got {value}", zh="--lang 只能是 zh 或 en，收到的却是 {value}"
     ),
     "seed.wrong": Text(
-        en="--seed must be a whole number of at least 0, but {value} came",
+        en="--seed must be a whole number of at least 0, but got {value}",
         zh="--seed 必须是不小于 0 的整数，收到的却是 {value}",
     ),
-    "write.failed": Text(en="the output could not be written: {reason}", zh="输出无法写入：{reason}"),
+    "write.failed": Text(en="cannot write the output: {reason}", zh="无法写入输出：{reason}"),
 }

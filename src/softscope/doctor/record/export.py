@@ -45,7 +45,7 @@ def export(history: History, path: str | os.PathLike[str]) -> None:
     path = pathlib.Path(path)
     write = _WRITERS.get(path.suffix.lower())
     if write is None:
-        raise ValueError(f"path must end in one of {', '.join(_WRITERS)}, but {path} came; rename it")
+        raise ValueError(f"path must end in one of {', '.join(_WRITERS)}, but got {path}; rename it")
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         write(history, beside)

@@ -171,7 +171,7 @@ class Record:
         shape = shapes.pop()
         if shapes or len(shape) != 2 or shape[0] > known[0] or shape[1] > known[1]:
             came = " and ".join(map(str, (shape, *shapes)))
-            raise ValueError(f"readings must be (sites, heads) = {known} or less, but {came} came; call sites() before")
+            raise ValueError(f"readings must be (sites, heads) = {known} or less, but got {came}; call sites() before")
         return shape
 
     def _note(self, database: sqlite3.Connection, more: dict[str, Any]) -> None:

@@ -50,9 +50,9 @@ def claim(
 ) -> Callable[[Callable[[], Outcome]], Claim]:
     """Register the decorated function as this claim's check."""
     if not _ID.fullmatch(identity):
-        raise ValueError(f"identity must look like S1-03, but {identity!r} came; number it like the others")
+        raise ValueError(f"identity must look like S1-03, but got {identity!r}; number it like the others")
     if experiment and experiment not in NAMES:
-        raise ValueError(f"experiment must be one of {', '.join(NAMES)}, but {experiment!r} came")
+        raise ValueError(f"experiment must be one of {', '.join(NAMES)}, but got {experiment!r}")
     return lambda check: Claim(identity, says, where, experiment, slow, check)
 
 

@@ -45,7 +45,7 @@ class Outcome:
     ) -> Outcome:
         """Build the outcome of a measurement; if only some cases are true, `only_if` must state the condition."""
         if not cases:
-            raise ValueError("cases must hold at least one case, but none came; use cited() or opinion()")
+            raise ValueError("cases must hold at least one case, but got none; use cited() or opinion()")
         # numpy.bool_ is not a bool: JSON rejects it, and `is True` misses it.
         outcome = cls({label: bool(held) for label, held in cases.items()}, measured, because, only_if)
         if outcome.verdict == "only-if" and only_if is None:

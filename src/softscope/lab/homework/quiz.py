@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 LETTERS = "abcdef"
 _COUNT = Text(
     zh="有 {wanted} 道题，请给出 {wanted} 个字母，如 {example}；收到了 {came} 个。",
-    en="There are {wanted} questions, so {wanted} letters are needed, such as {example}; {came} came.",
+    en="There are {wanted} questions, so give {wanted} letters, such as {example}; got {came}.",
 )
 _LETTER = Text(zh="第 {place} 题没有选项 {letter}。", en="Question {place} has no choice {letter}.")
 _WRONG = Text(zh="第 {place} 题，{letter}：{reason}", en="Question {place}, {letter}: {reason}")

@@ -14,11 +14,11 @@ STOPPED: dict[str, Text] = {
     "syntax": Text(zh="这段代码不是合法的 Python：{where}{text}。", en="This is not valid Python: {where}{text}."),
     "slow": Text(
         zh="超过 {seconds} 秒还没有结果，已经停止：请看看循环会不会结束。",
-        en="No result within {seconds} s, so it was stopped: look for a loop that does not end.",
+        en="No result within {seconds} s, so it was stopped: look for a loop that never ends.",
     ),
     "output": Text(
         zh="打印的内容超过 {kilobytes} KB，已经停止：请去掉循环里的 print。",
-        en="It printed more than {kilobytes} KB, so it was stopped: take the print out of the loop.",
+        en="It printed more than {kilobytes} KB, so it was stopped: remove the print from the loop.",
     ),
     "large": Text(
         zh="返回的结果太大，已经停止：请检查它的形状。",
@@ -26,28 +26,28 @@ STOPPED: dict[str, Text] = {
     ),
     "garbled": Text(
         zh="评分用的管道里出现了不是评分程序写的内容：请不要直接读写文件描述符。",
-        en="Something else was written into the grader's pipe: leave file descriptors alone.",
+        en="Something other than the grader wrote to its pipe: do not use file descriptors directly.",
     ),
     "closed": Text(
         zh="评分用的管道被关闭了：请不要关闭文件描述符。",
-        en="The grader's pipe was closed: leave file descriptors alone.",
+        en="The grader's pipe was closed: do not close file descriptors.",
     ),
     "exit": Text(
         zh="程序自己退出了（退出码 {code}），没有返回结果：请去掉 exit。",
-        en="The program ended itself (exit code {code}) before it returned: take the exit out.",
+        en="The program exited by itself (exit code {code}) before it returned a result: remove the exit.",
     ),
     "killed": Text(
         zh="程序崩溃了（{signal}）：多半是递归太深或内存用尽。",
-        en="The program crashed ({signal}): most often recursion that is too deep, or no memory left.",
+        en="The program crashed ({signal}): most likely the recursion is too deep or memory ran out.",
     ),
     "long": Text(
-        zh="代码超过 {most} 个字符，没有运行。", en="The code has more than {most} characters; it was not run."
+        zh="代码超过 {most} 个字符，没有运行。", en="The code is longer than {most} characters, so it was not run."
     ),
 }
 
 MISSING = Text(
     zh="没有找到函数 {names}：请按题目给的名字定义它。",
-    en="There is no function {names}: define it under the name asked for.",
+    en="There is no function {names}: define it under the name given in the task.",
 )
 
 
@@ -58,7 +58,7 @@ def raised(error: RaisedError) -> Text:
         root = error.missing.partition(".")[0]
         return Text(
             zh=f"这道题不能用 {root}，只能用 NumPy 和标准库{at.zh}",
-            en=f"{root} is not available in this exercise: NumPy and the standard library are{at.en}",
+            en=f"{root} is not available in this exercise, only NumPy and the standard library{at.en}",
         )
     why = Text(zh=f"：{error.text}", en=f": {error.text}") if error.text else same("")
     if error.error == "MemoryError":

@@ -63,7 +63,7 @@ def as_number(raw: Any) -> float:
     if isinstance(raw, np.ndarray) and raw.shape == ():
         raw = raw.item()
     if isinstance(raw, bool) or not isinstance(raw, int | float):
-        raise UnfitError(Text(zh=f"得到的是 {told(raw)}，不是一个数", en=f"{told(raw)} came, not a number"))
+        raise UnfitError(Text(zh=f"得到的是 {told(raw)}，不是一个数", en=f"got {told(raw)}, not a number"))
     return float(raw)
 
 

@@ -25,7 +25,7 @@ def module_of(model: nn.Module, site: str) -> nn.Module:
     for module in model.modules():
         if paths[id(module)] == site:
             return module
-    raise ValueError(f"site must be the path of a module, but {site!r} came; scope.sites lists those with attention")
+    raise ValueError(f"site must be the path of a module, but got {site!r}; scope.sites lists those with attention")
 
 
 def head_count(model: nn.Module, site: str) -> int:

@@ -67,7 +67,7 @@ def qk_clip(
         if projections.heads != len(measured[site]):
             raise ValueError(
                 f"largest must have one number for each head, but {site} has {projections.heads} heads and "
-                f"{len(measured[site])} came; take them from largest_logits"
+                f"got {len(measured[site])}; take them from largest_logits"
             )
     done = Applied("qk-clip")
     for site, projections in found.items():

@@ -45,14 +45,14 @@ def temperature(
     >>> done.undo()
     """
     if way not in WAYS:
-        raise ValueError(f'way must be "logits" or "weights", but {way!r} came; "logits" suits training')
+        raise ValueError(f'way must be "logits" or "weights", but got {way!r}; "logits" suits training')
     for site, wanted in heads.items():
         there, _ = weights.sizes(module_of(model, site), site)
         for head, value in wanted.items():
             positive(value, "temperature", "1.0 changes nothing, larger flattens the weights")
             if not 0 <= head < there:
                 raise ValueError(
-                    f"head must be one of 0 … {there - 1} at {site}, but {head} came; scope.sites says how many there "
+                    f"head must be one of 0 … {there - 1} at {site}, but got {head}; scope.sites says how many there "
                     f"are"
                 )
     return _in_weights(model, heads) if way == "weights" else _on_logits(model, heads)

@@ -63,7 +63,7 @@ def _derivative(trial: Trial, p: Numbers, v: Numbers) -> Text | None:
     moved = (ss.softmax(np.log(p) + step * v) - ss.softmax(np.log(p) - step * v)) / (2.0 * step)
     if np.abs(got - moved).max() <= 1e-6 * max(1.0, float(np.abs(v).max()) ** 3):
         return None
-    return Text(zh=f"得到 {show(got)}", en=f"{show(got)} came")
+    return Text(zh=f"得到 {show(got)}", en=f"got {show(got)}")
 
 
 def _fits(trial: Trial, p: Numbers, v: Numbers) -> Text | None:

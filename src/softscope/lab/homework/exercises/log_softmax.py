@@ -19,7 +19,7 @@ def _call(trial: Trial, x: Numbers) -> Numbers:
 
 def _finite(trial: Trial, x: Numbers) -> Text | None:
     got = _call(trial, x)
-    return None if np.isfinite(got).all() else Text(zh=f"得到 {show(got)}", en=f"{show(got)} came")
+    return None if np.isfinite(got).all() else Text(zh=f"得到 {show(got)}", en=f"got {show(got)}")
 
 
 def _total(trial: Trial, x: Numbers) -> Text | None:
@@ -45,7 +45,7 @@ def _exact(trial: Trial, x: Numbers) -> Text | None:
     off = np.abs(got - ss.log_softmax(x))
     if (off <= 1e-9 * np.maximum(1.0, np.abs(got))).all():
         return None
-    return Text(zh=f"得到 {show(got)}", en=f"{show(got)} came")
+    return Text(zh=f"得到 {show(got)}", en=f"got {show(got)}")
 
 
 EXERCISE = Exercise(

@@ -70,7 +70,7 @@ def _stays_small(trial: Trial, x: Numbers) -> Text | None:
 
 def _too_much(state: Any, n: int) -> Text | None:
     if not isinstance(state, list | tuple | np.ndarray):
-        return Text(zh=f"得到的是 {told(state)}", en=f"{told(state)} came")
+        return Text(zh=f"得到的是 {told(state)}", en=f"got {told(state)}")
     held = _count(state)
     if held <= _LARGEST_STATE:
         return None
@@ -81,7 +81,7 @@ def _off(got: float, x: Numbers) -> Text | None:
     want = float(ss.logsumexp(x))
     if got == want or abs(got - want) <= 1e-9 * max(1.0, abs(want)):
         return None
-    return Text(zh=f"得到 {show(got)}", en=f"{show(got)} came")
+    return Text(zh=f"得到 {show(got)}", en=f"got {show(got)}")
 
 
 def _whole(trial: Trial, x: Numbers) -> Text | None:

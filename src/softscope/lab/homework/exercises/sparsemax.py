@@ -32,7 +32,7 @@ def _zeros(trial: Trial, x: Numbers) -> Text | None:
         return None
     w = trial.array("sparsemax", x, shape=x.shape)
     others = np.delete(w, int(np.argmax(x)))
-    return None if (others == 0.0).all() else Text(zh=f"得到 {show(w)}", en=f"{show(w)} came")
+    return None if (others == 0.0).all() else Text(zh=f"得到 {show(w)}", en=f"got {show(w)}")
 
 
 def _straight(trial: Trial, x: Numbers) -> Text | None:
@@ -52,7 +52,7 @@ def _nearest(trial: Trial, x: Numbers) -> Text | None:
     w, true = trial.array("sparsemax", x, shape=x.shape), ss.sparsemax(x)
     if np.abs(w - true).max() <= 1e-9:
         return None
-    return Text(zh=f"得到 {show(w)}，还有离 x 更近的权重", en=f"{show(w)} came, and there are weights closer to x")
+    return Text(zh=f"得到 {show(w)}，还有离 x 更近的权重", en=f"got {show(w)}, and there are weights closer to x")
 
 
 EXERCISE = Exercise(

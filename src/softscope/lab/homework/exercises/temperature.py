@@ -43,7 +43,7 @@ def _sums(trial: Trial, x: Numbers, T: float) -> Text | None:
 
 def _finite(trial: Trial, x: Numbers, T: float) -> Text | None:
     w = trial.array("softmax_at", x, T, shape=x.shape)
-    return None if np.isfinite(w).all() else Text(zh=f"得到 {show(w)}", en=f"{show(w)} came")
+    return None if np.isfinite(w).all() else Text(zh=f"得到 {show(w)}", en=f"got {show(w)}")
 
 
 def _sharper(trial: Trial, x: Numbers, T: float) -> Text | None:
@@ -61,7 +61,7 @@ def _power(trial: Trial, x: Numbers, T: float) -> Text | None:
     w = trial.array("softmax_at", x, T, shape=x.shape)
     if np.abs(w - ss.softmax(x, temperature=T)).max() <= 1e-9:
         return None
-    return Text(zh=f"得到 {show(w)}", en=f"{show(w)} came")
+    return Text(zh=f"得到 {show(w)}", en=f"got {show(w)}")
 
 
 def _no_input(_: np.random.Generator) -> Iterator[Arguments]:
