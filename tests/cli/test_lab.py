@@ -88,7 +88,7 @@ def test_a_home_that_cannot_be_written_is_told_at_both_ends(started, tmp_path, l
 
 
 @pytest.mark.parametrize("name", ["lab", "homework"])
-@pytest.mark.parametrize(("lang", "words"), [("en", "it was renamed to"), ("zh", "放在一旁")])
+@pytest.mark.parametrize(("lang", "words"), [("en", "it was renamed to"), ("zh", "已把它改名为")])
 def test_a_spoilt_record_is_told_once(started, tmp_path, name, lang, words):
     (tmp_path / f"{name}.json").write_text("[" * 100_000)
     assert started(tmp_path, lang).count(words) == 1

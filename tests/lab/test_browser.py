@@ -119,10 +119,10 @@ def test_a_lesson_opens_in_both_languages_and_is_played_with(seen, lesson):
 def test_homework_is_graded_again_whenever_it_changes(seen):
     seen.open("overflow")
     assert "sum to 1" in seen.answer("import numpy as np\ndef softmax(x):\n    return np.exp(x - x.max())")
-    assert "Passed." in seen.answer(FINE)
+    assert "Passed!" in seen.answer(FINE)
     for code, says in HOSTILE.items():
         assert says in seen.answer(f"{FINE}\n{code}\n")
-    assert "Passed." in seen.answer(FINE), "the page lives"
+    assert "Passed!" in seen.answer(FINE), "the page lives"
     hint = seen.page.get_by_text(EXERCISES[0].hints[0].en.split("\n\n")[0])
     expect(hint).to_have_count(0)
     seen.page.get_by_role("button", name="Hint 1").click()
@@ -189,7 +189,7 @@ def test_progress_survives_a_restart(browser, tmp_path):
     with chromium.lab(tmp_path) as first:
         seen = Watched(browser.new_context(), first)
         seen.open("overflow")
-        assert "Passed." in seen.answer(FINE)
+        assert "Passed!" in seen.answer(FINE)
         seen.page.get_by_role("switch").click()
         seen.page.wait_for_timeout(1000)
         seen.page.context.close()
