@@ -26,7 +26,7 @@ from softscope.tasks import SmallTransformer
 
 TOKENS = 512
 NEVER = 10**9
-WAYS = {"not read": {"every": NEVER}, "32 rows": {"every": 1}, "every row": {"every": 1, "rows": None}}
+WAYS = {"not read": {"every": NEVER}, "32 rows": {"every": 1}, "every row": {"every": 1, "max_rows": None}}
 SIZES = {"d 256, 8 heads, batch 2": (256, 8, 2), "d 512, 8 heads, batch 2": (512, 8, 2)}
 
 
