@@ -15,6 +15,7 @@ import softscope as ss
 from softscope import _engine, bounds
 from softscope._backends.torch import engine_attention, maps, row_reading
 from softscope.doctor import scope
+from softscope.doctor.read import row_readings
 
 from . import by_hand
 
@@ -301,3 +302,23 @@ def test_next_to_one_hot_trace_and_sharpness_hold_their_bounds(
     assert missing.flatten().tolist() == pytest.approx([entropy] * keys, rel=bound, abs=1e-15)
     stored = history.snapshots[0].readings["jacobian_trace"]  # in float32
     assert stored[0, 0] == pytest.approx(trace, rel=bound + 2.0**-23)
+
+
+@pytest.mark.parametrize("engine", [True, False])
+@pytest.mark.parametrize("rows", [24, None])
+def test_a_mask_of_every_row_follows_the_rows_that_are_read(
+    rows: int | None, engine: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sampled rows and small tiles take their own rows of a mask: a triangle as a mask reads as causal does."""
+    if not engine:
+        monkeypatch.setattr(row_reading, "offers", lambda _: False)
+    monkeypatch.setattr(row_readings, "TILE", 1)  # eight rows at a time
+    arrays, options, _ = case("causal", torch.float64)
+    masked = {"scale": options["scale"], "attn_mask": torch.ones(N, N).tril().bool()}
+    found, wanted = (read(arrays, given, rows).snapshots[0].readings for given in (masked, options))
+    names = ("sharpness", "transmission", "jacobian_trace", "max_logit", "sink_mass", "demand", "supply")
+    if rows is None:
+        for name in names:
+            np.testing.assert_allclose(found[name], wanted[name], rtol=1e-6, err_msg=name)
+    # Rows that saw another row's keys would have other counts: the richest row sees N keys, the mean row half of them.
+    assert found["count"] == pytest.approx(wanted["count"], rel=0.15)
