@@ -322,3 +322,22 @@ def test_a_mask_of_every_row_follows_the_rows_that_are_read(
             np.testing.assert_allclose(found[name], wanted[name], rtol=1e-6, err_msg=name)
     # Rows that saw another row's keys would have other counts: the richest row sees N keys, the mean row half of them.
     assert found["count"] == pytest.approx(wanted["count"], rel=0.15)
+
+
+@pytest.mark.parametrize("engine", [True, False])
+@pytest.mark.parametrize("padded", ["in every row", "in one row for all"])
+@pytest.mark.parametrize("low", [-1e4, -1e6, -1e9, torch.finfo(torch.float32).min, -math.inf])
+def test_whatever_number_hides_a_key_the_head_reads_the_same(
+    low: float, padded: str, engine: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An additive mask of −10000 hides a key as False does; counted as visible it made an even head look sharp."""
+    if not engine:
+        monkeypatch.setattr(row_reading, "offers", lambda _: False)
+    arrays, options, _ = case("plain", torch.float32)
+    shown = torch.arange(N) < 130
+    shown = shown.expand(BATCH, 1, N, N) if padded == "in every row" else shown.expand(BATCH, 1, 1, N)
+    added = torch.zeros(shown.shape).masked_fill(~shown, low)
+    found, wanted = (read(arrays, {**options, "attn_mask": mask}).snapshots[0].readings for mask in (added, shown))
+    assert wanted["count"].tolist() == [[130.0] * HEADS]
+    for name in wanted:
+        np.testing.assert_allclose(found[name], wanted[name], rtol=1e-5, atol=1e-6, err_msg=name)

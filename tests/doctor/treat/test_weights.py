@@ -215,3 +215,21 @@ def test_a_clipped_head_stays_within_its_bound_whatever_the_weights() -> None:
         with remedies.largest_logits(model) as largest:
             model(x, x, x)
         assert max(largest["MultiheadAttention"]) <= 1.0, seed
+
+
+@pytest.mark.parametrize("low", [-1e4, -1e9, torch.finfo(torch.float32).min, -math.inf])
+def test_a_hidden_key_is_not_measured_whatever_number_hides_it(low: float) -> None:
+    """Padding has no logit to clip; a mask of −10000 or −1e9 used to let it in."""
+
+    class Masked(torch.nn.Module):
+        def forward(self, q, mask):
+            return torch.nn.functional.scaled_dot_product_attention(q, q, q, attn_mask=mask)
+
+    torch.manual_seed(0)
+    q = torch.randn(1, 2, 6, 4)
+    q[:, :, 3:] *= 50.0
+    model, mask = Masked(), torch.tensor([0.0] * 3 + [low] * 3).expand(6, 6)
+    with remedies.largest_logits(model) as largest:
+        model(q, mask)
+    wanted = (q @ q[:, :, :3].mT / 2.0).abs().amax(dim=(0, 2, 3))
+    assert largest["Masked"] == pytest.approx(wanted.tolist(), rel=1e-6)

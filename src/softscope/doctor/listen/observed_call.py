@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from softscope._arguments.attention import Options
-from softscope._backends.reference.visible_keys import logit_is_hidden, mask_shows
+from softscope._backends.reference.visible_keys import logit_is_hidden
 from softscope.doctor.listen.reasons import Reason
 
 
@@ -87,6 +87,16 @@ def mask_axes(mask: Tensor | None, shape: tuple[int, ...], heads: int | None = N
     return mask.expand(shape).reshape(-1, *shape[-3:])
 
 
+def hidden_keys_at_infinity(mask: Tensor | None) -> Tensor | None:
+    """The mask with −inf in place of −10000, −1e9 and finfo.min, so that what it hides is hidden for every reader.
+
+    To the model such a key has weight 0. Counted as visible, it would make every row look sharp.
+    """
+    if mask is None or mask.dtype == torch.bool:
+        return mask
+    return mask.masked_fill(logit_is_hidden(mask), -torch.inf)
+
+
 def quiet(device: torch.device) -> contextlib.ExitStack:
     """A context without gradients and autocast, for the doctor's own computations."""
     stack = contextlib.ExitStack()
@@ -102,9 +112,10 @@ def padding(observed: ObservedCall) -> Tensor | None:
     if observed.logits is not None:
         shown = ~logit_is_hidden(observed.logits)
         return shown.any(dim=-2).any(dim=1)
-    if observed.options.mask is None:
+    mask = observed.options.mask
+    if mask is None:
         return None
-    shown = mask_shows(observed.options.mask)
+    shown = mask if mask.dtype == torch.bool else ~logit_is_hidden(mask)
     while shown.ndim < 4:
         shown = shown[None]
     some = shown.any(dim=-2).any(dim=1)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from torch import Tensor
 
 from softscope._arguments.attention import Call
-from softscope.doctor.listen.observed_call import ObservedCall
+from softscope.doctor.listen.observed_call import ObservedCall, hidden_keys_at_infinity
 
 
 @dataclasses.dataclass(eq=False)
@@ -60,6 +60,7 @@ def keep_rows(observed: ObservedCall, numbers: Sequence[int], rows: Tensor, know
     call = None
     if observed.q is not None:
         options = observed.options.of_rows(rows)
+        options = dataclasses.replace(options, mask=hidden_keys_at_infinity(options.mask))
         call = Call(observed.q.index_select(2, rows), observed.k, observed.v, options, rows=rows)
     logits, weights = (None if x is None else x.index_select(2, rows) for x in (observed.logits, observed.weights))
     # Release the full matrices; a mask may be one.

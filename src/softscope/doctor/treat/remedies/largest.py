@@ -11,7 +11,7 @@ import torch
 import softscope
 from softscope._backends.reference.visible_keys import logit_is_hidden
 from softscope.doctor.listen import functions, module_paths, patches
-from softscope.doctor.listen.observed_call import ObservedCall, quiet
+from softscope.doctor.listen.observed_call import ObservedCall, hidden_keys_at_infinity, quiet
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -74,7 +74,7 @@ def _of(observed: ObservedCall) -> Tensor:
     where: dict[str, Any] = {
         "window": (options.left, options.right),
         "query_start": int(options.positions[0]),
-        "mask": options.mask if observed.logits is None else ~logit_is_hidden(observed.logits),
+        "mask": hidden_keys_at_infinity(options.mask) if observed.logits is None else ~logit_is_hidden(observed.logits),
     }
     both: list[Any] = [softscope.attention_partition(side, k, scale=1.0, **where) for side in (q, -q)]
     return torch.maximum(*(found.max_logit for found in both)).transpose(0, 1).flatten(1).amax(dim=1)
