@@ -1,4 +1,4 @@
-"""The reading of rows of attention by the engine, against the same in long double."""
+"""The engine's readings of attention rows, against the same in long double."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ D, DV = 5, 3
 
 
 def problem(m: int, dtype: Any, n: int = 5, spread: float = 1.0) -> dict[str, Any]:
-    """Two batch entries, four heads on two key heads; and a mask that hides some keys, and never all of a row."""
+    """Two batch entries, four heads on two key heads, and a mask that hides some keys but never a whole row."""
     rng = np.random.default_rng(m)
     shapes = {"q": (2, 4, n, D), "k": (2, 2, m, D), "v": (2, 2, m, DV), "grad": (2, 4, n, DV)}
     found = {name: rng.normal(size=shape).astype(dtype) for name, shape in shapes.items()}
@@ -28,7 +28,7 @@ def problem(m: int, dtype: Any, n: int = 5, spread: float = 1.0) -> dict[str, An
 
 
 def engine(given: dict[str, Any], *, gradient: bool = True, threads: int = 1, **changed: Any) -> tuple[Any, Any]:
-    """The numbers that the engine finds, by name, and the weights."""
+    """The numbers the engine finds, by name, and the weights."""
     q, k = given["q"], given["k"]
     m, dtype = k.shape[-2], q.dtype
     numbers = np.full((*q.shape[:-1], 16), 7.0)
@@ -73,7 +73,7 @@ def definition(given: dict[str, Any], *, left: int | None = None, right: int | N
             x, g, slope = np.append(x, sink[h]), np.append(g, 0.0), np.append(slope, 1.0)
             e = np.exp(x - x.max())
         p, c = e / e.sum(), g - g.mean()
-        # Counted from the largest weight: next to one-hot even long double would lose what is left.
+        # Counted from the largest weight: near one-hot even long double would lose the rest.
         away = (p * (c - c[p.argmax()])).sum()
         dS = slope * p * ((c - c[p.argmax()]) - away)
         numbers += [g.mean(), np.linalg.norm(c), c.min(), away + c[p.argmax()], np.linalg.norm(dS)]
@@ -87,7 +87,7 @@ def close(got: tuple[Any, Any], wanted: tuple[Any, Any], dtype: Any, factor: flo
     eps = factor * np.finfo(dtype).eps
     for name, value in wanted[0].items():
         with np.errstate(invalid="ignore"):
-            # Sums of numbers of both signs are as exact as their terms are large; a logit, as its products are.
+            # A sum with both signs is only as exact as its terms are large; a logit, as its products are.
             size = np.abs(value) * (1.0 + np.abs(np.nan_to_num(wanted[0]["m"], neginf=0.0))) + 1.0
             off = np.abs(got[0][name] - value) > eps * size
         same = (got[0][name] == value) | ~off
@@ -141,7 +141,7 @@ def test_without_a_gradient(dtype: Any) -> None:
 
 @pytest.mark.parametrize("spread", [10.0, 100.0])
 def test_next_to_one_hot_supply_and_state_keep_their_digits(spread: float) -> None:
-    """What reaches q and k is tiny there, and it is what the doctor judges by."""
+    """What reaches q and k is tiny there, and the doctor judges by it."""
     given = problem(300, np.float64, spread=spread)
     got, _ = engine(given)
     wanted, _ = definition(given)
@@ -174,7 +174,7 @@ def test_rows_that_see_nothing_and_rows_with_nan_or_infinity() -> None:
     assert np.isnan(got["r"][1, 2, 2])
     kept = np.ones((2, 4, 5), bool)
     kept[[0, 1, 1], [0, 1, 2], [0, 1, 2]] = False
-    given["k"][1, 1, 5] = 0.5  # nobody else sees it
+    given["k"][1, 1, 5] = 0.5  # no other row sees it
     wanted, p = definition(given)
     close(
         ({name: value[kept] for name, value in got.items()}, weights[kept]),

@@ -1,4 +1,4 @@
-"""gradient_readings against autograd: the gradients that really reach the weights and the logits."""
+"""gradient_readings against autograd: the gradients that actually reach the weights and the logits."""
 
 from collections.abc import Callable
 from typing import Any
@@ -16,7 +16,7 @@ Make = Callable[[Any], Any]
 
 
 def retained(options: dict[str, Any], alpha: float) -> tuple[np.ndarray, ...]:
-    """Weights, dP and dS from autograd on materialised scores; a sink is one more key; and what is visible."""
+    """Weights, dP and dS from autograd on materialised scores, with a sink as one more key; and what is visible."""
     wanted = dense(Q, K, V, **options)
     visible, scores = tensor(wanted["visible"]), tensor(wanted["scores"]).requires_grad_(True)
     cap, bias, sink = options.get("softcap"), options.get("mask"), options.get("sink")
@@ -39,7 +39,7 @@ def retained(options: dict[str, Any], alpha: float) -> tuple[np.ndarray, ...]:
 
 
 def one_row(p: np.ndarray, dP: np.ndarray, dS: np.ndarray) -> list[float]:
-    """The design's sentences for one row over its visible keys."""
+    """The definitions for one row over its visible keys."""
     n, mean, std = len(p), dP.mean(), dP.std()
     demand, supply = np.linalg.norm(dP - mean), np.linalg.norm(dS)
     if n < 2 or demand < 1e-12:
@@ -50,7 +50,7 @@ def one_row(p: np.ndarray, dP: np.ndarray, dS: np.ndarray) -> list[float]:
 
 
 CASES = [(case, 1.0) for case in OPTIONS] + [("plain", 1.5), ("plain", 2.0), ("boolean mask", 2.0), ("soft cap", 1.5)]
-CASES = [(case, alpha) for case, alpha in CASES if case != "causal, earlier"]  # its hidden row has a test of its own
+CASES = [(case, alpha) for case, alpha in CASES if case != "causal, earlier"]  # its hidden row has its own test
 
 
 @each_room
@@ -110,10 +110,10 @@ def test_the_best_key_has_no_regret_and_the_worst_has_most(make: Make) -> None:
 @each_room
 def test_rows_left_out(make: Make) -> None:
     mask = np.ones((N, M), dtype=bool)
-    mask[0] = False  # nothing to see
-    mask[1] = np.arange(M) == 2  # one key
+    mask[0] = False  # sees nothing
+    mask[1] = np.arange(M) == 2  # sees one key
     flat = V.copy()
-    flat[1] = 1.0  # all keys worth the same: no demand
+    flat[1] = 1.0  # all keys are worth the same: no demand
     got = ss.gradient_readings(*(make(a) for a in (Q, K, flat, GRAD)), mask=make(mask))
     for name in ("transmission", "advantage", "regret_ratio"):
         reading = numpy(getattr(got, name))
@@ -144,5 +144,5 @@ def test_nan_in_one_row_stays_there(make: Make) -> None:
         same(numpy(value)[others], numpy(wanted)[others])
         if name != "blocked":
             assert np.isnan(numpy(value)[1, 1, 1]), name
-        if name not in {"blocked", "demand"}:  # demand asks for no query
+        if name not in {"blocked", "demand"}:  # demand does not depend on the query
             assert np.isnan(numpy(value)[0, 0, 0]), name
