@@ -1,4 +1,4 @@
-"""`softscope claims`: filters, formats, both languages, and a bar that only a terminal sees."""
+"""`softscope claims`: filters, formats, both languages, and a progress bar that shows only on a terminal."""
 
 import html.parser
 import json
@@ -104,7 +104,7 @@ def test_markdown(run, lang):
 
 
 class Page(html.parser.HTMLParser):
-    """Counts tags, and follows what is open."""
+    """Count tags and track which are open."""
 
     def __init__(self, text):
         super().__init__()

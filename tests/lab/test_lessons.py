@@ -1,4 +1,4 @@
-"""What the lessons are made of; and where there is no browser, every lesson run from its first cell to its last."""
+"""What lessons are made of; and, without a browser, every lesson run from its first cell to its last."""
 
 import importlib.util
 import re
@@ -19,7 +19,7 @@ def app_of(lesson):
     return module.app
 
 
-# With a browser, test_browser.py runs every lesson in its page, and this is left to the slow tier.
+# If there is a browser, test_browser.py runs every lesson in its page, and this moves to the slow tier.
 @pytest.mark.parametrize(
     "lesson",
     [pytest.param(one, marks=pytest.mark.slow if chromium.found() else ()) for one in course.LESSONS],
@@ -42,17 +42,17 @@ def test_it_runs_in_both_languages(lesson):
 
 
 def run_with(name, **given):
-    """The English text of a lesson, and its names, with these values instead of what its cells define."""
+    """The English text of a lesson, and its names, with the given values in place of what its cells define."""
     outputs, names = app_of(course.lesson(name)).run(defs={"lang": "en"} | given)
     return "\n".join(output.text for output in outputs if hasattr(output, "text")), names
 
 
 def holding(value):
-    return types.SimpleNamespace(value=value)  # an element that the reader has set
+    return types.SimpleNamespace(value=value)  # an element set by the reader
 
 
 def test_a_sum_that_overflows_is_not_called_right():
-    """In float16 the exponentials of [9, 10, 11] are finite and their sum is not: zeros, and no nan."""
+    """In float16 the exponentials of [9, 10, 11] are finite but their sum is not: zeros, and no nan."""
     right, wrong = (run_with("overflow", lift=holding(c), precision=holding("float16"))[0] for c in (7, 8))
     assert "Both ways give" in right
     assert "Both ways give" not in wrong

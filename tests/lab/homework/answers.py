@@ -1,12 +1,12 @@
-"""Answers to the homework: right ones, and wrong ones that a learner might write, each with the property it breaks."""
+"""Homework answers: right ones, and wrong ones a learner might write, each with the property it breaks."""
 
 from typing import NamedTuple
 
 
 class Wrong(NamedTuple):
     source: str
-    breaks: str  # the property that is named first
-    says: str  # words of that message, in English
+    breaks: str  # the property named first
+    says: str  # part of that message, in English
 
 
 NUMPY = "import numpy as np\n"
