@@ -7,7 +7,7 @@ Claims live in `texts/text_00N_….py`; every `Claim` in a module with such a na
         says=Text(zh="……", en="the claim in our words"),      # may quote the text's numbers
         where="Part 1, L21-22",
         experiment="normalisers",                             # a module of softscope.experiments; omit if none
-        slow=False,                                           # True: takes over a second or so; left to the nightly tier
+        slow=False,                                           # True: over a second or so; left to the nightly tier
     )
     def _s1_03() -> Outcome:
         p = …                                                 # measure; random numbers from generator("S1-03")
