@@ -86,7 +86,7 @@ def _s0_22() -> Outcome:
     return opinion(
         Text(
             zh="这是用词问题：这个词通常指体积随维度指数增长，而这里的标准差只按 √d 增长。",
-            en="A matter of terms: it usually means volume growing exponentially with d; here a standard deviation grows only as √d.",
+            en="A matter of terms: this one usually means volume growing exponentially with d; here a standard deviation grows only as √d.",
         )
     )
 
@@ -246,9 +246,7 @@ def _s0_30() -> Outcome:
             zh=f"缩放前 {listed(before, '.0e')}，缩放后 {listed(after, '.3f')}",
             en=f"before {listed(before, '.0e')}, after {listed(after, '.3f')}",
         ),
-        because=Text(
-            zh="三项都回到了抛物线中间可用的部分。", en="All three are back in the usable middle of the parabola."
-        ),
+        because=Text(zh="三项都回到了抛物线可用的部分。", en="All three are back on the usable part of the parabola."),
     )
 
 
@@ -273,7 +271,7 @@ def _s0_31() -> Outcome:
             zh="起决定作用的是分数之差，不是分数的大小：softmax 不受平移影响。",
             en="Differences between scores decide, not their size: softmax ignores a common shift.",
         ),
-        only_if=Text(zh="大的是分数之间的差", en="the differences between scores are what is large"),
+        only_if=Text(zh="大的是分数之间的差", en="it is the differences between scores that are large"),
     )
 
 
@@ -295,8 +293,8 @@ def _s0_32() -> Outcome:
             Text(zh="整个块加残差", en="the whole block plus its residual"): left["input, residual"] < 1e-6,
         },
         measured=Text(
-            zh=f"块输入处的梯度范数还剩（比例）：经 q、k {left['input, scores']:.2g}，整个块 {left['input']:.2f}，含残差 {left['input, residual']:.2f}",
-            en=f"share of the gradient norm left at the block's input: through q, k {left['input, scores']:.2g}, whole block {left['input']:.2f}, with residual {left['input, residual']:.2f}",
+            zh=f"块输入处的梯度范数，饱和时与正常时之比：经 q、k {left['input, scores']:.2g}，整个块 {left['input']:.2f}，含残差 {left['input, residual']:.2f}",
+            en=f"gradient norm at the block's input, saturated relative to healthy: through q, k {left['input, scores']:.2g}, whole block {left['input']:.2f}, with residual {left['input, residual']:.2f}",
         ),
         because=Text(
             zh="梯度还可以经过 V 和残差连接到达上游。",

@@ -238,8 +238,8 @@ def _s0_19() -> Outcome:
     return Outcome.of(
         {name: part < 1e-6 for name, part in left.items()},
         measured=Text(
-            zh=f"n = {N}、d = {D}，分数放大 10⁶ 倍后，梯度范数还剩（比例）：W_Q {left['W_Q']:.2g}、W_K {left['W_K']:.2g}、W_V {left['W_V']:.2f}",
-            en=f"n = {N}, d = {D}, scores × 10⁶; share of the gradient norm left: W_Q {left['W_Q']:.2g}, W_K {left['W_K']:.2g}, W_V {left['W_V']:.2f}",
+            zh=f"n = {N}、d = {D}，分数放大 10⁶ 倍后，梯度范数与原来之比：W_Q {left['W_Q']:.2g}、W_K {left['W_K']:.2g}、W_V {left['W_V']:.2f}",
+            en=f"n = {N}, d = {D}, scores × 10⁶; gradient norms relative to before: W_Q {left['W_Q']:.2g}, W_K {left['W_K']:.2g}, W_V {left['W_V']:.2f}",
         ),
         because=Text(
             zh="通往 V 的路径不经过 softmax 的导数：输出是权重乘以 V，权重不为零，V 就能继续学习。",

@@ -162,8 +162,8 @@ def _s0_06() -> Outcome:
             en=f"largest weight: [2, 2.5] {plain.max():.4f}, [2, 52] {gap.max():.4f}, [200, 200.5] {whole.max():.4f}",
         ),
         because=Text(
-            zh=f"softmax 不受平移影响：整体变大而差距不变，权重只相差 {off_by(plain, whole):.1g}。",
-            en=f"Softmax ignores a common shift: larger values with the same gap change the weights by only {off_by(plain, whole):.1g}.",
+            zh=f"softmax 不受平移影响：整体变大而差距不变，权重相差 {off_by(plain, whole):.1g}。",
+            en=f"Softmax ignores a common shift: larger values with the same gap change the weights by {off_by(plain, whole):.1g}.",
         ),
         only_if=Text(zh="差距变大", en="the gap grows"),
     )
@@ -253,7 +253,7 @@ def _s0_09() -> Outcome:
         measured=Text(zh=f"{before:.2e} 变为 {after:.2e}", en=f"{before:.2e} becomes {after:.2e}"),
         because=Text(
             zh=f"它变为原来的 {after / before:.2f} 倍（即 e 倍），绝对量却只变了 {after - before:.1g}。",
-            en=f"It grows by a factor of {after / before:.2f}, which is e, but by only {after - before:.1g} in absolute terms.",
+            en=f"It grows by a factor of {after / before:.2f}, that is e, yet by only {after - before:.1g} in absolute terms.",
         ),
     )
 
@@ -291,7 +291,7 @@ def _s0_10() -> Outcome:
             en=f"The log cancels s(1−s): when the model is confidently wrong, cross-entropy's gradient p − y has its largest norm, {through_loss:.2f}.",
         ),
         only_if=Text(
-            zh="softmax 的输出不直接进入交叉熵（输出层的会）",
+            zh="softmax 的输出不直接进入交叉熵（输出层的 softmax 会）",
             en="the softmax does not feed straight into a cross-entropy, as an output layer's does",
         ),
     )

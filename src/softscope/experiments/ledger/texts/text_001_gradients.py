@@ -62,7 +62,7 @@ def _s1_17() -> Outcome:
             zh="没有它，W_Q 和 W_K 得不到梯度；W_V 不需要它。",
             en="Without it, W_Q and W_K get no gradient; W_V does not need it.",
         ),
-        only_if=Text(zh="要训练的是 Q 和 K", en="Q and K are what is trained"),
+        only_if=Text(zh="要训练的是 Q 和 K", en="you are training Q and K"),
     )
 
 
@@ -160,7 +160,7 @@ def _s1_28() -> Outcome:
         ),
         because=Text(
             zh=f"标准差 8 和 22.6 对应 d = 64 和 512 时不缩放的分数：梯度只剩标准差为 1 时的 {left[0]:.0%} 和 {left[1]:.0%}。",
-            en=f"8 and 22.6 are the standard deviations of unscaled scores at d = 64 and 512; {left[0]:.0%} and {left[1]:.0%} of the gradient at standard deviation 1 are left.",
+            en=f"8 and 22.6 are the standard deviations of unscaled scores at d = 64 and 512: the gradient keeps only {left[0]:.0%} and {left[1]:.0%} of its size at standard deviation 1.",
         ),
         only_if=Text(zh="分数的标准差保持在 1 左右", en="the scores keep a standard deviation of about 1"),
     )

@@ -30,7 +30,7 @@ def _s1_21() -> Outcome:
         measured=Text(zh=f"左斜率 {left:g}，右斜率 {right:g}", en=f"left slope {left:g}, right slope {right:g}"),
         because=Text(
             zh="不可微的只有这一个点；训练时，框架在那里取其中一个斜率。",
-            en="It fails only at this one point; in training, frameworks pick one of the two slopes there.",
+            en="This one point is the only exception; in training, frameworks pick one of the two slopes there.",
         ),
     )
 
