@@ -59,7 +59,7 @@ def _s2_49() -> Outcome:
             zh=f"平均值不降反升，中位数先慢后快地下降（相邻两个 d 之间的幂指数 {listed(falling, '.1f')}）："
             f"d = {largest} 时，最大的 10% 的行占总和的 {100 * top:.0f}%。",
             en=f"If anything, the mean grows; the median falls slowly at first, then faster (exponents between neighbouring d: "
-            f"{listed(falling, '.1f')}): at d = {largest} the largest 10% of rows hold {100 * top:.0f}% of the total.",
+            f"{listed(falling, '.1f')}). At d = {largest} the largest 10% of rows hold {100 * top:.0f}% of the total.",
         ),
     )
 

@@ -89,7 +89,7 @@ def _s2_24() -> Outcome:
         ),
         because=Text(
             zh="训练确实会卡住，两种优化器都如此；但随机行的梯度只是变小，饱和的行才接近 0。",
-            en="Training does get stuck, with either optimizer; but a random row's gradient is only smaller; it is "
+            en="Training does get stuck, with either optimizer. But a random row's gradient is only smaller; it is "
             "near 0 only when the row is saturated.",
         ),
         only_if=Text(
@@ -117,7 +117,7 @@ def _s2_25() -> Outcome:
         measured=_peaks(found),
         because=Text(
             zh=f"熵是 {found.entropy.mean:.2f} nat，最大可能值是 {math.log(10):.2f}。",
-            en=f"Entropy is {found.entropy.mean:.2f} nats, out of at most {math.log(10):.2f}.",
+            en=f"Entropy is {found.entropy.mean:.2f} nats; the maximum is {math.log(10):.2f}.",
         ),
     )
 

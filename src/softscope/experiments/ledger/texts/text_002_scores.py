@@ -169,7 +169,7 @@ def _s2_36() -> Outcome:
         ),
         because=Text(
             zh="权重算得出，也算得准，只是饱和了：不稳定的是学习，不是数值计算。",
-            en="The weights can be computed, and accurately; they are just saturated: learning is what suffers, not the arithmetic.",
+            en="The weights can be computed, and accurately; they are just saturated. Learning is unstable, not the arithmetic.",
         ),
         only_if=Text(zh="“不稳定”指的是权重饱和", en="“unstable” means that the weights saturate"),
     )

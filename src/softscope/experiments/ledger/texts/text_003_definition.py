@@ -163,7 +163,7 @@ def _s3_07() -> Outcome:
     return Outcome.of(
         {
             Text(zh="硬最大值没有梯度", en="the hard maximum has no gradient"): hard == 0.0,
-            Text(zh="softmax 有梯度", en="softmax has one"): soft > 0.1,
+            Text(zh="softmax 有梯度", en="softmax has a gradient"): soft > 0.1,
         },
         measured=Text(
             zh=f"[1, 2, 3] 处：硬最大值的变化率 {hard:g}，softmax 的 ‖J‖ = {soft:.3f}",

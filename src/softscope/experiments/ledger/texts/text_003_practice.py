@@ -82,7 +82,7 @@ def _s3_33() -> Outcome:
         ),
         because=Text(
             zh="T > 1 使分布更平坦，所以更多样；是否采用则属惯例（DeepSeek 建议 1.5）。",
-            en="T > 1 flattens the distribution, hence more diversity; whether to use it is convention (DeepSeek recommends 1.5).",
+            en="T > 1 flattens the distribution, hence more diversity; whether to use it is a matter of convention (DeepSeek recommends 1.5).",
         ),
     )
 
@@ -172,7 +172,7 @@ def _s3_50() -> Outcome:
         ),
         because=Text(
             zh="“常用”是惯例；最常用的损失正是由它定义的。",
-            en="“Often” is convention; the most common loss is defined by it.",
+            en="“Often” is a matter of convention; the most common loss is defined by it.",
         ),
     )
 
