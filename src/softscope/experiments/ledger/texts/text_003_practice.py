@@ -23,7 +23,7 @@ _PROBLEMS, _CANDIDATES = 4000, 50
 def _problems() -> Any:
     """Logits of a toy model for 4000 problems with 50 candidate answers each.
 
-    The model is calibrated at T = 1: candidate i is right with the probability softmax(logits)_i that the model gives it.
+    The model is calibrated at T = 1: candidate i is right with the probability softmax(logits)_i it is given.
     """
     return 3.0 * generator("toy problems").standard_normal((_PROBLEMS, _CANDIDATES))
 
@@ -112,7 +112,7 @@ def _s3_34() -> Outcome:
             zh=f"低温下多半抽到概率最大的答案；抽很多次时，多样才有用（{_CODEX} 也是如此：0.2 与 0.8）。",
             en=f"Low temperatures mostly draw the favourite; with many samples, diversity is what helps (as in {_CODEX}: 0.2 and 0.8).",
         ),
-        only_if=Text(zh="只抽一次或很少几次", en="only one sample, or a few, are drawn"),
+        only_if=Text(zh="只抽一次或很少几次", en="one sample or just a few are drawn"),
     )
 
 

@@ -71,7 +71,7 @@ def _s3_26() -> Outcome:
         },
         measured=Text(
             zh="[1, 2, 3, 4, 5] 的权重与 0.2 的最大差：" + ", ".join(f"T = {T:g}: {d:.1g}" for T, d in off.items()),
-            en="largest distance from 0.2 of the weights of [1, 2, 3, 4, 5]: "
+            en="[1, 2, 3, 4, 5], largest distance of a weight from 0.2: "
             + ", ".join(f"T = {T:g}: {d:.1g}" for T, d in off.items()),
         ),
         because=Text(
@@ -104,7 +104,7 @@ def _s3_27() -> Outcome:
             zh=f"平均熵从 {entropies[0].mean():.3f}（T = {temperatures[0]:g}）到 {entropies[-1].mean():.3f}（T = {temperatures[-1]:g}），"
             f"最大 {math.log(10):.3f} nat",
             en=f"mean entropy from {entropies[0].mean():.3f} (T = {temperatures[0]:g}) to {entropies[-1].mean():.3f} "
-            f"(T = {temperatures[-1]:g}), at most {math.log(10):.3f} nats",
+            f"(T = {temperatures[-1]:g}); the maximum is {math.log(10):.3f} nats",
         ),
         because=Text(
             zh="dH/dT = Var(x)/T³ ≥ 0，方差按权重计算。",

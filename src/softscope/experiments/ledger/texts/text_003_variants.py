@@ -66,8 +66,8 @@ def _s3_51() -> Outcome:
             Text(zh="softmax 没有", en="softmax gives none"): bool((ss.softmax(_X) > 0.0).all()),
         },
         measured=Text(
-            zh=f"[1, 2, 3] → {listed(p, 'g')}；10 个 N(0, 1) 的分数：含 0 的行占 {found.mean:.3f}，分数缩小到 1/50 后占 {small.mean:.3f}",
-            en=f"[1, 2, 3] → {listed(p, 'g')}; 10 scores from N(0, 1): share of rows with a 0 {found.mean:.3f}, with scores 1/50 as large {small.mean:.3f}",
+            zh=f"[1, 2, 3] → {listed(p, 'g')}；10 个 N(0, 1) 的分数：含零的行占 {found.mean:.3f}，分数缩小到 1/50 后占 {small.mean:.3f}",
+            en=f"[1, 2, 3] → {listed(p, 'g')}; 10 scores from N(0, 1): share of rows with a zero: {found.mean:.3f}; with scores 1/50 as large: {small.mean:.3f}",
         ),
         because=Text(
             zh="低于阈值的分数恰好得到 0；分数彼此很接近时，则一个 0 也没有。",

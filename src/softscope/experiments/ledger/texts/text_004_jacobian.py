@@ -42,7 +42,7 @@ def _s4_14() -> Outcome:
     weights = ss.softmax(rows)
     norms = [float(np.linalg.norm(ss.jacobian(p))) for p in weights]
     through = [float(np.linalg.norm(ss.jacobian_product(p, np.array([-1.0, 1.0, 0.0, 0.0])))) for p in weights]
-    wrong = float(np.linalg.norm(weights[-1] - np.eye(4)[1]))  # gradient of cross-entropy when entry 2 is the right one
+    wrong = float(np.linalg.norm(weights[-1] - np.eye(4)[1]))  # cross-entropy's gradient if entry 2 is right
     return Outcome.of(
         {
             Text(zh="‖dS/dZ‖ 趋近 0", en="‖dS/dZ‖ goes to 0"): norms[-1] < 1e-12
