@@ -74,7 +74,7 @@ def measure(progress: ProgressBar, *, seed: int = 0) -> tuple[list[Table], list[
             f"总和已超出最大数，权重全为 0。",
         ),
         Text(
-            en=f"No exception is raised: NumPy warns {len(caught)} times and returns NaN, so `except` never catches it.",
+            en=f"No exception is raised: NumPy warns {len(caught)} times and returns NaN, so `except` never sees it.",
             zh=f"不会抛出异常：NumPy 发出 {len(caught)} 次警告并返回 NaN，`except` 永远捕获不到。",
         ),
         Text(

@@ -181,9 +181,9 @@ def _notes(table: Table, untreated: RecallRun, given: list[tuple[float, float]],
             f"{1 / PAIRS:.2f}); the largest logit is {given[0][0]:.0f} before training and {given[1][0]:.0f} after. "
             f"The temperature is √d, or more if needed to bring that logit to {REST:g}: {given[0][1]:.0f} from the "
             f"start, {given[1][1]:.0f} when stuck.",
-            zh=f"不处理时，{steps} 步后的正确率为 {untreated.accuracy.value:.2f}（随机猜测为 {1 / PAIRS:.2f}）；最大分数"
-            f"在训练前为 {given[0][0]:.0f}，训练后为 {given[1][0]:.0f}。温度取 √d，若还不足以把最大分数降到 {REST:g}，"
-            f"则取更高：从一开始用时为 {given[0][1]:.0f}，卡住以后用时为 {given[1][1]:.0f}。",
+            zh=f"不处理时，{steps} 步后的正确率为 {untreated.accuracy.value:.2f}（随机猜测为 {1 / PAIRS:.2f}）；最大"
+            f"分数在训练前为 {given[0][0]:.0f}，训练后为 {given[1][0]:.0f}。温度取 √d，若还不足以把最大分数降到 "
+            f"{REST:g}，则取更高：从一开始用时为 {given[0][1]:.0f}，卡住以后用时为 {given[1][1]:.0f}。",
         )
     ]
     for when, length in (("start", steps), ("stuck", more)):
