@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from softscope.experiments.result import Result
 
 QUESTION = Text(
-    en="How does the cost of attention grow with sequence length, with and without materialising the weights?",
+    en="How does attention's cost grow with sequence length, with and without materialised weights?",
     zh="序列变长时，注意力的代价怎样增长？显式写出权重与否有何不同？",
 )
 SECONDS = 9.0

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from softscope.experiments.result import Result
 
 QUESTION = Text(
-    en="With random q and k, how sharp are attention weights, and how do d and the number of keys change that?",
+    en="How sharp are attention weights for random q and k, and how do d and the number of keys matter?",
     zh="q、k 随机时，注意力权重有多尖锐？怎样随 d 和键数变化？",
 )
 SECONDS = 2.0

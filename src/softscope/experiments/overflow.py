@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from softscope.experiments.result import Result
 
 QUESTION = Text(
-    en="Where does softmax break if the maximum is not subtracted, and does subtracting it change the answer?",
+    en="Where does softmax break without the shift, and does subtracting the maximum change the answer?",
     zh="不减最大值的 softmax 在哪里失效？减去最大值会改变结果吗？",
 )
 SECONDS = 0.1

@@ -57,10 +57,10 @@ def measure(progress: ProgressBar, *, seed: int = 0) -> tuple[list[Table], list[
             zh=f"对 n = 4 作符号推导，得 ∂s_i/∂z_j = s_i(δ_ij − s_j)：{len(proof.rows)} 步中有 {held} 步成立。",
         ),
         Text(
-            en=f"Saturation does no harm before a cross-entropy: when confidently wrong (margin −20), the gradient is "
-            f"{wrong['cross_entropy']:.3f}, its largest, while s(1−s) is {wrong['slope']:.0e}; when confidently right, "
-            f"it is {right['cross_entropy']:.0e}. A squared error on the weights would give almost no gradient at "
-            f"both ends ({wrong['squared']:.0e}).",
+            en=f"Saturation does no harm before a cross-entropy: for a confident wrong answer (margin −20) the "
+            f"gradient is {wrong['cross_entropy']:.3f}, its largest, while s(1−s) is {wrong['slope']:.0e}; for a "
+            f"confident right one it is {right['cross_entropy']:.0e}. A squared error on the weights would give almost "
+            f"no gradient at either end ({wrong['squared']:.0e}).",
             zh=f"后面接交叉熵时，饱和无害：错得很自信时（间隔 −20），梯度为 {wrong['cross_entropy']:.3f}，正是最大值，"
             f"而 s(1−s) 只有 {wrong['slope']:.0e}；对得很自信时，梯度为 {right['cross_entropy']:.0e}。"
             f"若改用权重的平方误差，两端都几乎没有梯度（{wrong['squared']:.0e}）。",

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from softscope.experiments.result import Result
 
 QUESTION = Text(
-    en="Additive, dot or scaled dot product: how spread out are the logits, how sharp the weights, and at what cost?",
+    en="Additive, dot or scaled dot product: how wide are the logits, how sharp the weights, at what cost?",
     zh="加性、点积还是缩放点积：分数有多分散，权重有多尖锐，代价多大？",
 )
 SECONDS = 3.0
