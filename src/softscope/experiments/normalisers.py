@@ -188,8 +188,8 @@ def _notes(reports: dict[str, Any], trained: Table, zeros: list[Text]) -> list[T
             f"{broken['relu']} 条，sigmoid {broken['sigmoid']} 条，hardmax {broken['hardmax']} 条。",
         ),
         Text(
-            en=f"Maps that learn recall in every run: with {closed} keys in total, {PAIRS} of them shown, "
-            f"{names(learned[closed], 'en')}; with {opened}, {names(learned[opened], 'en')}. A map that breaks a "
+            en=f"Maps that learn recall in every run, with {closed} keys in total ({PAIRS} of them shown): "
+            f"{names(learned[closed], 'en')}; with {opened}: {names(learned[opened], 'en')}. A map that breaks a "
             f"property may still train.",
             zh=f"每次运行都学会回忆的映射：键共 {closed} 个（每次展示 {PAIRS} 个）时有 "
             f"{names(learned[closed], 'zh')}；共 {opened} 个时有 {names(learned[opened], 'zh')}。"
