@@ -197,9 +197,11 @@ def _notes(reports: dict[str, Any], trained: Table, zeros: list[Text]) -> list[T
         ),
         Text(
             en=f"A weight of exactly 0 passes no gradient: if a query always meets the same keys ({closed} of "
-            f"{closed}), a key that starts at weight 0 stays there, and {names(not_learned[closed], 'en')} fall short.",
+            f"{closed}), a key that starts at weight 0 stays there, and {names(not_learned[closed], 'en')} fall short. "
+            f"Hardmax is flat and passes none at any weight.",
             zh=f"恰好为 0 的权重不传梯度：如果查询总是遇到同样的键（{closed} 个中的 {closed} 个），起初权重为 0 "
-            f"的键就一直为 0，{names(not_learned[closed], 'zh')} 因此没能学好。",
+            f"的键就一直为 0，{names(not_learned[closed], 'zh')} 因此没能学好。"
+            f"hardmax 处处平坦，任何权重都不传梯度。",
         ),
     ]
 

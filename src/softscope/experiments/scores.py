@@ -193,7 +193,7 @@ def draw(result: Result, lang: Lang) -> Any:
     cost = chart.curves(
         times,
         across,
-        chart.Axis("ms", Text(en="time for 64×64 scores (ms)", zh="64×64 个分数的耗时（毫秒）").of(lang), log=True),
+        chart.Axis("ms", Text(en="time for all scores (ms)", zh="全部分数的耗时（毫秒）").of(lang), log=True),
         ("name", ""),
         title=Text(en="Cost", zh="代价").of(lang),
     )
