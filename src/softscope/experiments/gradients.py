@@ -146,8 +146,8 @@ def _notes(norms: Table, blocked: Table, slopes: Table) -> list[Text]:
             f"d^{tame:.2f} 增长，与输出处随机梯度的范数一样。",
         ),
         Text(
-            en=f"A minority of the rows gets nearly all of it: at d = {d} the median is {q_plain['median']:.2g} (scaled: "
-            f"{q_scaled['median']:.1f}), and {stuck['unscaled']:.0%} of the rows are blocked (scaled: "
+            en=f"A minority of the rows gets nearly all of it: at d = {d} the median is {q_plain['median']:.2g} "
+            f"(scaled: {q_scaled['median']:.1f}), and {stuck['unscaled']:.0%} of the rows are blocked (scaled: "
             f"{stuck['scaled']:.0%}).",
             zh=f"梯度几乎全集中在少数行：d = {d} 时，中位数为 {q_plain['median']:.2g}（缩放后为 "
             f"{q_scaled['median']:.1f}），被阻断的行占 {stuck['unscaled']:.0%}（缩放后占 {stuck['scaled']:.0%}）。",

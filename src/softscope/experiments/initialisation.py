@@ -189,8 +189,8 @@ def _notes(spreads: Table, batch: Table) -> list[Text]:
             f"(x−μ)/σ 则总是 {wide['standard'].value:.0f}。前者除以常数，后者除以实测值。",
         ),
         Text(
-            en=f"The measured spread is within {max(abs(1 - r) for r in ratios):.0%} of the formula d·Var(W)·√(E x²·Var x) (the "
-            f"sample sd of a row of {TOKENS} is a little lower).",
+            en=f"The measured spread is within {max(abs(1 - r) for r in ratios):.0%} of the formula "
+            f"d·Var(W)·√(E x²·Var x) (the sample sd of a row of {TOKENS} is a little lower).",
             zh=f"实测值与公式 d·Var(W)·√(E x²·Var x) 相差不超过 {max(abs(1 - r) for r in ratios):.0%}（一行 {TOKENS} "
             f"个数的样本标准差略小）。",
         ),
