@@ -54,9 +54,9 @@ def holding(value):
 def test_a_sum_that_overflows_is_not_called_right():
     """In float16 the exponentials of [9, 10, 11] are finite and their sum is not: zeros, and no nan."""
     right, wrong = (run_with("overflow", lift=holding(c), precision=holding("float16"))[0] for c in (7, 8))
-    assert "Both ways give" in right
-    assert "Both ways give" not in wrong
-    assert "yet, and wrong already" in wrong
+    assert "Both versions give" in right
+    assert "Both versions give" not in wrong
+    assert "yet, but already wrong" in wrong
 
 
 def test_a_cleared_seed_is_the_first_one():
