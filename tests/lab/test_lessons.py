@@ -68,9 +68,9 @@ def test_a_cleared_seed_is_the_first_one():
     ("typed", "said", "scores"),
     [
         ("1，2", "", [1.0, 2.0]),
-        ("", "No number could be read; shown instead is the example [1.20, ", list(rivals.EXAMPLE)),
-        ("1 abc nan", "Could not be read: abc nan; shown is [1.00].", [1.0]),
-        ("9 " * 9, "Too many numbers; shown are the first 8, [9.00, ", [9.0] * 8),
+        ("", "Found no numbers; showing the example [1.20, ", list(rivals.EXAMPLE)),
+        ("1 abc nan", "Could not read abc nan; showing [1.00].", [1.0]),
+        ("9 " * 9, "Too many numbers; showing the first 8, [9.00, ", [9.0] * 8),
     ],
 )
 def test_what_cannot_be_read_is_said(typed, said, scores):
