@@ -77,7 +77,7 @@ def test_what_cannot_be_read_is_said(typed, said, scores):
     text, names = run_with("rivals", typed=holding(typed))
     assert names["scores"].tolist() == scores
     assert said in text
-    assert bool(said) == ("; shown " in text)
+    assert bool(said) == ("; showing " in text)
 
 
 def test_the_files_are_those_of_the_course():

@@ -98,7 +98,7 @@ def _(figures, lift, mo, np, page, precision, softmax_naive, softmax_shifted, t)
                 [
                     ("x", *_cells(_x)),
                     ("exp(x)", *_cells(_e)),
-                    (t(zh="照公式", en="straight formula"), *_cells(_naive)),
+                    (t(zh="照公式", en="formula as is"), *_cells(_naive)),
                     ("exp(x − max)", *_cells(np.exp(_x - _x.max()))),
                     (t(zh="先减最大值", en="maximum subtracted"), *_cells(_shifted)),
                 ],
@@ -112,7 +112,7 @@ def _(figures, lift, mo, np, page, precision, softmax_naive, softmax_shifted, t)
                     if _nan
                     else t(
                         zh=f"还没有 `nan`，却已经错了：每个 `exp` 都有限，但它们的**和**溢出成无穷大，有限的数除以无穷大得到零。照公式算出的权重之和是 {float(_naive.sum()):.4g}，不是一；同样**没有抛出异常**。减去最大值的版本仍给出 {figures(_shifted, 4)}。",
-                        en=f"No `nan` yet, but already wrong: each `exp` is finite, while their **sum** overflows to infinity, and a finite number divided by infinity is zero. The straight formula's weights sum to {float(_naive.sum()):.4g}, not one; again **no exception is raised**. The shifted version still gives {figures(_shifted, 4)}.",
+                        en=f"No `nan` yet, but already wrong: each `exp` is finite, while their **sum** overflows to infinity, and a finite number divided by infinity is zero. The formula's weights sum to {float(_naive.sum()):.4g}, not one; again **no exception is raised**. The shifted version still gives {figures(_shifted, 4)}.",
                     )
                     if _broken
                     else t(

@@ -67,7 +67,7 @@ def _(mo, t):
 
     $$s_i = \frac{e^{x_i/T}}{\sum_j e^{x_j/T}}$$
 
-    The temperature $T$ is the inverse of the last lesson's gain: $k = 1/T$. Cold means sharp, hot means flat. Drag the temperature and watch the entropy.
+    The temperature $T$ is the reciprocal of the last lesson's gain: $k = 1/T$. Cold means sharp, hot means flat. Drag the temperature and watch the entropy.
     """,
         )
     )
@@ -284,7 +284,7 @@ def _(page, t):
     page.foot(
         t(
             zh="T 就是增益的倒数：冷则尖，热则平。",
-            en="T is the inverse of the gain: cold means sharp, hot means flat.",
+            en="T is the reciprocal of the gain: cold means sharp, hot means flat.",
         ),
         t(
             zh="熵随 T 单调上升，所以想要多尖锐，都能反求温度。",

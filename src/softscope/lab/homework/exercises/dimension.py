@@ -72,7 +72,8 @@ EXERCISE = Exercise(
         en="Write a function score_ranges(q, k): q has shape (n, d) and k has shape (m, d); each row is a query or a key. Return "
         "two numbers:\n\n"
         "1. the range of all n × m scores q·k, that is, the largest minus the smallest;\n2. the range after dividing by √d.\n\n"
-        "Read d from the shapes. When you are done, try it on random numbers with d = 64. You may import softscope, but NumPy is enough.",
+        "Read d from the shapes. When you are done, try it on random numbers with d = 64. You may import "
+        "softscope, but NumPy is enough.",
     ),
     functions=("score_ranges(q, k)",),
     starter=Text(

@@ -187,6 +187,7 @@ EXERCISE = Quiz(
         zh="指数做了三件事：把任何数变成正数，保持次序，把差变成比。所以权重非负、分母不为 0、平移不改变结果，"
         "而放大会使权重更尖锐。",
         en="The exponential does three things: it makes any number positive, keeps the order, and turns differences into "
-        "ratios. So weights are never negative, the denominator is never 0, a shift changes nothing, and a gain sharpens the weights.",
+        "ratios. So weights are never negative, the denominator is never 0, a shift changes nothing, and a gain sharpens the "
+        "weights.",
     ),
 )

@@ -93,8 +93,8 @@ EXERCISE = Exercise(
         "experiment()：对 [1, 2, 3, 4, 5] 依次取 T = 0.01、0.1、1、10、100，返回 5 × 2 的数组，每行是最大权重和熵"
         "（−Σ p·log p，自然对数）。\n\n"
         "这道题研究的是温度，所以可以 import softscope；自己写也行。",
-        en="Write two functions. softmax_at(x, T): divide the logits by the temperature T, then apply softmax; T is a number above "
-        "0 and may be very small.\n\n"
+        en="Write two functions. softmax_at(x, T): divide the logits by the temperature T, then apply softmax; T is a number "
+        "above 0 and may be very small.\n\n"
         "experiment(): for [1, 2, 3, 4, 5] and T = 0.01, 0.1, 1, 10, 100, in this order, return a 5 × 2 array; each row holds "
         "the largest weight and the entropy (−Σ p·log p with the natural logarithm).\n\n"
         "This exercise is about temperature, so you may import softscope; your own softmax is fine too.",
