@@ -185,3 +185,14 @@ def test_rows_of_any_integer_dtype(dtype: str, make: Make) -> None:
     assert numpy(got.count).tolist() == [[200, 108]]
     with pytest.raises(ValueError, match=r"rows must lie in \[-5, 5\)"):
         ss.attention_partition(make(q[:, :5]), make(k), rows=given)
+
+
+@each_room
+@pytest.mark.parametrize("queries", [2, 5])
+@pytest.mark.parametrize("keys", [7, 600, 3000])
+def test_a_query_that_is_nan_still_sees_its_keys(keys: int, queries: int, make: Make) -> None:
+    q, k = np.ones((1, queries, 4)), np.ones((1, keys, 4))
+    q[0, 1] = np.nan
+    for options, wanted in (({}, [keys] * queries), ({"mask": np.arange(keys) > 2}, [keys - 3] * queries)):
+        given = {name: make(value) for name, value in options.items()}
+        assert numpy(ss.attention_partition(make(q), make(k), **given).count).tolist() == [wanted]
