@@ -15,6 +15,7 @@ from torch import Tensor
 from torch.autograd import forward_ad
 
 from softscope._backends.torch.dtypes import row_dtype, widest
+from softscope._backends.torch.engine_memory import differentiated
 from softscope._backends.torch.tensor_jacobian import product
 from softscope._backends.torch.tensor_softmax import distances, hidden_to_minus_inf, softmax
 
@@ -26,11 +27,11 @@ def entmax(x: Tensor, alpha: Any, temperature: Any, visible: Tensor | None) -> T
     if isinstance(alpha, float):
         if alpha == 1.0:
             return softmax(x, temperature, visible)
-        alpha = torch.full((*x.shape[:-1], 1), alpha, dtype=widest(x), device=x.device)
+        alpha = x.new_full((*x.shape[:-1], 1), alpha, dtype=widest(x))
     if x.shape[-1] == 0:
         return x.clone()
     d = distances(hidden_to_minus_inf(x.to(row_dtype(x)), visible), temperature)
-    p = _weights(d, alpha) if torch.compiler.is_compiling() else _Weights.apply(d, alpha)  # type: ignore[no-untyped-call]
+    p = _compiled(d, alpha) if torch.compiler.is_compiling() else _Weights.apply(d, alpha)  # type: ignore[no-untyped-call]
     return (p if visible is None else p.masked_fill(~visible, 0.0)).to(x.dtype)
 
 
@@ -105,6 +106,15 @@ def _backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, Tensor | None]
 _weights.register_autograd(_backward, setup_context=_save)
 
 
+def _compiled(d: Tensor, alpha: Tensor) -> Tensor:
+    if differentiated():
+        raise NotImplementedError(
+            "sparsemax, entmax and attention with alpha other than 1 have no torch.func derivatives inside "
+            "torch.compile(fullgraph=True); use fullgraph=False, or backward() instead of the transform"
+        )
+    return _weights(d, alpha)
+
+
 class _Weights(torch.autograd.Function):
     """d, α → p, in eager mode: PyTorch's operators know only the backward derivative, and forward ones would be 0."""
 
@@ -123,7 +133,7 @@ class _Weights(torch.autograd.Function):
     def jvp(ctx: Any, along_d: Tensor, along_alpha: Tensor) -> Tensor:
         # PyTorch switches forward derivatives off in here; a second one, of this one, would silently be 0.
         with forward_ad._set_fwd_grad_enabled(True):
-            alpha, p = (forward_ad.unpack_dual(x).primal for x in ctx.saved_tensors)
+            alpha, p = (forward_ad.unpack_dual(x).primal for x in ctx.saved_tensors)  # type: ignore[no-untyped-call]
             pull = _alpha_pull(p, alpha.to(p.dtype) - 1.0)
             return product(p, along_d - pull * along_alpha.to(p.dtype), alpha)
 
