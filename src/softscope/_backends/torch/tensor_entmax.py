@@ -31,7 +31,8 @@ def entmax(x: Tensor, alpha: Any, temperature: Any, visible: Tensor | None) -> T
     if x.shape[-1] == 0:
         return x.clone()
     d = distances(hidden_to_minus_inf(x.to(row_dtype(x)), visible), temperature)
-    p = _compiled(d, alpha) if torch.compiler.is_compiling() else _Weights.apply(d, alpha)  # type: ignore[no-untyped-call]
+    traced = torch.compiler.is_compiling() or torch.jit.is_tracing()
+    p = _compiled(d, alpha) if traced else _Weights.apply(d, alpha)  # type: ignore[no-untyped-call]
     return (p if visible is None else p.masked_fill(~visible, 0.0)).to(x.dtype)
 
 
