@@ -1,5 +1,6 @@
 """Transforms of PyTorch give the right numbers or one sentence, never wrong numbers in silence: the table, tried."""
 
+import io
 import re
 from collections.abc import Callable
 from typing import Any
@@ -210,6 +211,13 @@ def test_code_compiled_outside_a_dual_level_is_not_reused_inside() -> None:
     function = compiled(lambda v: case(v))
     torch.testing.assert_close(function(case.v), case.y)
     torch.testing.assert_close(tangent(function, case.v, case.t), wanted(case, "dual"), rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning", "ignore::torch.jit.TracerWarning")
+def test_a_trace_of_entmax_can_be_saved() -> None:
+    traced = torch.jit.trace(lambda x: ss.entmax(x), (X,))
+    torch.jit.save(traced, io.BytesIO())
+    torch.testing.assert_close(traced(2.0 * X), ss.entmax(2.0 * X))
 
 
 def test_the_derivative_that_was_silently_zero() -> None:

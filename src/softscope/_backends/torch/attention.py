@@ -29,15 +29,15 @@ def attend(call: Call, additive: Any, statistics: bool) -> tuple[Tensor, Any]:
 
 def statistics_of_rows(call: Call, additive: Any) -> Any:
     """Return every row's state and largest score, or for alpha ≠ 1 a dictionary of readings."""
-    if engine_attention.offers(call, additive):
-        return engine_attention.of_rows(call)
     with constants():
+        if engine_attention.offers(call, additive):
+            return engine_attention.of_rows(call)
         if call.options.alpha != 1.0:
             supports = [dense_attention.support(tile, additive) for tile in _tiles(call)]
             return {name: torch.cat([part[name] for part in supports], dim=-1) for name in supports[0]}
         parts = [dense_attention.partition(tile, additive) for tile in _tiles(call)]
-    found = State(*(torch.cat(part, dim=-1) for part in zip(*(part[0] for part in parts), strict=True)))
-    return found, torch.cat([part[1] for part in parts], dim=-1)
+        found = State(*(torch.cat(part, dim=-1) for part in zip(*(part[0] for part in parts), strict=True)))
+        return found, torch.cat([part[1] for part in parts], dim=-1)
 
 
 def gradient_sums(call: Call, grad_output: Tensor) -> GradientSums:

@@ -75,6 +75,11 @@ def transformed() -> bool:
     return forward_ad._current_level >= 0 or _inside_transform()
 
 
+def recorded() -> bool:
+    """Tell whether a compiler or torch.jit.trace records the operations, and so knows only those of PyTorch's kind."""
+    return _is_compiling() or _jit_trace() is not None
+
+
 def differentiated() -> bool:
     """Tell whether one of the active transforms differentiates, as all but vmap do."""
     return forward_ad._current_level >= 0 or _inside_derivative()

@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.autograd import forward_ad
 
 from softscope._backends.torch.dtypes import row_dtype, widest
-from softscope._backends.torch.engine_memory import differentiated
+from softscope._backends.torch.engine_memory import differentiated, recorded
 from softscope._backends.torch.tensor_jacobian import product
 from softscope._backends.torch.tensor_softmax import distances, hidden_to_minus_inf, softmax
 
@@ -31,8 +31,7 @@ def entmax(x: Tensor, alpha: Any, temperature: Any, visible: Tensor | None) -> T
     if x.shape[-1] == 0:
         return x.clone()
     d = distances(hidden_to_minus_inf(x.to(row_dtype(x)), visible), temperature)
-    traced = torch.compiler.is_compiling() or torch.jit.is_tracing()
-    p = _compiled(d, alpha) if traced else _Weights.apply(d, alpha)  # type: ignore[no-untyped-call]
+    p = _compiled(d, alpha) if recorded() else _Weights.apply(d, alpha)  # type: ignore[no-untyped-call]
     return (p if visible is None else p.masked_fill(~visible, 0.0)).to(x.dtype)
 
 
