@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from softscope._arguments.arrays import Array, beside, dtype_name, is_tensor, namespace, tracing
+from softscope._arguments.arrays import Array, beside, dtype_name, is_tensor, namespace
+from softscope._arguments.seen import seen
 
 if TYPE_CHECKING:
     from softscope._arguments.axes import Rows
@@ -58,7 +59,7 @@ def temperature_for_rows(value: object, x: Array, rows: Rows) -> Any:
             raise ValueError(f"temperature must be > 0, but got {value}; pass a positive number")
         return result
     array = real_beside(value, x, "temperature")
-    if not tracing() and bool((array <= 0.0).any()):
+    if seen(array) and bool((array <= 0.0).any()):
         low = _first(array, array <= 0.0)
         raise ValueError(f"temperature must be > 0 everywhere, but holds {low}; pass positive numbers")
     if array.ndim == 0 and not is_tensor(array):
@@ -71,7 +72,7 @@ def alpha_for_rows(value: object, x: Array, rows: Rows) -> Any:
     if is_number(value):
         return alpha_number(value)
     array = real_beside(value, x, "alpha")
-    if not tracing() and bool((~((array >= 1.0) & (array <= 2.0))).any()):
+    if seen(array) and bool((~((array >= 1.0) & (array <= 2.0))).any()):
         wrong = _first(array, ~((array >= 1.0) & (array <= 2.0)))
         raise ValueError(
             f"alpha must lie in [1, 2] everywhere, but holds {wrong}; 1 is softmax, 1.5 entmax, 2 sparsemax"
