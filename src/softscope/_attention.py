@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal, overload
 
 from softscope._arguments.arrays import Array, giver
-from softscope._arguments.attention import Call, prepare
+from softscope._arguments.attention import NO_VALUES, Call, prepare
 from softscope._arguments.checks import flag, real_beside
 from softscope._backends.choose import attention_backend_of
 from softscope._partition import Partition
@@ -141,7 +141,7 @@ def attention_partition(
     array([[1., 4.]])
     """
     call = prepare(
-        q, k, None, scale=scale, causal=causal, query_start=query_start, window=window, mask=mask,
+        q, k, NO_VALUES, scale=scale, causal=causal, query_start=query_start, window=window, mask=mask,
         softcap=softcap, sink=sink, alpha=alpha, rows=rows,
     )  # fmt: skip
     return _statistics(call, giver(q), attention_backend_of(call.q).statistics_of_rows(call, None))

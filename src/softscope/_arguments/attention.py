@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from softscope._arguments.arrays import Array, beside, dtype_name, floating, is_tensor, namespace
-from softscope._arguments.checks import alpha_number, flag, is_number, number, real_beside, whole_number
+from softscope._arguments.checks import alpha_number, flag, is_number, number, real_beside, short, whole_number
 from softscope._arguments.seen import seen
 from softscope._backends.reference.visible_keys import LOWEST, mask_hides, offsets_allow
 
@@ -127,6 +127,9 @@ def joint_batch(*arrays: Array | None) -> tuple[int, ...]:
     return np.broadcast_shapes(first, *others)
 
 
+NO_VALUES = object()
+
+
 def prepare(
     q: Any,
     k: Any,
@@ -143,8 +146,8 @@ def prepare(
     rows: Any = None,
     same_width: bool = True,
 ) -> Call:
-    """Check every argument of an attention function and build the `Call`."""
-    given = {"q": q, "k": k} if v is None else {"q": q, "k": k, "v": v}
+    """Check every argument of an attention function and build the `Call`; `v` is NO_VALUES if it takes none."""
+    given = {"q": q, "k": k} if v is NO_VALUES else {"q": q, "k": k, "v": v}
     arrays = _alike(autocast({name: floating(value, name) for name, value in given.items()}))
     q = arrays["q"]
     single = q.ndim == 2
@@ -275,10 +278,10 @@ def _window(window: Any) -> tuple[int | None, int | None]:
     if window is None:
         return (None, None)
     if not isinstance(window, tuple | list) or len(window) != 2:
-        raise TypeError(f"window must be (left, right), but got {window!r}; None makes a side unlimited")
+        raise TypeError(f"window must be (left, right), but got {short(window)}; None makes a side unlimited")
     for side in window:
         if side is not None and whole_number(side, "window's sides") < 0:
-            raise ValueError(f"window's sides must be ≥ 0, but got {side}; use None for an unlimited side")
+            raise ValueError(f"window's sides must be ≥ 0, but got {short(side)}; use None for an unlimited side")
     left, right = window
     return (None if left is None else int(left), None if right is None else int(right))
 
@@ -322,7 +325,9 @@ def _softcap(softcap: Any) -> float | None:
         return None
     value = number(softcap, "softcap", "a finite number > 0")
     if not 0.0 < value < math.inf:
-        raise ValueError(f"softcap must be a finite number > 0, but got {softcap}; pass 50.0, for example, or None")
+        raise ValueError(
+            f"softcap must be a finite number > 0, but got {short(softcap)}; pass 50.0, for example, or None"
+        )
     return value
 
 

@@ -25,7 +25,7 @@ def is_number(value: object) -> bool:
 def number(value: object, name: str, rule: str = "a real number") -> float:
     """Return a finite or infinite number as a float; refuse anything else, including NaN."""
     if not is_number(value):
-        raise TypeError(f"{name} must be {rule}, but got {_short(value)}; pass a number")
+        raise TypeError(f"{name} must be {rule}, but got {short(value)}; pass a number")
     try:
         result = float(value)  # type: ignore[arg-type]
     except OverflowError:  # a larger integer than floats hold
@@ -39,7 +39,7 @@ def positive(value: object, name: str, fix: str, *, rule: str = "a positive numb
     """Return the value as a float if it is finite and above 0."""
     result = number(value, name, rule)
     if not 0 < result < math.inf:
-        raise ValueError(f"{name} must be {rule}, but got {_short(value)}; {fix}")
+        raise ValueError(f"{name} must be {rule}, but got {short(value)}; {fix}")
     return result
 
 
@@ -47,7 +47,7 @@ def between(value: object, name: str, low: float, high: float, fix: str) -> floa
     """Return the value as a float if it lies in [low, high]."""
     result = number(value, name, f"a number in [{low}, {high}]")
     if not low <= result <= high:
-        raise ValueError(f"{name} must lie in [{low}, {high}], but got {value}; {fix}")
+        raise ValueError(f"{name} must lie in [{low}, {high}], but got {short(value)}; {fix}")
     return result
 
 
@@ -84,7 +84,7 @@ def alpha_number(value: object) -> float:
     """Return alpha as a float in [1, 2]."""
     result = number(value, "alpha", "a number in [1, 2]")
     if not 1.0 <= result <= 2.0:
-        raise ValueError(f"alpha must lie in [1, 2], but got {value}; 1 is softmax, 1.5 entmax, 2 sparsemax")
+        raise ValueError(f"alpha must lie in [1, 2], but got {short(value)}; 1 is softmax, 1.5 entmax, 2 sparsemax")
     return result
 
 
@@ -114,19 +114,19 @@ def visible_for_rows(where: object, x: Array, rows: Rows) -> Array | None:
 def flag(value: object, name: str) -> bool:
     """Accept True or False, and nothing that is merely truthy or falsy."""
     if not isinstance(value, bool | np.bool_):
-        raise TypeError(f"{name} must be True or False, but got {_short(value)}; pass one of these")
+        raise TypeError(f"{name} must be True or False, but got {short(value)}; pass one of these")
     return bool(value)
 
 
 def whole_number(value: object, name: str, low: int | None = None, high: int = LARGEST) -> int:
     """Return the value as an int if it is an integer of at least `low`, if given, and at most `high`."""
     if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise TypeError(f"{name} must be an integer, but got {_short(value)}; pass an int")
+        raise TypeError(f"{name} must be an integer, but got {short(value)}; pass an int")
     result = int(value.__index__())
     if result < (-LARGEST if low is None else low):
-        raise ValueError(f"{name} must be at least {low or -LARGEST}, but got {_short(result)}; pass a larger one")
+        raise ValueError(f"{name} must be at least {low or -LARGEST}, but got {short(result)}; pass a larger one")
     if result > high:
-        raise ValueError(f"{name} must be at most {high}, but got {_short(result)}; pass a smaller one")
+        raise ValueError(f"{name} must be at most {high}, but got {short(result)}; pass a smaller one")
     return result
 
 
@@ -136,7 +136,8 @@ def _first(array: Array, where: Array) -> float:
     return float(found.detach() if is_tensor(found) else found)
 
 
-def _short(value: object) -> str:
+def short(value: object) -> str:
+    """Return the value as an error message shows it: on one line, and not for long."""
     if isinstance(value, int) and abs(value) > LARGEST:  # Python prints no number of thousands of digits
         return f"about {'-' * (value < 0)}2**{abs(value).bit_length() - 1}"
     text = repr(value)
