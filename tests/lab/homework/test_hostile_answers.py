@@ -177,7 +177,7 @@ MISTAKES = {
     "wrong shape": ("def softmax(x):\n    return x[:-1]", "returns", "returned shape (1,) for an input of shape (2,)"),
     "complex": ("def softmax(x):\n    return x * 1j", "returns", "instead of an array of real numbers"),
     "too long": ("#" * 200_000, "long", "longer than 100000 characters"),
-    "a huge result": (NUMPY + "def softmax(x):\n    return np.ones(10**6)", "returns", "instead of an array"),
+    "a huge result": (NUMPY + "def softmax(x):\n    return np.ones(10**6)", "large", "The result is too large"),
 }  # fmt: skip
 
 

@@ -101,17 +101,23 @@ class Answer:
         self._folder.cleanup()
 
     def call(self, function: str, *arguments: Any) -> Any:
-        """Call the function and return its value; if it changes array arguments, we update them here too."""
+        """Call the function on copies of the arguments and return its value."""
+        return self.call_and_look(function, *arguments)[0]
+
+    def call_and_look(self, function: str, *arguments: Any) -> tuple[Any, tuple[Any, ...]]:
+        """Call the function on copies of the arguments; return its value, and the copies as it left them.
+
+        Ours never change: a check that compared with them would take what the answer wrote for the truth.
+        """
         request = {"function": function, "arguments": [encode(argument) for argument in arguments]}
         reply = self._exchange(request, self.limits.call_seconds)
         if "failed" in reply:
             raise _raised(reply)
         try:
-            changed = reply.get("changed")
-            for given, after in zip(arguments, changed or (), strict=False):
-                if isinstance(given, np.ndarray) and given.flags.writeable:
-                    given[...] = decode(after)
-            return decode(reply["value"])
+            value, changed = decode(reply["value"]), reply["changed"]
+            if changed is None:
+                return value, arguments
+            return value, tuple(_left(given, after) for given, after in zip(arguments, changed, strict=True))
         except (KeyError, TypeError, ValueError) as error:
             raise StoppedError("garbled") from error
 
@@ -234,6 +240,16 @@ class Answer:
             with contextlib.suppress(ValueError):
                 raise StoppedError("killed", signal=signal.Signals(-code).name)
         raise StoppedError("exit", code=code)
+
+
+def _left(given: Any, message: Any) -> Any:
+    """Return an argument as the answer left it. Only an array can change here, and only its numbers."""
+    after = decode(message)
+    if not isinstance(given, np.ndarray):
+        return given
+    if not isinstance(after, np.ndarray) or (after.shape, after.dtype) != (given.shape, given.dtype):
+        raise ForeignError
+    return after
 
 
 def _raised(reply: dict[str, Any]) -> RaisedError:
