@@ -156,7 +156,7 @@ class Float(float):
 STRANGE = {
     "lying object": "Liar()", "lazy": "Lazy(x)", "subclass that lies": "x.view(Array)", "object array": "x.astype(object)",
     "array of liars": "np.array([Liar()] * len(x))", "nan": "x * np.nan", "inf": "x + np.inf", "-inf": "x - np.inf",
-    "huge numbers": "np.full(len(x), 1.7e308)", "many numbers": "np.zeros(10**6)", "no numbers": "np.zeros(0)",
+    "huge numbers": "np.full(len(x), 1.7e308)", "no numbers": "np.zeros(0)",
     "strings": "np.array(['0'] * len(x))", "complex": "x * 1j", "dates": "np.zeros(len(x), 'M8[s]')",
     "records": "np.zeros(len(x), [('a', float)])", "bool": "x > 0", "int8": "np.zeros(len(x), np.int8)",
     "uint64": "np.full(len(x), 2**64 - 1, np.uint64)", "matrix": "np.asmatrix(x)", "column": "x[:, None]", "0-d": "np.array(0.0)",
@@ -196,7 +196,9 @@ def test_strange_results_are_refused_in_a_sentence(name):
                     assert len(sentence) < 800
 
 
-@pytest.mark.parametrize("infinite", ["np.inf, 0.0", "np.inf, np.inf", "-np.inf, 1.0", "np.nan, np.nan", "1e308, 1e308"])
+@pytest.mark.parametrize(
+    "infinite", ["np.inf, 0.0", "np.inf, np.inf", "-np.inf, 1.0", "np.nan, np.nan", "1e308, 1e308"]
+)
 def test_no_tolerance_grows_with_the_answer(infinite):
     grade = homework.grade("dimension", f"{NUMPY}def score_ranges(q, k):\n    return {infinite}", seed=0)
     assert grade.broken[0] == "range", "inf − x ≤ 1e-9 · inf is true"
