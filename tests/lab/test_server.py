@@ -130,14 +130,25 @@ def sessions(running):
 
 
 def test_reading_a_page_changes_nothing(tmp_path):
-    """No GET or HEAD writes a file, changes the theme or starts a lesson's kernel, not even one that brings the token."""
+    """No GET or HEAD writes a file, changes the theme or starts a lesson's kernel, not even one with the token."""
     with lab(tmp_path) as running:
         (tmp_path / "homework.json").write_text("not JSON", "utf-8")  # which a change would put aside
         before, index, started = kept(tmp_path), get(running, "/?lang=en")[2], sessions(running)
         paths = ["/", "/?lang=zh", "/favicon.ico", "/assets/index.css", "/lesson/overflow", "/lesson/overflow/?lang=zh"]
         paths += [f"/theme/{theme}?lang=zh&lesson=overflow" for theme in ("dark", "light", "system")]
-        paths += [f"/lesson/overflow{path}" for path in ("/sse?session_id=s_test02", "/api/status", "/api/version",
-                  "/ws?session_id=s_test03", "/auth/login", "/api/kernel/instantiate", "/api/kernel/run", "/health")]  # fmt: skip
+        paths += [
+            f"/lesson/overflow{path}"
+            for path in (
+                "/sse?session_id=s_test02",
+                "/api/status",
+                "/api/version",
+                "/ws?session_id=s_test03",
+                "/auth/login",
+                "/api/kernel/instantiate",
+                "/api/kernel/run",
+                "/health",
+            )
+        ]
         for method in ("GET", "HEAD"):
             for path in paths:
                 get(running, path, method=method)

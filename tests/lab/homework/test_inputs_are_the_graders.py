@@ -1,4 +1,4 @@
-"""An answer gets copies: whatever it does to its inputs or its earlier results, it is judged by the grader's own numbers."""
+"""An answer gets copies: whatever it does to its inputs or its earlier results, the grader's own numbers judge it."""
 
 import itertools
 import re
@@ -16,7 +16,10 @@ PROGRAMS = {exercise.id: exercise for exercise in EXERCISES if isinstance(exerci
 
 # Wrong answers that were right if their inputs, as they leave them, were the question.
 DESTROY = {
-    "softmax": ["def softmax(x):\n    x[:] = 0\n    x[0] = 1\n    return x", "def softmax(x):\n    x[:] = 1 / len(x)\n    return x"],
+    "softmax": [
+        "def softmax(x):\n    x[:] = 0\n    x[0] = 1\n    return x",
+        "def softmax(x):\n    x[:] = 1 / len(x)\n    return x",
+    ],
     "temperature": [
         "def softmax_at(x, T):\n    x[:] = 0\n    return x + 1 / len(x)\n"
         "def experiment():\n    import softscope as ss\n"
@@ -48,7 +51,8 @@ DESTROY = {
 # Right answers that work in the memory they are given.
 IN_PLACE = {
     "softmax": "def softmax(x):\n    x -= x.max()\n    np.exp(x, out=x)\n    x /= x.sum()\n    return x",
-    "temperature": "def softmax_at(x, T):\n    x -= x.max()\n    x /= T\n    np.exp(x, out=x)\n    x /= x.sum()\n    return x\n"
+    "temperature": "def softmax_at(x, T):\n    x -= x.max()\n    x /= T\n    np.exp(x, out=x)\n"
+    "    x /= x.sum()\n    return x\n"
     "def experiment():\n    rows = []\n    for T in (0.01, 0.1, 1.0, 10.0, 100.0):\n"
     "        p = softmax_at(np.arange(1.0, 6.0), T)\n        q = p[p > 0]\n"
     "        rows.append([p.max(), -(q * np.log(q)).sum()])\n    return np.array(rows)",
@@ -59,11 +63,13 @@ IN_PLACE = {
     "sparsemax": "def sparsemax(x):\n    x -= x.max()\n    s = np.sort(x)[::-1]\n    k = np.arange(1, len(x) + 1)\n"
     "    total = np.cumsum(s) - 1.0\n    last = np.flatnonzero(s > total / k)[-1]\n    x -= total[last] / k[last]\n"
     "    np.maximum(x, 0.0, out=x)\n    return x",
-    "online-softmax": "def state_of(x):\n    m = x.max(initial=-np.inf)\n    x -= m if m > -np.inf else 0\n    np.exp(x, out=x)\n"
+    "online-softmax": "def state_of(x):\n    m = x.max(initial=-np.inf)\n    x -= m if m > -np.inf else 0\n"
+    "    np.exp(x, out=x)\n"
     "    return np.array([m, x.sum()])\n"
     "def merge(a, b):\n    m = max(a[0], b[0])\n    if m > -np.inf:\n        a[1] *= np.exp(a[0] - m)\n"
     "        b[1] *= np.exp(b[0] - m)\n    a[0] = m\n    a[1] += b[1]\n    return a\n"
-    "def lse(state):\n    state[1] = np.log(state[1])\n    state[0] += state[1]\n    return state[0] if state[0] == state[0] else -np.inf",
+    "def lse(state):\n    state[1] = np.log(state[1])\n    state[0] += state[1]\n"
+    "    return state[0] if state[0] == state[0] else -np.inf",
 }  # fmt: skip
 MUST_STAY = {"softmax", "sparsemax"}  # their tasks say that the input is left as it is
 
@@ -154,20 +160,42 @@ class Float(float):
     __hash__ = float.__hash__
 """
 STRANGE = {
-    "lying object": "Liar()", "lazy": "Lazy(x)", "subclass that lies": "x.view(Array)", "object array": "x.astype(object)",
-    "array of liars": "np.array([Liar()] * len(x))", "nan": "x * np.nan", "inf": "x + np.inf", "-inf": "x - np.inf",
-    "huge numbers": "np.full(len(x), 1.7e308)", "no numbers": "np.zeros(0)",
-    "strings": "np.array(['0'] * len(x))", "complex": "x * 1j", "dates": "np.zeros(len(x), 'M8[s]')",
-    "records": "np.zeros(len(x), [('a', float)])", "bool": "x > 0", "int8": "np.zeros(len(x), np.int8)",
-    "uint64": "np.full(len(x), 2**64 - 1, np.uint64)", "matrix": "np.asmatrix(x)", "column": "x[:, None]", "0-d": "np.array(0.0)",
-    "masked": "np.ma.array(x, mask=True)", "deep": "np.zeros((1,) * 30)", "generator": "(v for v in x)", "set": "{1, 2}",
-    "liar floats": "[Float(0.0)] * len(x)", "a liar float": "Float(0.0)", "huge int": "10**400", "bytes": "b'0' * 100",
-    "class": "Liar", "None": "None", "not implemented": "NotImplemented",
-}  # fmt: skip
+    "lying object": "Liar()",
+    "lazy": "Lazy(x)",
+    "subclass that lies": "x.view(Array)",
+    "object array": "x.astype(object)",
+    "array of liars": "np.array([Liar()] * len(x))",
+    "nan": "x * np.nan",
+    "inf": "x + np.inf",
+    "-inf": "x - np.inf",
+    "huge numbers": "np.full(len(x), 1.7e308)",
+    "no numbers": "np.zeros(0)",
+    "strings": "np.array(['0'] * len(x))",
+    "complex": "x * 1j",
+    "dates": "np.zeros(len(x), 'M8[s]')",
+    "records": "np.zeros(len(x), [('a', float)])",
+    "bool": "x > 0",
+    "int8": "np.zeros(len(x), np.int8)",
+    "uint64": "np.full(len(x), 2**64 - 1, np.uint64)",
+    "matrix": "np.asmatrix(x)",
+    "column": "x[:, None]",
+    "0-d": "np.array(0.0)",
+    "masked": "np.ma.array(x, mask=True)",
+    "deep": "np.zeros((1,) * 30)",
+    "generator": "(v for v in x)",
+    "set": "{1, 2}",
+    "liar floats": "[Float(0.0)] * len(x)",
+    "a liar float": "Float(0.0)",
+    "huge int": "10**400",
+    "bytes": "b'0' * 100",
+    "class": "Liar",
+    "None": "None",
+    "not implemented": "NotImplemented",
+}
 
 
 def _strange(exercise):
-    """All of the exercise's functions, each returning the chosen strange thing; x is the first array, or else [1, 2]."""
+    """All of the exercise's functions; each returns the chosen strange thing, made of the first array or of [1, 2]."""
     chosen = "".join(f"    {what!r}: lambda x: {expression},\n" for what, expression in STRANGE.items())
     functions = "".join(f"def {name}(*given):\n    return result(*given)\n" for name in exercise.names)
     return (

@@ -44,7 +44,10 @@ class JsonStore:
         raise NotImplementedError
 
     def refresh(self) -> None:
-        """Reload the file, then reapply our changes that are not in it yet. Reading a page calls this: it writes nothing."""
+        """Reload the file, then reapply our changes that are not in it yet.
+
+        Showing a page calls this, so it writes nothing: a file that makes no sense stays until the next change.
+        """
         self._reload(self._look)
 
     def _reload(self, read: Callable[[], object]) -> None:

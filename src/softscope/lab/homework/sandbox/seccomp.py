@@ -36,7 +36,7 @@ READING: dict[str, tuple[int, int | None]] = {
     "faccessat": (269, 48), "faccessat2": (439, 439), "readlink": (89, None), "readlinkat": (267, 78),
     "getdents64": (217, 61), "prctl": (157, 167), "capset": (126, 91),
 }  # fmt: skip
-# Opening a file: the numbers, and which argument holds the flags. openat2 hides them behind a pointer, so it is refused.
+# Opening a file: the numbers, and which argument holds the flags. openat2 hides its flags behind a pointer, so no.
 OPENING: dict[str, tuple[int, int | None, int]] = {"open": (2, None, 1), "openat": (257, 56, 2)}
 _NOT_READING = 0o3 | 0o100 | 0o1000  # O_WRONLY, O_RDWR, O_CREAT, O_TRUNC: the same on both machines
 _MACHINES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}  # index into ALLOWED, the kernel's id for it
@@ -79,7 +79,7 @@ def install(*, reading: bool) -> bool:
 def _steps(architecture: int, numbers: list[int], opening: list[tuple[int, int]]) -> list[tuple[int, int, int, int]]:
     """Kill on calls from another architecture (32-bit ones have other numbers); then check number by number.
 
-    A jump skips a number of steps. After the numbers stand "allow" and "refuse", then four steps for each way of opening.
+    A jump skips that many steps. After the numbers come "refuse" and "allow", then four steps for each way of opening.
     """
     steps = [(_LOAD, 0, 0, _ARCHITECTURE), (_IF_EQUAL, 1, 0, architecture), (_RETURN, 0, 0, _KILL)]
     steps.append((_LOAD, 0, 0, _NUMBER))
