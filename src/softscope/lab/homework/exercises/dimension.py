@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from softscope._text import Text
 from softscope.lab.homework.exercise import Exercise
 from softscope.lab.homework.inputs import drawn
 from softscope.lab.homework.rule import Arguments, Rule
-from softscope.lab.homework.trial import Numbers, Trial, UnfitError, as_number
+from softscope.lab.homework.trial import Numbers, Trial, UnfitError, as_number, told
 from softscope.testing.wording import show
 
 if TYPE_CHECKING:
@@ -31,8 +32,13 @@ def _two(trial: Trial, q: Numbers, k: Numbers) -> tuple[float, float]:
     if isinstance(raw, np.ndarray):
         raw = raw.tolist()
     if not isinstance(raw, list | tuple) or len(raw) != 2:
-        raise UnfitError(Text(zh=f"返回的是 {str(raw)[:60]}", en=f"it returned {str(raw)[:60]}"))
+        raise UnfitError(Text(zh=f"返回的是 {told(raw)[:60]}", en=f"it returned {told(raw)[:60]}"))
     return as_number(raw[0]), as_number(raw[1])
+
+
+def _near(got: float, want: float) -> bool:
+    """Compare within a relative tolerance, which an infinite number does not have: it would equal anything."""
+    return math.isfinite(want) and abs(got - want) <= 1e-9 * max(1.0, abs(want))
 
 
 def _first(_: np.random.Generator) -> Iterator[Arguments]:
@@ -46,16 +52,16 @@ def _returns(trial: Trial, q: Numbers, k: Numbers) -> Text | None:
 
 def _range(trial: Trial, q: Numbers, k: Numbers) -> Text | None:
     plain, _ = _two(trial, q, k)
-    if abs(plain - float(np.ptp(q @ k.T))) <= 1e-9 * max(1.0, abs(plain)):
+    if _near(plain, float(np.ptp(q @ k.T))):
         return None
     return Text(zh=f"第一个数是 {show(plain)}", en=f"the first number is {show(plain)}")
 
 
 def _scaled(trial: Trial, q: Numbers, k: Numbers) -> Text | None:
     plain, scaled = _two(trial, q, k)
-    if abs(scaled * np.sqrt(q.shape[-1]) - plain) <= 1e-9 * max(1.0, abs(plain)):
-        return None
     d = q.shape[-1]
+    if _near(scaled * math.sqrt(d), plain):
+        return None
     return Text(
         zh=f"d = {d} 时两个数是 {show(plain)} 和 {show(scaled)}",
         en=f"with d = {d} the two numbers are {show(plain)} and {show(scaled)}",

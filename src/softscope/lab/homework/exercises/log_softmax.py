@@ -42,8 +42,8 @@ def _differences(trial: Trial, x: Numbers) -> Text | None:
 
 def _exact(trial: Trial, x: Numbers) -> Text | None:
     got = _call(trial, x)
-    off = np.abs(got - ss.log_softmax(x))
-    if (off <= 1e-9 * np.maximum(1.0, np.abs(got))).all():
+    want = ss.log_softmax(x)
+    if (np.abs(got - want) <= 1e-9 * np.maximum(1.0, np.abs(want))).all():
         return None
     return Text(zh=f"得到 {show(got)}", en=f"got {show(got)}")
 

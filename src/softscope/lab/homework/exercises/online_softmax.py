@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -79,7 +80,7 @@ def _too_much(state: Any, n: int) -> Text | None:
 
 def _off(got: float, x: Numbers) -> Text | None:
     want = float(ss.logsumexp(x))
-    if got == want or abs(got - want) <= 1e-9 * max(1.0, abs(want)):
+    if got == want or (math.isfinite(want) and abs(got - want) <= 1e-9 * max(1.0, abs(want))):
         return None
     return Text(zh=f"得到 {show(got)}", en=f"got {show(got)}")
 
@@ -105,7 +106,7 @@ def _regrouped(trial: Trial, a: Numbers, b: Numbers) -> Text | None:
                 zh=f"a、b、a 合起来得到 {show(came)}，应当是 {show(want)}",
                 en=f"a, b and a give {show(came)} instead of {show(want)}",
             )
-    if abs(left - right) <= 1e-9 * max(1.0, abs(left)):
+    if abs(left - right) <= 1e-9 * max(1.0, abs(want)):
         return None
     return Text(
         zh=f"两种次序得到 {show(left)} 和 {show(right)}", en=f"the two orders give {show(left)} and {show(right)}"

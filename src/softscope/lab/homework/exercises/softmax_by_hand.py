@@ -17,7 +17,7 @@ def _ratio(trial: Trial, x: Numbers) -> Text | None:
     w = trial.array("softmax", x, shape=x.shape)
     low, high = int(np.argmin(x)), int(np.argmax(x))
     gap = float(x[high] - x[low])
-    if abs(float(w[high]) - float(w[low]) * np.exp(gap)) <= 1e-9 * max(1.0, float(w[high])):
+    if abs(float(w[high]) - float(w[low]) * np.exp(gap)) <= 1e-9:  # no weight is above 1
         return None
     return Text(
         zh=f"分数 {show(x[high])} 和 {show(x[low])} 的权重是 {show(w[high])} 和 {show(w[low])}",

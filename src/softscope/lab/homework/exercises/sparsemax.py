@@ -61,11 +61,12 @@ EXERCISE = Exercise(
     task=Text(
         zh="写一个函数 sparsemax(x)：在所有权重（非负、总和为 1）中，找出离 x 最近的那一组（欧氏距离）。x 是一维数组。\n\n"
         "它的形状很简单：有一个阈值 τ，每个权重是 max(x − τ, 0)，而 τ 使总和恰好为 1。分数可能很大，也可能是 -inf。"
-        "现成的 sparsemax 在这里用不了。",
+        "传进来的数组不能改动。现成的 sparsemax 在这里用不了。",
         en="Write a function sparsemax(x): among all weights (none negative, sum 1), find those nearest to x in Euclidean "
         "distance. x is a one-dimensional array.\n\n"
         "They have a simple form: there is a threshold τ, each weight is max(x − τ, 0), and τ makes them sum to exactly 1. "
-        "Logits may be very large, and they may be -inf. A ready-made sparsemax is not available here.",
+        "Logits may be very large, and they may be -inf. Do not modify the input array. A ready-made sparsemax is "
+        "not available here.",
     ),
     functions=("sparsemax(x)",),
     starter=Text(
