@@ -73,13 +73,20 @@ def brain(x: Array) -> bool:
 def run(name: str, x: Array, temperature: Any, out: Array, threads: int = 0, alpha: Any = None) -> bool:
     """Let the engine fill `out`; return False if it cannot. `threads` 0 means the set number."""
     t = temperatures(x, temperature)
-    if t is not None and alpha is not None:
+    if alpha is not None and (steep(alpha) or t is None):
+        return False
+    if alpha is not None:
         t = _with_alpha(x, t, alpha)
     if t is None or x.size == 0:
         return False
     result = out if name == "state" else bits(out)
     getattr(_engine, name)(bits(x), result, t, brain(x), threads or _threads.count)
     return True
+
+
+def steep(alpha: Any) -> bool:
+    """Tell whether alpha is above 2 in any row; there s = p^(2−α) may leave the range of float64."""
+    return alpha > 2.0 if isinstance(alpha, float) else bool((alpha > 2.0).any())
 
 
 def _with_alpha(x: Array, temperature: Any, alpha: Any) -> Array:
@@ -95,7 +102,7 @@ def _with_alpha(x: Array, temperature: Any, alpha: Any) -> Array:
 def jacobian_product(p: Array, v: Array, alpha: Any, temperature: Any, out: Array, threads: int = 0) -> bool:
     """Let the engine fill `out`, which may be p or v, with J·v/T; return False if it cannot."""
     t = temperatures(p, temperature)
-    if t is None or p.size == 0:
+    if t is None or p.size == 0 or steep(alpha):
         return False
     numbers = _with_alpha(p, t, alpha)
     _engine.jacobian_product(bits(p), bits(v), bits(out), numbers, brain(p), threads or _threads.count)

@@ -11,9 +11,8 @@ from torch import Tensor
 from softscope._backends.torch.dtypes import like, row_dtype, widest
 from softscope._backends.torch.engine_memory import transformed
 from softscope._backends.torch.maps import softmax, state
-from softscope._backends.torch.tensor_entmax import entmax, solve_top
-from softscope._backends.torch.tensor_jacobian import sensitivity
-from softscope._backends.torch.tensor_softmax import distances
+from softscope._backends.torch.tensor_entmax import entmax, threshold
+from softscope._backends.torch.tensor_jacobian import trace
 
 if TYPE_CHECKING:
     from softscope._arguments.attention import Call
@@ -122,14 +121,8 @@ def support(call: Call, additive: Any) -> dict[str, Tensor]:
     _, x, visible = logits(call, additive, widest(call.q))
     alpha = call.options.alpha
     p = entmax(x, alpha, 1.0, visible)
-    s = sensitivity(p, alpha)
-    total = s.sum(dim=-1)
-    hidden = x.masked_fill(~visible, -math.inf)
-    beta = torch.full((*x.shape[:-1], 1), alpha - 1.0, dtype=x.dtype, device=x.device)
     if x.shape[-1]:
-        highest = hidden.amax(dim=-1)
-        tau = (alpha - 1.0) * highest - torch.exp(beta * solve_top(distances(hidden, 1.0), beta)).squeeze(-1)
-        peak = p.amax(dim=-1)
+        tau, peak = threshold(x.masked_fill(~visible, -math.inf), alpha), p.amax(dim=-1)
     else:
         tau = peak = x.new_zeros(x.shape[:-1])
     positive = p.masked_fill(p == 0.0, 1.0)
@@ -138,7 +131,7 @@ def support(call: Call, additive: Any) -> dict[str, Tensor]:
         "entropy": -(positive * torch.log(positive)).sum(dim=-1),
         "collision": (p * p).sum(dim=-1),
         "peak": peak,
-        "jacobian_trace": total - (s * s).sum(dim=-1) / total.masked_fill(total == 0.0, 1.0),
+        "jacobian_trace": trace(p, alpha),
     }
     some = visible.any(dim=-1)
     return {name: value.masked_fill(~some, math.nan) for name, value in readings.items()} | {

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from softscope._backends.torch import steep_entmax
 from softscope._backends.torch.dtypes import row_dtype, widest
 from softscope._backends.torch.tensor_jacobian import product
 from softscope._backends.torch.tensor_softmax import distances, hidden_to_minus_inf, softmax
@@ -70,12 +71,32 @@ def solve_top(d: Tensor, beta: Tensor) -> Tensor:
     return top
 
 
+def threshold(x: Tensor, alpha: float) -> Tensor:
+    """Compute τ of each row, without the axis; see `reference.entmax`."""
+    beta = torch.full((*x.shape[:-1], 1), alpha - 1.0, dtype=x.dtype, device=x.device)
+    d, highest = distances(x, 1.0), x.amax(dim=-1, keepdim=True)
+    if alpha > 2.0:
+        y, log_p = steep_entmax.lowest(d, beta)
+        highest = highest + y
+    else:
+        log_p = solve_top(d, beta)
+    return (beta * highest - torch.exp(beta * log_p)).squeeze(-1)
+
+
 @torch.library.custom_op("softscope::entmax", mutates_args=())
 def _weights(d: Tensor, alpha: Tensor) -> Tensor:
     """Compute the weights of distances d ≤ 0; alpha keeps the axis. It is one operator, so compilers see no loop."""
     wide = d.to(widest(d))
     beta = (alpha.to(wide.dtype) - 1.0).expand(*d.shape[:-1], 1)
-    p = torch.exp(log_weights(wide, beta, solve_top(wide, beta)))
+    steep = beta > 1.0
+    some = bool(steep.any())
+    if some and bool(steep.all()):
+        p = steep_entmax.entmax(wide, beta)
+    else:
+        gentle = beta.clamp(max=1.0)
+        p = torch.exp(log_weights(wide, gentle, solve_top(wide, gentle)))
+        if some:
+            p = torch.where(steep, steep_entmax.entmax(wide, beta.masked_fill(~steep, 2.0)), p)
     return (p / p.sum(dim=-1, keepdim=True)).to(d.dtype).contiguous()
 
 
@@ -93,7 +114,11 @@ def _backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, Tensor | None]
     flow = product(p, gradient, alpha)
     if not ctx.needs_input_grad[1]:
         return flow, None
-    return flow, -(flow * _alpha_pull(p, alpha.to(p.dtype) - 1.0)).sum(dim=-1, keepdim=True).to(alpha.dtype)
+    # g·(J·pull), as J is symmetric: for α > 2, J·g may overflow, but J·pull stays below 1. J maps constants to 0, so
+    # g counts from its value at the largest weight, where near one-hot J·pull would be the least exact.
+    gradient = gradient - gradient.gather(-1, p.detach().argmax(dim=-1, keepdim=True))
+    pull = product(p, _alpha_pull(p, alpha.to(p.dtype) - 1.0), alpha)
+    return flow, -(gradient * pull).sum(dim=-1, keepdim=True).to(alpha.dtype)
 
 
 _weights.register_autograd(_backward, setup_context=_save)
@@ -102,7 +127,8 @@ _weights.register_autograd(_backward, setup_context=_save)
 def _alpha_pull(p: Tensor, beta: Tensor) -> Tensor:
     """Compute g = (log p)²·ψ(β·log p), ψ(y) = (y·e^y − e^y + 1)/y²; near 0, where that form cancels, use the series.
 
-    Dividing the cancelled difference by (α−1)² leaves no correct digit at α = 1 + 1e-8.
+    Dividing the cancelled difference by (α−1)² leaves no correct digit at α = 1 + 1e-8. For α > 2, leave out the
+    constant 1/β², which J maps to 0: small weights have a large J, and would lose their g = p^β·(…) beside it.
     """
     log_p = torch.log(p.masked_fill(p == 0.0, 1.0))
     y = beta * log_p
@@ -113,4 +139,7 @@ def _alpha_pull(p: Tensor, beta: Tensor) -> Tensor:
     series = torch.zeros_like(y)
     for k in reversed(range(18)):  # ψ(y) = Σ y^k·(k+1)/(k+2)!
         series = series * small + (k + 1) / math.factorial(k + 2)
-    return log_p * log_p * torch.where(near, series, direct)
+    steep = beta > 1.0
+    large = beta.masked_fill(~steep, 2.0)
+    shifted = torch.exp(y.masked_fill(~steep, 0.0)) * (log_p - 1.0 / large) / large
+    return torch.where(steep, shifted, log_p * log_p * torch.where(near, series, direct))

@@ -97,8 +97,8 @@ EXPLAIN: dict[str, Text] = {
     ),
     "map.unknown": Text(en="there is no map {value}; there are {known}", zh="没有 {value} 这个映射；可用的有 {known}"),
     "alpha.wrong": Text(
-        en="the alpha of entmax must lie between 1 (softmax) and 2 (sparsemax), but got {value}",
-        zh="entmax 的 alpha 必须在 1 (softmax) 与 2 (sparsemax) 之间，收到的却是 {value}",
+        en="the alpha of entmax must be a finite number, at least 1 (1 is softmax, 2 sparsemax), but got {value}",
+        zh="entmax 的 alpha 必须是不小于 1 的有限数（1 即 softmax，2 即 sparsemax），收到的却是 {value}",
     ),
     "format.unknown": Text(
         en="--format must be text or json, but got {value}",
