@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ def plain(name: str, x: Any, temperature: Any, out: Array | None = None, alpha: 
     if type(x) is not np.ndarray or type(temperature) is not float or not x.size:
         return None
     limits = _PLAIN.get(x.dtype)
-    if limits is None or type(alpha) is not float or not 1.0 <= alpha <= 2.0:
+    if limits is None or type(alpha) is not float or not 1.0 <= alpha < math.inf:
         return None
     flags = x.flags
     if not (limits[0] <= temperature <= limits[1] and x.ndim and flags.aligned):
@@ -73,9 +74,7 @@ def brain(x: Array) -> bool:
 def run(name: str, x: Array, temperature: Any, out: Array, threads: int = 0, alpha: Any = None) -> bool:
     """Let the engine fill `out`; return False if it cannot. `threads` 0 means the set number."""
     t = temperatures(x, temperature)
-    if alpha is not None and (steep(alpha) or t is None):
-        return False
-    if alpha is not None:
+    if t is not None and alpha is not None:
         t = _with_alpha(x, t, alpha)
     if t is None or x.size == 0:
         return False
@@ -100,7 +99,7 @@ def _with_alpha(x: Array, temperature: Any, alpha: Any) -> Array:
 
 
 def jacobian_product(p: Array, v: Array, alpha: Any, temperature: Any, out: Array, threads: int = 0) -> bool:
-    """Let the engine fill `out`, which may be p or v, with J·v/T; return False if it cannot."""
+    """Let the engine fill `out`, which may be p or v, with J·v/T; return False if it cannot, as for alpha above 2."""
     t = temperatures(p, temperature)
     if t is None or p.size == 0 or steep(alpha):
         return False

@@ -67,7 +67,7 @@ def entmax(x: Tensor, alpha: Any, temperature: Any, visible: Tensor | None) -> T
     if isinstance(alpha, float) and alpha == 1.0:
         return softmax(x, temperature, visible)
     known = not isinstance(alpha, Tensor) or (reachable(alpha) and not flows(alpha))
-    if not known or not offered(x, temperature, visible) or kernels.steep(alpha):
+    if not known or not offered(x, temperature, visible):
         return tensor_entmax.entmax(x, alpha, temperature, visible)
     shown = tensor_softmax.hidden_to_minus_inf(x, visible)
     p = (
