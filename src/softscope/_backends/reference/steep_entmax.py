@@ -54,8 +54,8 @@ def lowest(x: Array, beta: Any, temperature: Any) -> tuple[Array, Array]:
             log_q = np.log(q)
             log_p = log_weights(log_b, log_q, beta)
             slope = np.where(inside, np.exp((beta - 1.0) * np.where(log_p > log_q, log_q - log_p, 0.0)), 0.0)
-        excess = np.sum(np.where(inside, np.exp(log_p), 0.0), axis=-1, keepdims=True) - 1.0
-        new = np.maximum(q - excess / np.sum(slope, axis=-1, keepdims=True), 0.0)
+            excess = np.sum(np.where(inside, np.exp(log_p), 0.0), axis=-1, keepdims=True) - 1.0
+            new = np.maximum(q - excess / np.sum(slope, axis=-1, keepdims=True), 0.0)
         near = ~(new < q * (1.0 - 1e-15))
         # A converged row stays fixed: its result must not depend on how many steps its neighbours take.
         q = np.where(done, q, new)

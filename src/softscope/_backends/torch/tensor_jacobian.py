@@ -51,11 +51,12 @@ def _steep_product(p: Tensor, v: Tensor, alpha: Any) -> Tensor:
     first = torch.zeros_like(fixed, dtype=torch.bool).scatter(-1, index, True)
     none = first | (fixed == -math.inf)
     second = fixed.masked_fill(none, -math.inf).amax(dim=-1, keepdim=True)
-    top, base = top.masked_fill(top == -math.inf, 0.0), second.masked_fill(second == -math.inf, 0.0)
+    empty = top == -math.inf
+    top, base = top.masked_fill(empty, 0.0), second.masked_fill(second == -math.inf, 0.0)
     v = v - v.gather(-1, index)
     relative = torch.exp((log_s - base).masked_fill(none, 0.0)).masked_fill(none, 0.0)
     share = torch.exp(second - top)
-    largest = torch.exp((log_s.gather(-1, index) - top).masked_fill(top == -math.inf, 0.0))  # 1, with its derivative
+    largest = torch.exp((log_s.gather(-1, index) - top).masked_fill(empty, 0.0))  # 1, with its derivative
     moved = (relative * v.masked_fill(none, 0.0)).sum(dim=-1, keepdim=True)
     moved = moved / (largest + share * relative.sum(dim=-1, keepdim=True))
     others = _times_exp(v - share * moved, log_s.masked_fill(none, 0.0)).masked_fill(none, 0.0)
@@ -103,7 +104,8 @@ def jacobian(p: Tensor, alpha: Any, temperature: Any) -> Tensor:
         total = s.sum(dim=-1, keepdim=True)
         share = s / total.masked_fill(total == 0.0, 1.0)
         outer = s.unsqueeze(-1) * share.unsqueeze(-2)
-    off = outer - torch.diag_embed(torch.diagonal(outer, dim1=-2, dim2=-1))
+    # Not minus its own diagonal: for α > 2 that may be infinite.
+    off = outer.masked_fill(torch.eye(outer.shape[-1], dtype=torch.bool, device=outer.device), 0.0)
     J = torch.diag_embed(off.sum(dim=-1)) - off
     t = like(temperature, wide)
     return (J / (t.unsqueeze(-1) if isinstance(t, Tensor) else t)).to(p.dtype)
