@@ -44,7 +44,9 @@ def test_weights_at_the_threshold(backend: str, dtype: str, alpha: float) -> Non
                 want = sparse.entmax(row, alpha, temperature)
                 got = floats(ss.entmax(array(row, dtype, backend), alpha, temperature=temperature))
                 for x, g, w in zip(row, got, want, strict=True):
-                    compare.check(f"alpha {alpha!r}, T {temperature}: weight of {x!r}", row, g, w, bounds.support(dtype))
+                    compare.check(
+                        f"alpha {alpha!r}, T {temperature}: weight of {x!r}", row, g, w, bounds.support(dtype)
+                    )
 
 
 @every_backend
@@ -73,7 +75,7 @@ def test_long_rows(backend: str) -> None:
     """Rows that several threads share: even ones, and ramps through the threshold."""
     n = 300_000
     for alpha in (2.5, 20.0):
-        for row in (np.zeros(n), -np.linspace(0, 1, n), -np.linspace(0, 1, n) ** 8 / n):
+        for row in (np.zeros(n), -np.linspace(0, 1, n), -(np.linspace(0, 1, n) ** 8) / n):
             p = np.asarray(floats(ss.entmax(array(row, "float32", backend), alpha)))
             assert abs(math.fsum(p) - 1) <= bounds.sum_to_one(n, "float32")
             order = p[np.argsort(-row, kind="stable")]
@@ -155,9 +157,7 @@ def test_gradients_of_tensors(dtype: str, alpha: float) -> None:
             scale = max(abs(w) for w in want)
             for i, w in enumerate(want):
                 most = float(torch.finfo(x.dtype).max)
-                compare.check(
-                    f"alpha {alpha}: d/dx[{i}]", row, x.grad[i].item(), w, 4 * relative * scale, largest=most
-                )
+                compare.check(f"alpha {alpha}: d/dx[{i}]", row, x.grad[i].item(), w, 4 * relative * scale, largest=most)
 
             a = torch.tensor(alpha, dtype=torch.float64, requires_grad=True)
             ss.entmax(x.detach(), a).backward(torch.tensor(V, dtype=x.dtype))
@@ -166,7 +166,9 @@ def test_gradients_of_tensors(dtype: str, alpha: float) -> None:
                 return mp.fsum(w * mpf(v) for w, v in zip(sparse.entmax(row, b), V, strict=True))
 
             by_alpha = derivatives.derivative(loss, alpha, digits=200)
-            compare.check(f"alpha {alpha}: d/dalpha", row, a.grad.item(), by_alpha, 8 * relative * abs(by_alpha) + 1e-15)
+            compare.check(
+                f"alpha {alpha}: d/dalpha", row, a.grad.item(), by_alpha, 8 * relative * abs(by_alpha) + 1e-15
+            )
 
 
 def test_the_gradient_is_zero_where_one_entry_has_all_the_weight() -> None:

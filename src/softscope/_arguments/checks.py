@@ -72,9 +72,7 @@ def alpha_for_rows(value: object, x: Array, rows: Rows) -> Any:
     if not tracing():
         wrong = ~((array >= 1.0) & (array < math.inf))
         if bool(wrong.any()):
-            raise ValueError(
-                f"alpha must be {_ALPHAS} everywhere, but holds {_first(array, wrong)}; {_SOME_ALPHAS}"
-            )
+            raise ValueError(f"alpha must be {_ALPHAS} everywhere, but holds {_first(array, wrong)}; {_SOME_ALPHAS}")
     return rows.bring_kept(array, "alpha")
 
 

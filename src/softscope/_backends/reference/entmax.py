@@ -66,7 +66,9 @@ def entmax(x: Array, alpha: Any, temperature: Any = 1.0, visible: Array | None =
     """Compute the weights; hidden entries get exactly 0. α = 1 is softmax, α = 2 sparsemax."""
     x = hidden_to_minus_inf(x, visible)
     beta = np.asarray(alpha, dtype=np.float64) - 1.0
-    p = _by_alpha(beta, lambda b: _gentle(distances(x, temperature), b), lambda b: steep_entmax.entmax(x, b, temperature))
+    p = _by_alpha(
+        beta, lambda b: _gentle(distances(x, temperature), b), lambda b: steep_entmax.entmax(x, b, temperature)
+    )
     p = p / np.sum(p, axis=-1, keepdims=True)
     return p if visible is None else np.where(visible, p, 0.0)
 

@@ -68,8 +68,10 @@ def lowest(x: Array, beta: Any, temperature: Any) -> tuple[Array, Array]:
 
 def _lowest_logit(x: Array, beta: Any, temperature: Any) -> Array:
     """Find the lowest logit that has weight: the lowest y with Σ b(y) < 1, by halving the sorted row."""
-    ordered = -np.sort(-x, axis=-1)
     rows = (*x.shape[:-1], 1)
+    if x.shape[-1] == 0:
+        return np.full(rows, np.nan)
+    ordered = -np.sort(-x, axis=-1)
     first, last = np.zeros(rows, dtype=np.int64), np.full(rows, x.shape[-1] - 1)  # y is somewhere from first to last
     while np.any(first < last):
         middle = (first + last + 1) // 2

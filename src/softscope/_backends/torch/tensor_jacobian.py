@@ -98,7 +98,9 @@ def jacobian(p: Tensor, alpha: Any, temperature: Any) -> Tensor:
         kept = log_s.masked_fill(none, 0.0)
         log_share = kept - torch.logsumexp(log_s, dim=-1, keepdim=True)
         hidden = none.unsqueeze(-1) | none.unsqueeze(-2)
-        outer = torch.exp((kept.unsqueeze(-1) + log_share.unsqueeze(-2)).masked_fill(hidden, 0.0)).masked_fill(hidden, 0.0)
+        outer = torch.exp((kept.unsqueeze(-1) + log_share.unsqueeze(-2)).masked_fill(hidden, 0.0)).masked_fill(
+            hidden, 0.0
+        )
     else:
         s = sensitivity(p.to(wide), alpha)
         total = s.sum(dim=-1, keepdim=True)
