@@ -120,7 +120,7 @@ V = [0.75, -1.5, 0.25, 2.0]
 
 @every_backend
 @pytest.mark.parametrize("name", WEIGHTS)
-@pytest.mark.parametrize("alpha", [2.0 + 1e-12, 2.5, 4.0, 40.0, 1000.0])
+@pytest.mark.parametrize("alpha", [2.0 + 1e-12, 2.5, 4.0, 40.0, 1000.0, LARGEST])
 def test_products_where_the_sensitivities_leave_the_range(backend: str, name: str, alpha: float) -> None:
     """J·v is right where it is a number; where two s overflow, it is infinite with the right sign. Never NaN."""
     p = WEIGHTS[name]
@@ -131,11 +131,14 @@ def test_products_where_the_sensitivities_leave_the_range(backend: str, name: st
     with Comparison() as compare:
         limits = {"floor": 2.3e-308, "largest": LARGEST}
         steep = 10 + (alpha - 2) * max(-math.log(w) for w in p if w)
-        relative = steep * bounds.unit_roundoff("float64") * 4
+        relative = min(steep * bounds.unit_roundoff("float64") * 4, 0.5)
         for i, (g, w, size) in enumerate(zip(got, want, sizes, strict=True)):
             compare.check(f"{name}: (J v)[{i}]", p, g, w, relative * size, **limits)
             for j in range(4):
                 entry = columns[j][i]
+                assert not math.isnan(dense[i][j]), f"{name}: J[{i}][{j}]"
+                if relative == 0.5:  # at such an alpha, a rounding of p is worth more than s
+                    continue
                 compare.check(f"{name}: J[{i}][{j}]", p, dense[i][j], entry, relative * abs(entry), **limits)
 
 

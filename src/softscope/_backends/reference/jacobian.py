@@ -16,8 +16,8 @@ def sensitivity(p: Array, alpha: Any) -> Array:
 
 def log_sensitivity(p: Array, alpha: Any) -> Array:
     """Compute log s, and −inf outside the support: for α > 2, s itself overflows where weights are small."""
-    with np.errstate(divide="ignore"):
-        return np.where(p <= 0.0, -np.inf, (2.0 - alpha) * np.log(np.where(p <= 0.0, 1.0, p)))
+    alpha = np.minimum(alpha, 1e305)  # more would change nothing but let the logarithm overflow, too
+    return np.where(p <= 0.0, -np.inf, (2.0 - alpha) * np.log(np.where(p <= 0.0, 1.0, p)))
 
 
 def jacobian(p: Array, alpha: Any = 1.0) -> Array:
@@ -28,7 +28,7 @@ def jacobian(p: Array, alpha: Any = 1.0) -> Array:
     """
     if np.any(np.asarray(alpha) > 2.0):
         log_s = log_sensitivity(p, alpha)
-        with np.errstate(over="ignore", invalid="ignore"):
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             top = np.max(log_s, axis=-1, keepdims=True, initial=-np.inf)
             log_share = log_s - (top + np.log(np.sum(np.exp(log_s - top), axis=-1, keepdims=True)))
             none = (log_s == -np.inf)[..., :, None] | (log_s == -np.inf)[..., None, :]

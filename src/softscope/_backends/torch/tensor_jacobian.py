@@ -27,7 +27,9 @@ def steep(alpha: Any) -> bool:
 def log_sensitivity(p: Tensor, alpha: Any) -> Tensor:
     """Compute log s, and −inf outside the support: for α > 2, s itself overflows where weights are small."""
     none = p <= 0.0
-    return ((2.0 - like(alpha, p.dtype)) * torch.log(p.masked_fill(none, 1.0))).masked_fill(none, -math.inf)
+    most = torch.finfo(p.dtype).max / 1024.0  # more would change nothing but let the logarithm overflow, too
+    alpha = alpha.to(p.dtype).clamp(max=most) if isinstance(alpha, Tensor) else min(alpha, most)
+    return ((2.0 - alpha) * torch.log(p.masked_fill(none, 1.0))).masked_fill(none, -math.inf)
 
 
 def product(p: Tensor, v: Tensor, alpha: Any) -> Tensor:
