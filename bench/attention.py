@@ -1,12 +1,12 @@
-"""How fast is attention, with all its statistics, against PyTorch's own, which has none; and how near to sgemm?
+"""How fast is attention with all its statistics, against PyTorch's without any, and how close does it come to sgemm?
 
     .venv/bin/python bench/attention.py [--quick] [--mkl] [--chart attention.svg]
 
-Unit: ratios. "torch 1.3" means that PyTorch's scaled_dot_product_attention takes 1.3 times our time; "eager 8" that
-writing the weights down in PyTorch and reading the same statistics off them takes 8 times; "sgemm 0.9" that we
-multiply at 0.9 of the rate at which PyTorch multiplies two large matrices. float32 unless named otherwise. All take
-turns in one run, the best of several turns counts, and what is timed is checked first. --mkl starts again with Intel's
-library told that it runs on an Intel processor: on others that is PyTorch's best setting.
+Unit: ratios. "torch 1.3" means that PyTorch's scaled_dot_product_attention takes 1.3 times as long as ours; "eager 8"
+that writing out the weights in PyTorch and computing the same statistics from them takes 8 times as long; "sgemm 0.9"
+that we multiply at 0.9 of the rate at which PyTorch multiplies two large matrices. float32 unless stated otherwise. All
+take turns in one run, the best of several turns counts, and results are checked before they are timed. --mkl restarts
+with Intel's library told that it runs on an Intel processor: on other processors that is PyTorch's best setting.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ CACHES = [(1, 1, 1, 131_072, 64), (1, 8, 8, 16_384, 64), (4, 8, 8, 4096, 64), (1
 
 
 def sgemm() -> float:
-    """Multiplications and additions a second of a large product."""
+    """Multiplications and additions per second in a large matrix product."""
     x = torch.randn(2048, 2048)
     return 2 * 2048**3 / best({"sgemm": lambda: x @ x}, 10)["sgemm"]
 
 
 def eager(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, causal: bool) -> tuple[torch.Tensor, ...]:
-    """Output, lse, entropy, collision, peak and variance with the weights written down."""
+    """Output, lse, entropy, collision, peak and variance, with the weights written out."""
     x = q @ k.mT / q.shape[-1] ** 0.5
     if causal:
         x = x.masked_fill(torch.ones(x.shape[-2:], dtype=torch.bool).triu(1), -torch.inf)
@@ -97,19 +97,19 @@ def decoding(shape: tuple[int, ...]) -> Contenders:
         "torch": lambda: scaled_dot_product_attention(q, k, v, enable_gqa=heads != kv_heads),
     }
     agree(who, 1e-5)
-    # A copy reads and writes: in half its time the same bytes would only be read.
+    # A copy reads and writes: reading the same bytes alone would take half the time.
     return who | {"copy": lambda: copy.copy_(cache)}
 
 
 def agree(who: Contenders, tolerance: float) -> None:
-    """Who is timed must be right."""
+    """Check that everything timed gives the right result."""
     results = [function() for function in who.values()]
     for other in results[1:]:
         torch.testing.assert_close(results[0], other, rtol=tolerance, atol=tolerance)
 
 
 def with_mkl_told() -> None:
-    """This program again, with Intel's library told that the processor is Intel's."""
+    """Rerun this program with Intel's library told that the processor is Intel's."""
     with tempfile.TemporaryDirectory() as folder:
         source, library = Path(folder, "told.c"), Path(folder, "told.so")
         source.write_text("int mkl_serv_intel_cpu_true(void) { return 1; }\n", encoding="utf-8")
@@ -120,7 +120,7 @@ def with_mkl_told() -> None:
 
 def main() -> None:
     options = parser(__doc__)
-    options.add_argument("--mkl", action="store_true", help="start again with MKL's best setting")
+    options.add_argument("--mkl", action="store_true", help="restart with MKL's best setting")
     chosen = options.parse_args()
     if chosen.mkl:
         with_mkl_told()

@@ -1,4 +1,4 @@
-"""What the benchmarks share: taking turns, ratios, and a picture of them."""
+"""What the benchmarks share: taking turns, computing ratios, and drawing them."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ SHAPES = [(500_000, 8), (125_000, 32), (40_000, 100), (16_384, 256), (4096, 1024
 
 
 def shape_name(shape: tuple[int, ...]) -> str:
-    """4096 × 1024."""
+    """The shape as text, such as 4096 × 1024."""
     return " × ".join(map(str, shape))
 
 
 def best(contenders: Contenders, turns: int, *, calls: int = 1, slow: tuple[str, ...] = ()) -> dict[str, float]:
     """The shortest time of each in seconds; they take turns, so that a slow moment hits all of them.
 
-    Who is slow takes only three turns, which flatters nobody by much and saves most of the time.
+    The `slow` ones take only three turns, which hardly changes the result and saves most of the time.
     """
     times = dict.fromkeys(contenders, math.inf)
     for turn in range(turns):
@@ -39,21 +39,21 @@ def best(contenders: Contenders, turns: int, *, calls: int = 1, slow: tuple[str,
 
 
 def geometric_mean(values: Iterable[float]) -> float:
-    """The mean that ratios have."""
+    """The right mean for ratios."""
     logs = [math.log(value) for value in values]
     return math.exp(sum(logs) / len(logs))
 
 
 @dataclass
 class Ratios:
-    """How many times our time each contender takes, by task and shape. A limit is not to be beaten but to be neared."""
+    """Each contender's time divided by ours, by task and shape. A limit cannot be beaten, only approached."""
 
     title: str
     limits: tuple[str, ...] = ("copy",)
     values: dict[tuple[str, str], dict[str, float]] = field(default_factory=dict)  # (task, contender) → shape → ratio
 
     def add(self, task: str, shape: str, times: dict[str, float]) -> None:
-        """Note and print one line of ratios."""
+        """Store and print one line of ratios."""
         line = f"{shape:>18}  {task:22}"
         for name, seconds in times.items():
             if name == "ours":
@@ -64,8 +64,8 @@ class Ratios:
         print(line, flush=True)
 
     def summary(self) -> None:
-        """Print the means, and the worst shape of each."""
-        print("\ngeometric means, and the shape that does worst")
+        """Print the means, each with its worst shape."""
+        print("\ngeometric means, and the worst shape")
         for (task, name), by_shape in self.values.items():
             limit = name in self.limits
             shape = (max if limit else min)(by_shape, key=by_shape.__getitem__)
@@ -73,7 +73,7 @@ class Ratios:
             print(f"  {task:22} {what} {geometric_mean(by_shape.values()):6.2f}   {by_shape[shape]:6.2f} at {shape}")
 
     def draw(self, path: Path) -> None:
-        """Write the ratios against contenders as bars, an SVG: longer is better, the line is 1."""
+        """Draw the ratios to the contenders as bars in an SVG file: longer is better, the line is at 1."""
         rows = [(task, name, shapes) for (task, name), shapes in self.values.items() if name not in self.limits]
         top = max(max(shapes.values()) for *_, shapes in rows)
         scale = 420.0 / math.log2(max(top, 2.0) * 2.0)
@@ -97,17 +97,17 @@ class Ratios:
             f'<svg xmlns="http://www.w3.org/2000/svg" width="740" height="{y + 10:.0f}" font-family="sans-serif" '
             f'font-size="10"><style>.h{{font-size:12px;font-weight:bold}}</style>'
             f'<rect width="100%" height="100%" fill="white"/><text x="12" y="18" class="h">{self.title}</text>'
-            f'<text x="12" y="31">times as fast (logarithmic); the line is 1</text>'
+            f'<text x="12" y="31">times as fast (logarithmic); the line is at 1</text>'
             f'<line x1="{at(1):.1f}" x2="{at(1):.1f}" y1="34" y2="{y:.0f}" stroke="#888"/>'
             + "".join(parts)
             + "</svg>\n",
             encoding="utf-8",
         )
-        print(f"\ndrawn in {path}")
+        print(f"\nchart written to {path}")
 
 
 def parser(description: str | None) -> argparse.ArgumentParser:
-    """--quick and --chart, which every benchmark has."""
+    """A parser with --quick and --chart, which every benchmark has."""
     options = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--quick", action="store_true", help="few shapes, few turns")
     options.add_argument("--chart", type=Path, metavar="FILE.svg", help="also draw the ratios")
@@ -115,12 +115,12 @@ def parser(description: str | None) -> argparse.ArgumentParser:
 
 
 def arguments(description: str | None) -> argparse.Namespace:
-    """What was typed, for a benchmark that takes nothing else."""
+    """The parsed arguments of a benchmark that has no further options."""
     return parser(description).parse_args()
 
 
 def finish(ratios: Ratios, chart: Path | None) -> None:
-    """The end of every benchmark."""
+    """Print the summary and draw the chart if asked: the end of every benchmark."""
     ratios.summary()
     if chart is not None:
         ratios.draw(chart)

@@ -1,12 +1,12 @@
-"""What does a probe cost a training step: 6 layers, 512 tokens, forward, backward and Adam?
+"""How much does a probe slow down a training step: 6 layers, 512 tokens, forward, backward and Adam?
 
     .venv/bin/python bench/probe.py [--quick]
 
-Unit: ratios to the bare step, 1.00 is free. Four copies of one model take turns in one run: bare, under a probe that
-does not read this step, one that reads 32 rows, the default, and one that reads every row. The best of several turns
-counts, in processor time on one thread: on a busy machine wall time says more about the neighbours. That all four
-compute the same is checked first. "default, averaged" is what the first 1000 steps cost with the default sampling;
-its worst step is one that is read.
+Unit: ratios to the bare step; 1.00 is free. Four copies of one model take turns in one run: bare, with a probe that
+does not read this step, with one that reads 32 rows (the default), and with one that reads every row. The best of
+several turns counts, in processor time on one thread: on a busy machine, wall time says more about other processes.
+The script first checks that all four compute the same. "default, averaged" is the cost of the first 1000 steps with the
+default sampling; the worst step is one that is read.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ SIZES = {"d 256, 8 heads, batch 2": (256, 8, 2), "d 512, 8 heads, batch 2": (512
 
 
 def stepper(d: int, heads: int, batch: int) -> tuple[SmallTransformer, Callable[[], torch.Tensor]]:
-    """A model and one step of its training."""
+    """A model, and a function that trains it for one step."""
     model = SmallTransformer(256, length=TOKENS, d=d, heads=heads, layers=6)
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
     tokens = torch.randint(256, (batch, TOKENS + 1), generator=torch.Generator().manual_seed(0))
@@ -48,7 +48,7 @@ def stepper(d: int, heads: int, batch: int) -> tuple[SmallTransformer, Callable[
 
 
 def best_of(contenders: dict[str, Callable[[], object]], turns: int) -> dict[str, float]:
-    """The shortest processor time of each, taking turns."""
+    """The shortest processor time of each, in seconds; they take turns."""
     times = dict.fromkeys(contenders, math.inf)
     for _ in range(turns):
         for name, step in contenders.items():
@@ -70,7 +70,7 @@ def main() -> None:
                 model, contenders[way] = stepper(*size)
                 scopes.enter_context(ss.probe(model, **options))
             losses = [[float(step()) for _ in range(2)] for step in contenders.values()]  # type: ignore[arg-type]
-            assert all(loss == losses[0] for loss in losses), "a probed run must be the bare one"
+            assert all(loss == losses[0] for loss in losses), "a run with the probe must match the bare one"
             times = best_of(contenders, turns)
         bare = times.pop("bare")
         for way, seconds in times.items():

@@ -1,11 +1,11 @@
-"""How fast is J·v, the backward pass of softmax, over rows, against PyTorch's own and a copy?
+"""How fast is J·v over rows, the backward pass of softmax, against PyTorch's and a copy?
 
     .venv/bin/python bench/products.py [--quick] [--chart products.svg]
 
-Unit: ratios. "torch 1.5" means that PyTorch takes 1.5 times our time; "copy 2.0" that we take twice the time of copying
-one of the two arrays. All take turns in one run on the same float32 arrays, each with an output of its own that it
-keeps, and the best of several turns counts. What is timed is checked first. "shifted" has v far from 0 and "sharp"
-weights next to one-hot, where ours takes a second look and PyTorch's loses its digits.
+Unit: ratios. "torch 1.5" means that PyTorch takes 1.5 times as long as we do; "copy 2.0" that we take twice as long as
+copying one of the two arrays. All take turns in one run on the same float32 arrays, each with its own reused output,
+and the best of several turns counts. Results are checked before they are timed. "shifted" has v far from 0 and "sharp"
+has weights next to one-hot, where ours makes a second pass and PyTorch's loses its digits.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ KINDS = {"plain": (1.0, 0.0), "shifted": (1.0, 10.0), "sharp": (30.0, 0.0)}
 
 
 def contenders(p: np.ndarray, v: np.ndarray) -> Contenders:
-    """Who computes it; ours is called as a backward pass calls it."""
+    """The contenders; ours is called the way a backward pass calls it."""
     out = np.empty_like(p)
     weights, vectors, t_out = torch.from_numpy(p), torch.from_numpy(v), torch.empty(p.shape)
     backward = torch.ops.aten._softmax_backward_data.out
@@ -37,7 +37,7 @@ def contenders(p: np.ndarray, v: np.ndarray) -> Contenders:
 
 
 def check(functions: Contenders, v: np.ndarray) -> None:
-    """Who is timed must be right: both agree, as far as PyTorch's digits go."""
+    """Check that both agree, as far as PyTorch's digits go."""
     ours, torchs = (np.asarray(functions[name](), dtype=np.float64) for name in ("ours", "torch"))
     np.testing.assert_allclose(ours, torchs, rtol=1e-3, atol=1e-5 * float(np.abs(v).max()))
 
@@ -45,7 +45,7 @@ def check(functions: Contenders, v: np.ndarray) -> None:
 def main() -> None:
     options = arguments(__doc__)
     rng = np.random.default_rng(0)
-    ratios = Ratios("J·v, the way back through softmax: float32 rows")
+    ratios = Ratios("J·v, the backward pass of softmax: float32 rows")
     for shape in SHAPES[2:9:3] if options.quick else SHAPES:
         for kind, (spread, shift) in KINDS.items():
             logits = spread * rng.standard_normal(shape, dtype=np.float32)

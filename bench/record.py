@@ -1,11 +1,11 @@
-"""What does recording one step cost, for 144 heads and 20 readings?
+"""How long does it take to record one step, for 144 heads and 20 readings?
 
     .venv/bin/python bench/record.py [--quick]
 
-Unit: milliseconds a step, the median and the slowest of all steps (one in some hundred folds SQLite's log into the
-file), and as ratios three other ways to keep the same numbers: nothing but making the bytes, which any way must do; one
-line of JSON, flushed; one SQLite row for each head. All take turns step by step in one run. What was timed is checked:
-read again, it is what was written.
+Unit: milliseconds per step, the median and the slowest of all steps (one in every few hundred merges SQLite's log into
+the file), and ratios to three other ways of keeping the same numbers: only making the bytes, which every way must do;
+one line of JSON, flushed; one SQLite row for each head. All take turns step by step in one run. At the end the record
+is read back and must equal what was written.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def main() -> None:
                 times[name].append(1000.0 * (time.perf_counter() - start))
         check(Path(folder) / "run.db", made)
         ours = float(np.median(times["record"]))
-        print(f"{LAYERS * HEADS} heads × {len(NAMES)} readings, {steps} steps; milliseconds a step")
+        print(f"{LAYERS * HEADS} heads × {len(NAMES)} readings, {steps} steps; milliseconds per step")
         for name, each in times.items():
             middle = float(np.median(each))
             print(f"  {name:14} median {middle:7.3f}  slowest {max(each):8.2f}  of ours {middle / ours:6.2f}")
@@ -96,7 +96,7 @@ def main() -> None:
         start = time.perf_counter()
         news(Path(folder) / "run.db")
         look = 1000.0 * (time.perf_counter() - start)
-        print(f"  {size / steps / 1000:.1f} kB a step; a look at the newest takes {look:.1f} ms")
+        print(f"  {size / steps / 1000:.1f} kB per step; reading the newest takes {look:.1f} ms")
 
 
 if __name__ == "__main__":

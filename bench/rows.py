@@ -2,9 +2,9 @@
 
     .venv/bin/python bench/rows.py [--quick] [--chart rows.svg]
 
-Unit: ratios. "torch 1.5" means that PyTorch takes 1.5 times our time; "copy 2.0" that we take twice the time of
-copying the array. All contenders take turns in one run on the same float32 array, with `out=` where it is offered, and
-the best of several turns counts. What is timed is checked first.
+Unit: ratios. "torch 1.5" means that PyTorch takes 1.5 times as long as we do; "copy 2.0" that we take twice as long as
+copying the array. All contenders take turns in one run on the same float32 array, with `out=` where available, and the
+best of several turns counts. Results are checked before they are timed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import softscope as ss
 
 
 def contenders(x: np.ndarray) -> dict[str, Contenders]:
-    """For each function, who computes it; ours is called as a user calls it."""
+    """The contenders for each function; ours is called the way a user calls it."""
     t, out, t_out = torch.from_numpy(x), np.empty_like(x), torch.empty(x.shape)
     t_row = torch.empty(x.shape[:-1])
     return {
@@ -49,7 +49,7 @@ def contenders(x: np.ndarray) -> dict[str, Contenders]:
 
 
 def check(functions: Contenders) -> None:
-    """Who is timed must be right: all agree."""
+    """Check that ours agrees with PyTorch."""
     ours = functions["ours"]()
     got = np.asarray(ours.lse if isinstance(ours, ss.Partition) else ours, dtype=np.float64)
     np.testing.assert_allclose(got, np.asarray(functions["torch"](), dtype=np.float64), rtol=1e-3, atol=1e-4)

@@ -2,10 +2,11 @@
 
     .venv/bin/python bench/sparse.py [--quick] [--chart sparse.svg]
 
-Unit: ratios. "entmax 30" means that the entmax package takes 30 times our time; "copy 2.0" that we take twice the time
-of copying the array, "softmax 1.5" one and a half times that of our softmax. Forward only, float32, normal logits of
-standard deviation 1 and 4. All contenders take turns in one run on the same array, and the best of several turns
-counts; the entmax package, which has no `out=`, takes fewer turns. What is timed is checked first.
+Unit: ratios. "entmax 30" means that the entmax package takes 30 times as long as we do; "copy 2.0" that we take twice
+as long as copying the array; "softmax 1.5" that we take one and a half times as long as our softmax. Forward only,
+float32, normal logits with standard deviations 1 and 4. All contenders take turns in one run on the same array, and the
+best of several turns counts; the entmax package, which has no `out=`, takes fewer turns. Results are checked before
+they are timed.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ SPREADS = (1.0, 4.0)
 
 
 def contenders(x: np.ndarray) -> dict[str, Contenders]:
-    """For each function, who computes it; ours is called as a user calls it."""
+    """The contenders for each function; ours is called the way a user calls it."""
     t, out, t_out = torch.from_numpy(x), np.empty_like(x), torch.empty(x.shape)
     beside: Contenders = {
         "softmax": lambda: ss.softmax(x, out=out),
@@ -42,7 +43,7 @@ def contenders(x: np.ndarray) -> dict[str, Contenders]:
 
 
 def check(functions: Contenders) -> None:
-    """Who is timed must be right: both agree."""
+    """Check that both agree."""
     ours = np.array(functions["ours"](), dtype=np.float64)
     np.testing.assert_allclose(ours, np.asarray(functions["entmax"](), dtype=np.float64), rtol=0, atol=1e-4)
 

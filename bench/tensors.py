@@ -1,10 +1,10 @@
-"""How fast are softmax, log_softmax, logsumexp and cross_entropy of CPU tensors, forward and back, against PyTorch?
+"""How fast are softmax, log_softmax, logsumexp and cross_entropy on CPU tensors, forward and backward, against PyTorch?
 
     .venv/bin/python bench/tensors.py [--quick] [--chart tensors.svg]
 
-Unit: ratios. "torch 1.5" means that PyTorch takes 1.5 times our time. Both take turns in one run on the same tensor,
-new results each time, and the best of several turns counts. "both" is forward and backward, with a gradient that is
-given. What is timed is checked first. The last lines are calls on ten numbers, where what counts is the way there.
+Unit: ratios. "torch 1.5" means that PyTorch takes 1.5 times as long as we do. Both take turns in one run on the same
+tensor, with new results each time, and the best of several turns counts. "both" is forward and backward, with a given
+gradient. Results are checked before they are timed. The last lines are calls on ten numbers, where overhead dominates.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Function = Callable[[torch.Tensor], torch.Tensor]
 
 
 def pairs(targets: torch.Tensor) -> dict[str, tuple[Function, Function]]:
-    """For each function, ours and PyTorch's, as a user calls them."""
+    """Our version and PyTorch's of each function, called the way a user calls them."""
     return {
         "softmax": (ss.softmax, lambda x: torch.softmax(x, -1)),
         "log_softmax": (ss.log_softmax, lambda x: torch.log_softmax(x, -1)),
@@ -49,7 +49,7 @@ def both(function: Function, x: torch.Tensor) -> Callable[[], Any]:
 
 
 def check(ours: Callable[[], Any], theirs: Callable[[], Any]) -> None:
-    """Who is timed must be right: both agree, but for the roundings of the one that makes more of them."""
+    """Check that both agree, up to the rounding errors of the less accurate one."""
     a, b = ours(), theirs()
     close = {torch.float64: 1e-10, torch.float32: 1e-3, torch.bfloat16: 0.05}[a.dtype]
     torch.testing.assert_close(a, b, rtol=close, atol=close * float(b.abs().max()))
@@ -58,7 +58,7 @@ def check(ours: Callable[[], Any], theirs: Callable[[], Any]) -> None:
 def main() -> None:
     options = arguments(__doc__)
     random = torch.Generator().manual_seed(0)
-    ratios = Ratios("CPU tensors, forward and back")
+    ratios = Ratios("CPU tensors, forward and backward")
     for shape in SHAPES[1:6:2] if options.quick else SHAPES:
         targets = torch.randint(0, shape[1], shape[:1], generator=random)
         for dtype in DTYPES:
@@ -77,7 +77,7 @@ def main() -> None:
 
 
 def contenders(way: Callable[..., Any], ours: Function, theirs: Function, x: torch.Tensor) -> dict[str, Any]:
-    """Both ways with the same gradient."""
+    """Ours and PyTorch's, with the same gradient."""
     torch.manual_seed(0)
     mine = way(ours, x)
     torch.manual_seed(0)

@@ -449,6 +449,12 @@ NB_MODULE(_engine, m) {
           },
           nb::kw_only(), given("scale"), given("positions"), nb::arg("left"), nb::arg("right"),
           optional("mask"), nb::arg("brain_mask"), nb::arg("softcap"), optional("sink"));
+  // nanobind lists its instances in a table, and ends the process if there is no memory to let that
+  // grow. So it grows now, to as many as calls of many threads will have at a time.
+  std::vector<nb::object> at_a_time(64);
+  for (nb::object& one : at_a_time) one = nb::inst_alloc(nb::type<AttentionOptions>());
+  at_a_time.clear();
+
   m.def("attention", attention, given("q"), given("k"), optional("v"), nb::kw_only(),
         optional("out"), optional("state"), nb::arg("options"), nb::arg("brain"),
         nb::arg("statistics"), nb::arg("threads"));

@@ -17,8 +17,11 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstring>
+#include <exception>
 #include <mutex>
+#include <new>
 #include <thread>
+#include <vector>
 
 namespace softscope {
 namespace {
@@ -29,11 +32,30 @@ struct Job {
   std::atomic<size_t> next{0};
   int wanted = 0;  // helpers that may still join
   int inside = 0;  // helpers at work
+  std::atomic<bool> failed{false};
+  std::exception_ptr error;  // of the task that failed first; to be read when all have left
 
-  void take() {
-    for (size_t i; (i = next.fetch_add(1, std::memory_order_relaxed)) < count;) (*task)(i);
+  // Never throws: a helper has nobody to throw to, and the caller must wait for its helpers first.
+  void take() noexcept {
+    try {
+      for (size_t i; (i = next.fetch_add(1, std::memory_order_relaxed)) < count;) (*task)(i);
+    } catch (...) {
+      next = count;  // no further task begins
+      if (!failed.exchange(true)) error = std::current_exception();
+    }
   }
 };
+
+// False if the system has no memory or no more threads for it.
+template <class Work>
+bool start(std::thread& thread, Work work) {
+  try {
+    thread = std::thread(work);
+    return true;
+  } catch (const std::exception&) {
+    return false;
+  }
+}
 
 class Pool {
  public:
@@ -44,7 +66,10 @@ class Pool {
     job.wanted = threads - 1;
     {
       const std::lock_guard<std::mutex> hold(mutex_);
-      for (; started_ < threads - 1; ++started_) std::thread([this] { work(); }).detach();
+      for (std::thread helper; started_ < threads - 1; ++started_) {
+        if (!start(helper, [this] { work(); })) break;  // fewer do as well
+        helper.detach();
+      }
       job_ = &job;
     }
     wake_.notify_all();
@@ -111,6 +136,32 @@ Parallel gnu_openmp() {
   return search.parallel;
 }
 
+// Whether so many helpers can be started from here. libgomp ends the process if it fails to start a
+// thread; so before it is asked for more of them than ever, we start as many ourselves.
+bool helpers_can_start(int helpers) {
+  thread_local int known = 0;  // libgomp keeps helpers for each thread that calls it
+  if (helpers <= known) return true;
+  std::mutex gate;
+  std::vector<std::thread> started;
+  bool all = true;
+  try {
+    started.resize(static_cast<size_t>(helpers));
+  } catch (const std::exception&) {
+    return false;
+  }
+  {
+    const std::lock_guard<std::mutex> closed(gate);  // all of them at a time
+    for (std::thread& helper : started) {
+      all = all && start(helper, [&gate] { const std::lock_guard<std::mutex> pass(gate); });
+    }
+  }
+  for (std::thread& helper : started) {
+    if (helper.joinable()) helper.join();
+  }
+  if (all) known = helpers;
+  return all;
+}
+
 // Whether this process once had several threads and now has one. Then it may be the child of a fork
 // whose parent had not imported us, so that no handler of ours ran. If its threads merely ended,
 // the pool does just as well.
@@ -131,7 +182,7 @@ void prepare_for_forks() {
   pool = new Pool;
   forked = lost_its_threads();
   pthread_atfork(nullptr, nullptr, [] {
-    pool = new Pool;
+    pool = new (std::nothrow) Pool;  // without memory for it, the child works alone
     forked = true;
   });
 }
@@ -140,15 +191,17 @@ void parallel_for(size_t count, int threads, const std::function<void(size_t)>& 
   Job job;
   job.task = &task;
   job.count = count;
-  if (threads > 1 && count > 1) {
-    if (const Parallel parallel = forked ? nullptr : gnu_openmp()) {
-      parallel([](void* data) { static_cast<Job*>(data)->take(); }, &job,
-               static_cast<unsigned>(threads), 0);
-      return;
-    }
-    if (pool.load()->run(job, threads)) return;
+  if (threads > 1 && count < static_cast<size_t>(threads)) threads = static_cast<int>(count);
+  if (threads <= 1) {
+    job.take();
+  } else if (const Parallel parallel = forked ? nullptr : gnu_openmp();
+             parallel != nullptr && helpers_can_start(threads - 1)) {
+    parallel([](void* data) { static_cast<Job*>(data)->take(); }, &job,
+             static_cast<unsigned>(threads), 0);
+  } else if (Pool* own = pool; own == nullptr || !own->run(job, threads)) {
+    job.take();
   }
-  job.take();
+  if (job.error) std::rethrow_exception(job.error);
 }
 
 }  // namespace softscope

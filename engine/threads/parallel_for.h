@@ -8,7 +8,9 @@
 namespace softscope {
 
 // Calls task(i) for every i < count, on at most `threads` threads including the caller's. Any
-// thread may get any i, so what a task computes must depend on i alone. Tasks must not throw.
+// thread may get any i, so what a task computes must depend on i alone. If a task throws, as one
+// that runs out of memory does, no further task begins, and the first exception is thrown here once
+// all threads have left. If threads cannot be started, there are fewer.
 void parallel_for(size_t count, int threads, const std::function<void(size_t)>& task);
 
 // Makes sure that the child of a fork gets threads of its own. Called once, at import: by the time

@@ -23,6 +23,8 @@ inline void* scratch(size_t bytes, Scratch kind = Scratch::kTask) {
   thread_local Buffer buffers[2];
   Buffer& buffer = buffers[static_cast<size_t>(kind)];
   if (buffer.size < bytes) {
+    buffer.size = 0;  // in case there is no memory for more
+    buffer.memory.reset();
     buffer.memory.reset(new char[bytes + kLine]);
     buffer.size = bytes;
   }

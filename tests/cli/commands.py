@@ -1,4 +1,4 @@
-"""Running commands: in this process, and as a program of their own."""
+"""Run commands, in this process or as a separate program."""
 
 import dataclasses
 import fcntl
@@ -28,7 +28,7 @@ MODULE = (sys.executable, "-m", "softscope.cli")
 
 @dataclasses.dataclass
 class Runner:
-    """Calls main() with a clean environment; stdout, stderr and the exit code are kept apart."""
+    """Call main() in a clean environment, keeping stdout, stderr and the exit code apart."""
 
     capsys: pytest.CaptureFixture
     monkeypatch: pytest.MonkeyPatch
@@ -53,7 +53,7 @@ class Runner:
 
 
 class Terminal(io.StringIO):
-    """A standard input at which a person sits: nothing must be read from it."""
+    """Standard input with a person at the keyboard: nothing may be read from it."""
 
     def isatty(self):
         return True
@@ -67,14 +67,14 @@ def _no_constant(name):
 
 
 def environment(**changes):
-    """This process's environment without what decides language, colour and width."""
+    """This process's environment without the variables that decide language, colour and width."""
     ours = {"LC_ALL", "LC_MESSAGES", "LANG", "NO_COLOR", "FORCE_COLOR", "COLUMNS", "PYTHONIOENCODING"}
     kept = {name: value for name, value in os.environ.items() if name not in ours}
     return kept | {"LANG": "C.UTF-8", "TERM": "xterm"} | changes
 
 
 def program(*words, command=MODULE, **options):
-    """The finished process; text in UTF-8."""
+    """The finished process, with UTF-8 text."""
     env = environment(**options.pop("env", {}))
     options = {"stdin": subprocess.DEVNULL} | options if "input" not in options else options
     return subprocess.run(
@@ -83,7 +83,7 @@ def program(*words, command=MODULE, **options):
 
 
 def on_terminal(*words, width=80, typed=b"", cwd=None, **env):
-    """Exit code, what a terminal of that width is sent, and stderr; `typed` is what a person types there."""
+    """Exit code, output to a terminal of that width, and stderr; `typed` is what the user types."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, width, 0, 0))
     process = subprocess.Popen(
@@ -95,7 +95,7 @@ def on_terminal(*words, width=80, typed=b"", cwd=None, **env):
     while True:
         try:
             part = os.read(ours, 4096)
-        except OSError:  # Linux says so when the other end is closed
+        except OSError:  # Linux raises this when the other end is closed
             break
         if not part:
             break
@@ -106,7 +106,7 @@ def on_terminal(*words, width=80, typed=b"", cwd=None, **env):
 
 
 def script():
-    """The installed `softscope`."""
+    """The installed `softscope` script."""
     found = shutil.which("softscope", path=str(pathlib.Path(sys.executable).parent))
     if found is None:
         pytest.skip("the softscope script is not installed here; `pip install -e .` installs it")
@@ -114,12 +114,12 @@ def script():
 
 
 def columns(line):
-    """How wide a terminal draws the line."""
+    """The width of the line on a terminal."""
     return sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in line)
 
 
 def softmax(x, T=1.0):
-    """The formula, in plain Python."""
+    """The formula in plain Python."""
     top = max(x)
     e = [math.exp((value - top) / T) for value in x]
     return [value / math.fsum(e) for value in e]

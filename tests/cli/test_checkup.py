@@ -1,4 +1,4 @@
-"""`softscope checkup`: the patients, records, formats, settings and exit codes."""
+"""`softscope checkup`: patients, records, formats, settings and exit codes."""
 
 import json
 import re
@@ -20,7 +20,7 @@ NOTE = history(**per_head(1, RESTING))
 
 @pytest.fixture
 def record(monkeypatch, tmp_path):
-    """A record whose history the test gives; the reader of records belongs to another room."""
+    """A record with a history chosen by the test; reading real records is tested elsewhere."""
     from softscope.doctor import record as room
 
     kept, reader = {"history": SICK}, room.read_record
@@ -177,7 +177,7 @@ def test_the_patients(run, monkeypatch, tmp_path, lang):
 @pytest.mark.parametrize("lang", LANGS)
 @pytest.mark.parametrize("width", [40, 60, 80])
 def test_a_live_table_on_a_terminal(monkeypatch, width, lang):
-    """Drawn over itself, so that what stays is one table."""
+    """It is drawn over itself, so only one table remains."""
     from softscope.cli.checkup.live import Table
     from softscope.cli.console import Console
 

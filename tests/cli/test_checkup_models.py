@@ -1,4 +1,4 @@
-"""`softscope checkup` with a model: a local Hugging Face folder, and module:function."""
+"""`softscope checkup` on a model: a local Hugging Face folder, or module:function."""
 
 import json
 import os
@@ -20,7 +20,7 @@ LLAMA = SIZES | {
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A tiny random model for each kind, with a tokenizer of bytes made on the spot: nothing is downloaded."""
+    """A tiny random model of each kind, with a byte tokenizer made on the spot: nothing is downloaded."""
     transformers = pytest.importorskip("transformers", reason="pip install transformers to test folders")
     tokenizers = pytest.importorskip("tokenizers", reason="pip install transformers to test folders")
     made = {}
@@ -38,7 +38,7 @@ def folder(tmp_path_factory):
                     **SIZES, hidden_size=32, intermediate_size=32, num_hidden_layers=2, num_attention_heads=4
                 )
             )
-        transformers.utils.logging.disable_progress_bar()  # else it speaks in the test that asks first
+        transformers.utils.logging.disable_progress_bar()  # otherwise it prints in the first test that uses it
         model.save_pretrained(path)
         transformers.utils.logging.enable_progress_bar()
         if tokenizer:
@@ -56,7 +56,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture
 def module(tmp_path, monkeypatch):
-    """Writes a module that module:function can import."""
+    """Write a module that module:function can import."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
     names = []
@@ -96,7 +96,7 @@ def trained():
 
 def test_a_causal_model_is_judged_with_its_loss(run, folder, capsys):
     folder("llama")
-    capsys.readouterr()  # what making it said
+    capsys.readouterr()  # drop the output of making it
     code, out, err = run("checkup", folder("llama"), "--format", "json")
     assert (code, err) == (0, "")
     (case,) = json.loads(out)["cases"]
@@ -136,7 +136,7 @@ def test_a_text_file_a_report_and_settings(run, folder, tmp_path, monkeypatch):
 
 
 def test_weights_from_a_pickle_of_tensors_load_and_nothing_else_runs(run, folder, tmp_path):
-    """pytorch_model.bin is a pickle: tensors are read, an object that would run code is refused."""
+    """pytorch_model.bin is a pickle: tensors are loaded, and an object that would run code is refused."""
     import shutil
 
     source = folder("llama")
@@ -165,7 +165,7 @@ def test_weights_from_a_pickle_of_tensors_load_and_nothing_else_runs(run, folder
 
 @pytest.mark.parametrize("architecture", ["LlamaForCausalLM", None])
 def test_every_loader_is_told_to_stay_here_and_run_nothing(run, folder, tmp_path, monkeypatch, architecture):
-    """Today's transformers refuses such pickles by itself; what we ask of it must not depend on that."""
+    """Current transformers refuses such pickles by itself; our request must not rely on that."""
     import shutil
 
     path = tmp_path / "told"

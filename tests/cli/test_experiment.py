@@ -1,4 +1,4 @@
-"""`softscope experiment`: the list, the formats, the chart's file, and what is said of a wrong use."""
+"""`softscope experiment`: the list, the formats, the chart file, and the messages for wrong usage."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""`softscope homework` on files: start, check, hint, next, list; exit codes 0, 1, 2."""
+"""`softscope homework` on files: start, check, hint, next, list; exit codes 0, 1 and 2."""
 
 import json
 import os
@@ -14,14 +14,14 @@ from softscope.lab.homework import IDS, Exercise
 
 @pytest.fixture
 def work(run, tmp_path, monkeypatch):
-    """The runner in an empty folder with a home of its own."""
+    """The runner in an empty folder, with its own home."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("SOFTSCOPE_HOME", str(tmp_path / "home"))
     return run
 
 
 def passed(*names):
-    """Note exercises as passed."""
+    """Mark exercises as passed."""
     os.makedirs("home", exist_ok=True)
     with open("home/homework.json", "w") as stream:
         json.dump({"version": 1, "states": dict.fromkeys(names, "passed"), "hints": {}}, stream)
@@ -123,7 +123,7 @@ def test_the_quiz_at_a_terminal(tmp_path, lang):
     home = {"SOFTSCOPE_HOME": str(tmp_path), "NO_COLOR": "1"}
     code, seen, errors = on_terminal(*words, typed=b"c\nzebra\nA\nb\nc\n", cwd=tmp_path, **home)
     assert (code, errors) == (0, ""), seen
-    assert seen.count("a/b/c") == 5  # once more after the zebra
+    assert seen.count("a/b/c") == 5  # asked again after "zebra"
     assert all(columns(line) <= 80 for line in seen.splitlines())
     code, seen, errors = on_terminal(*words, typed=b"c\n\x04", cwd=tmp_path, **home)
     assert (code, errors) == (130, ""), seen

@@ -1,4 +1,4 @@
-"""`softscope lab` on the command line: help, and what it says of a wrong use. tests/lab has the server."""
+"""`softscope lab` on the command line: help, and the messages for wrong usage. The server is tested in tests/lab."""
 
 import subprocess
 import sys
@@ -50,7 +50,7 @@ def _no_server(self, sockets):
 
 @pytest.fixture
 def started(run, monkeypatch):
-    """What a lab says from its start to its end, with this home."""
+    """Everything a lab with this home prints from start to end."""
     monkeypatch.setattr(start, "application", lambda **_: None)
     monkeypatch.setattr(start._Server, "run", _no_server)
     monkeypatch.setattr(progress, "_current", progress.LessonProgress())

@@ -1,4 +1,4 @@
-"""What the user can mend: one line on stderr, nothing on stdout, exit code 2; never a traceback."""
+"""Mistakes the user can fix: one line on stderr, nothing on stdout, exit code 2, never a traceback."""
 
 import re
 import sys
@@ -162,7 +162,7 @@ def test_no_stdin_at_all(capsys, monkeypatch):
 
 
 def test_broken_headers_never_crash(run, tmp_path):
-    """Any byte of a .npy file may be wrong: it reads, or it is refused in one line."""
+    """Any byte of a .npy file may be wrong: the file is read, or refused in one line."""
     path = tmp_path / "x.npy"
     np.save(path, np.arange(6.0).reshape(2, 3))
     good = path.read_bytes()

@@ -1,4 +1,4 @@
-"""The program as a program: help, version, languages, colours, pipes, and what it leaves unimported."""
+"""The program as a whole: help, version, languages, colours, pipes, and what it does not import."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""What the READMEs and the pages say to type works as it stands."""
+"""Every command in the READMEs and docs pages works as written."""
 
 import os
 import pathlib

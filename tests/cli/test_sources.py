@@ -1,4 +1,4 @@
-"""Where numbers come from: arguments, standard input, .npy files."""
+"""Where the numbers come from: arguments, standard input, .npy files."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ def logits(document):
         (["[1,", "2,", "3]"], [1, 2, 3]),
         (["[1.5,-2]"], [1.5, -2]),
         (["-3,-2"], [-3, -2]),
-        (["−3", "2"], [-3, 2]),  # the mathematical minus, as texts print it
+        (["−3", "2"], [-3, 2]),  # the mathematical minus sign, as printed in texts
         (["1，2、3"], [1, 2, 3]),
     ],
 )

@@ -1,4 +1,4 @@
-"""The text of `explain`: what it says is what was measured, in both languages, and it fits."""
+"""The text of `explain` says what was measured, in both languages, and fits the terminal."""
 
 import re
 
@@ -56,7 +56,7 @@ def test_lines_fit(run, monkeypatch, lang, width):
 
 
 def wide(line):
-    """The line with one character for each column."""
+    """The line with exactly one character per terminal column."""
     return "".join(c + "\0" if columns(c) == 2 else c for c in line)
 
 

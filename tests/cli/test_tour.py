@@ -1,4 +1,4 @@
-"""The tour: what it shows is what it ran, and its sentences say what came out."""
+"""The tour shows what it actually ran, and its sentences match the results."""
 
 import ast
 import re
@@ -14,7 +14,7 @@ from softscope.cli.tour.stops import STOPS
 
 
 def test_under_two_seconds():
-    """Of the processor, so that other work on the same cores does not count."""
+    """CPU time, so other work on the same cores does not count."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     assert program("tour").returncode == 0
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -38,7 +38,7 @@ def test_says_what_was_measured(run):
 
 
 def test_attention_is_what_the_definition_gives(run):
-    """Peak, entropy, trace and blocked rows of the last two stops, from materialised weights."""
+    """Peak, entropy, trace and blocked rows at the last two stops, from materialised weights."""
     rng = np.random.default_rng(0)
     q, k = rng.standard_normal((2, 64, 256))
     v, grad = rng.standard_normal((2, 64, 256))
@@ -79,7 +79,7 @@ def test_calls_fit_a_narrow_terminal():
 
 
 def test_calls_can_be_typed_into_python(run):
-    """Without the interpreter's own conveniences, line by line."""
+    """Line by line, without the interpreter's own conveniences."""
     names = {}
     text = run.text("tour")
     for code in re.findall(r"^  >>> (.*)$", text, re.MULTILINE):
@@ -88,7 +88,7 @@ def test_calls_can_be_typed_into_python(run):
 
 
 def test_numbers_in_the_words_are_those_of_the_code(run):
-    """The two stops whose introductions name sizes."""
+    """The two stops whose introductions mention sizes."""
     attention = next(stop for stop in STOPS if stop.name == "attention")
     assert "q, k = rng.standard_normal((2, 64, 256))" in attention.code
     assert "64 random queries and keys of dimension 256" in run.text("tour")

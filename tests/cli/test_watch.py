@@ -1,4 +1,4 @@
-"""`softscope watch` and `softscope export`: the table, the lines, a run that goes on meanwhile, and wrong uses."""
+"""`softscope watch` and `softscope export`: the table, the lines, a run still in progress, and wrong usage."""
 
 import csv
 import json
@@ -25,7 +25,7 @@ def sites(layers=2, heads=4):
 
 
 def snapshot(step, shares, loss=2.0):
-    """A share for each site and head: blocked if there is a loss, else sharpness."""
+    """One share per site and head: blocked if there is a loss, sharpness otherwise."""
     shares = np.array(shares, np.float32)
     readings = {"sharpness": shares}
     if loss is not None:
@@ -103,7 +103,7 @@ def test_a_run_that_goes_on_is_followed_to_its_end(tmp_path):
         [*MODULE, "watch", tmp_path / "run.db"], stdout=subprocess.PIPE, env=environment(), text=True
     )
     assert watcher.stdout.readline().startswith("step 0 ")
-    for step in (1, 2, 3):  # all of them, also if several come between two looks
+    for step in (1, 2, 3):  # all of them, even if several arrive between two looks
         record.add(snapshot(step, [[0.2, 0, 0, 0]] * 2))
     assert [watcher.stdout.readline().split("  ")[0] for _ in range(3)] == ["step 1", "step 2", "step 3"]
     record.close("KeyboardInterrupt")
@@ -120,7 +120,7 @@ def test_cells_have_the_colour_of_their_number(path, tmp_path):
         record.sites(sites(1))
         record.add(snapshot(3, [[0.0, 0.2, 0.3, 0.9]], loss=None))
     _, text, _ = on_terminal("watch", str(tmp_path / "still.db"), "--once")
-    assert set(re.findall(r"\x1b\[(\d+;\d+)m", text)) == {read_only}  # without a loss no verdict
+    assert set(re.findall(r"\x1b\[(\d+;\d+)m", text)) == {read_only}  # no loss, no verdict
 
 
 @pytest.mark.parametrize("lang", LANGS)
@@ -153,7 +153,7 @@ def test_on_a_terminal_it_is_drawn_over_itself_and_ctrl_c_ends_it(tmp_path):
     watcher = subprocess.Popen(
         [*MODULE, "watch", tmp_path / "run.db"], stdin=theirs, stdout=theirs, stderr=subprocess.PIPE,
         env=environment(COLUMNS="90", LINES="40"),
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # who starts us in the background ignores it
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # ignored if we were started in the background
     )  # fmt: skip
     os.close(theirs)
     sent = b""
@@ -176,7 +176,7 @@ def test_on_a_terminal_it_is_drawn_over_itself_and_ctrl_c_ends_it(tmp_path):
     frames = COLOUR.sub("", sent.decode()).split("\x1b[J")[1:]
     lines = frames[0].rpartition("\x1b[")[0].count("\n")
     assert lines == 6
-    assert f"\x1b[{lines}F\x1b[J" in sent.decode()  # as many lines up as there are
+    assert f"\x1b[{lines}F\x1b[J" in sent.decode()  # moves up by as many lines as there are
     record.close()
 
 
@@ -214,7 +214,7 @@ def test_torch_stays_unimported(path):
 
 @pytest.mark.parametrize("lang", LANGS)
 def test_export(run, path, tmp_path, lang, monkeypatch):
-    monkeypatch.chdir(tmp_path)  # a long path is shown shortened
+    monkeypatch.chdir(tmp_path)  # a long path would be shortened
     text = run.text("export", path, "out.csv", "--lang", lang)
     assert "out.csv" in text
     rows = list(csv.DictReader((tmp_path / "out.csv").read_text("utf-8").splitlines()))

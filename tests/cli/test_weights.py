@@ -44,7 +44,7 @@ def test_sparsemax(run):
     document = run.json("explain", 1, 2, 2.5, "--map", "sparsemax")
     assert column(document, "weight") == pytest.approx([0.0, 0.25, 0.75], abs=1e-15)
     assert column(document, "weight")[0] == 0.0
-    assert column(document, "slope") == [0.0, 0.5, 0.5]  # on a support of k: 1 − 1/k
+    assert column(document, "slope") == [0.0, 0.5, 0.5]  # 1 − 1/k on a support of size k
     assert document["findings"] == ["zero_weights"]
     assert document["map"] == {"name": "sparsemax", "alpha": 2.0, "in_library": True}
 
@@ -114,7 +114,7 @@ def test_near_one_hot_nothing_cancels(run):
         (["0.1", "0.3", "-0.4", "--map", "linear"], ["undefined"]),  # −1e-16 in floats
         (["-1", "2", "--map", "linear"], ["negative_weights"]),
         (["1", "2", "--map", "sigmoid"], ["sum_not_one"]),
-        (["1", "-0.9999999999", "--map", "linear"], ["negative_weights"]),  # huge weights, whose sum rounds
+        (["1", "-0.9999999999", "--map", "linear"], ["negative_weights"]),  # huge weights, whose sum is rounded
         (["1", "2", "--map", "hardmax"], ["zero_weights", "no_slope"]),
         (["1", "9", "--map", "sparsemax"], ["zero_weights", "no_slope"]),
         (["0", "9"], ["saturated"]),

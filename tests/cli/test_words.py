@@ -1,4 +1,4 @@
-"""Every text has both languages, says the same values in both, and is used."""
+"""Every text exists in both languages, shows the same values in both, and is used."""
 
 import ast
 import importlib
@@ -26,7 +26,7 @@ SAME_IN_BOTH = {
     "name.logistic",
     "joint",
     "homework.state.new",
-}  # a formula, a sign, nothing
+}  # a formula, a symbol, an empty string
 
 
 def fields(text):
@@ -52,7 +52,7 @@ def test_there_are_words_to_test():
 
 
 def code_strings():
-    """Every string in the room's code, docstrings and words left out; of f-strings the fixed parts."""
+    """Every string in the CLI's code except docstrings and `words`; only the fixed parts of f-strings."""
     for path in ROOM.rglob("*.py"):
         if path.parent.name == "words":
             continue
@@ -70,7 +70,7 @@ def code_strings():
 def test_no_text_outside_the_tables():
     strings = list(code_strings())
     assert len(strings) > 200
-    # Marks that the layout and the reader of numbers know are no text.
+    # Marks that the layout and the number parser recognise are not text.
     assert [(path, text) for path, text in strings if CHINESE.search(text) and text != "权"] == []
 
 

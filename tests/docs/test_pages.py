@@ -1,4 +1,4 @@
-"""The pages: both languages say the same, every link leads somewhere, every file that is named is there."""
+"""The pages: both languages say the same, every link works, and every file they name exists."""
 
 import pathlib
 import re
@@ -18,13 +18,13 @@ def name(page: pathlib.Path) -> str:
 
 
 def anchors(text: str) -> set[str]:
-    """The anchors of a page's headings, as GitHub makes them."""
+    """The anchors of a page's headings, as GitHub generates them."""
     headings = re.findall(r"^#+ (.*)$", _without_blocks(text), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-") for heading in headings}
 
 
 def broken_links(text: str, folder: pathlib.Path) -> list[str]:
-    """Targets of links and pictures in a page of this folder that do not exist, or whose heading does not."""
+    """Targets of links and pictures in a page of this folder whose file or heading does not exist."""
     broken = []
     for target in re.findall(r"\]\(([^)\s]+)\)", _without_blocks(text)):
         if re.match(r"[a-z]+:", target):
@@ -38,22 +38,22 @@ def broken_links(text: str, folder: pathlib.Path) -> list[str]:
 
 
 def missing_files(text: str) -> list[str]:
-    """Files and folders of the repository that a page names in backticks and that are not there."""
+    """Files and folders of the repository that a page names in backticks but that do not exist."""
     found = re.findall(
         r"(?<![\w/.-])(?:src|engine|tests|docs|bench)/[\w./-]*", " ".join(re.findall(r"`([^`\n]+)`", text))
     )
-    named = [path for path in found if "nnn" not in path]  # SSnnn.md: any of them
+    named = [path for path in found if "nnn" not in path]  # SSnnn.md stands for any of them
     return [path for path in named if not (ROOT / path).exists()]
 
 
 def figures(text: str) -> list[list[str]]:
-    """The numbers in each row of a page's tables, sorted, as languages order them differently; labels are left out."""
+    """The numbers in each table row, without its label; sorted, because the languages order them differently."""
     rows = [line.split("|", 2)[2] for line in text.splitlines() if line.startswith("|")]
     return [sorted(re.findall(r"\d+(?:\.\d+)?", row)) for row in rows]
 
 
 def examples(text: str) -> list[str]:
-    """What a page runs and what comes out, without comments, which are in the page's language."""
+    """What a page runs and what comes out, without the comments, which are in the page's language."""
     blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     return [re.sub(r"\s+#.*$", "", line) for block in blocks for line in block.splitlines()]
 

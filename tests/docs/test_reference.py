@@ -1,4 +1,4 @@
-"""The API reference has every public name, each with a docstring and an example, and fetches nothing from a network."""
+"""The API reference has every public name, each with a docstring and an example, and loads nothing from a network."""
 
 import doctest
 import importlib
@@ -24,7 +24,7 @@ MODULES = (
 
 
 def names(module: types.ModuleType) -> list[str]:
-    """What a module offers: its `__all__`, or the functions and classes it defines under names without underscore."""
+    """What a module offers: its `__all__`, or the functions and classes it defines without a leading underscore."""
     if hasattr(module, "__all__"):
         return sorted(module.__all__)
     return sorted(
@@ -35,7 +35,7 @@ def names(module: types.ModuleType) -> list[str]:
 
 
 def public() -> list[tuple[str, str]]:
-    """Every public name with the module it is public in; the modules among them, such as `remedies`, with theirs."""
+    """Every public name with its module; for public modules such as `remedies`, their names, too."""
     found = []
     for path in MODULES:
         module = importlib.import_module(path)
@@ -55,7 +55,7 @@ def thing(path: str, name: str) -> object:
 
 
 def docstring(path: str, name: str) -> str:
-    """What stands written for a name; a constant has no docstring of its own, its module speaks of it."""
+    """The documentation of a name; a constant has no docstring, so its module's docstring must describe it."""
     found = thing(path, name)
     if isinstance(found, (type, types.FunctionType, types.ModuleType)):
         return inspect.cleandoc(found.__doc__ or "")
@@ -81,7 +81,7 @@ def test_it_is_documented_with_an_example_that_runs(path: str, name: str) -> Non
     examples = doctest.DocTestParser().get_examples(text)
     assert examples, f"{path}.{name} shows no example"
     assert all("SKIP" not in example.source for example in examples), f"an example of {path}.{name} is never run"
-    # pytest runs the doctests of every file under src: an example there is one that runs.
+    # pytest runs the doctests of every file under src, so an example there is one that runs.
     home = getattr(thing(path, name), "__module__", None)
     assert home is None or home == "typing" or home.startswith("softscope")
 
@@ -100,7 +100,7 @@ def test_every_name_is_on_its_page(built: pathlib.Path) -> None:
     missing = [
         f"{path}.{name}"
         for path, name in PUBLIC
-        if f'id="{name}"' not in pages[path] and f"{path}.{name}" not in pages  # a module has a page of its own
+        if f'id="{name}"' not in pages[path] and f"{path}.{name}" not in pages  # a module has its own page
     ]
     assert missing == []
     assert ">>> " in re.sub(r"<[^>]*>", "", pages["softscope"]).replace("&gt;", ">")

@@ -1,4 +1,4 @@
-"""What a release says of itself agrees wherever it is said."""
+"""The facts about a release agree everywhere they appear."""
 
 import pathlib
 import re

@@ -1,1 +1,1 @@
-"""The doctor: what it reads, keeps and says."""
+"""The doctor: what it reads, what it keeps and what it tells you."""

@@ -1,4 +1,4 @@
-"""Small models that compute attention in every way the probe knows, and one step of training for each."""
+"""Small models that compute attention in every way the probe knows, and one training step for each."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import softscope.nn
 
 
 class Projected(nn.Module):
-    """Heads from tokens, mixed by a function of q, k, v, and back."""
+    """Project tokens to heads, mix them with a function of q, k, v, and project back."""
 
     def __init__(self, mix: Callable[[Tensor, Tensor, Tensor], Tensor], d: int = 16, heads: int = 2) -> None:
         super().__init__()
@@ -30,7 +30,7 @@ class Projected(nn.Module):
 
 
 class Stack(nn.Module):
-    """Two layers, with dropout between them so that the random state matters."""
+    """Two layers with dropout in between, so the random state matters."""
 
     def __init__(self, make: Callable[[], nn.Module], again: bool = False) -> None:
         super().__init__()
@@ -89,7 +89,7 @@ def our_multihead(**options: Any) -> Callable[[], nn.Module]:
     return lambda: SelfMultihead(softscope.nn.MultiheadAttention(16, 2, batch_first=True, sink=True), **options)
 
 
-# name: (how a layer is made, kind, what follows "layers.0" in its site's name)
+# name: (how to make a layer, kind, what follows "layers.0" in the site's name)
 KINDS: dict[str, tuple[Callable[[], nn.Module], str, str]] = {
     "fused": (lambda: Projected(fused), "sdpa", ""),
     "grouped": (lambda: Projected(grouped), "sdpa", ""),

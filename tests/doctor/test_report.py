@@ -1,4 +1,4 @@
-"""The page stands alone, is right in both languages, escapes every name, stays small, and opens in a browser."""
+"""The page is self-contained, correct in both languages, escapes every name, stays small, and opens in a browser."""
 
 import html.parser
 import json
@@ -26,7 +26,7 @@ SICK = history(
 
 
 class Page(html.parser.HTMLParser):
-    """Tags, attributes, and whether everything that opens also closes."""
+    """Tags, attributes, and whether every opened tag is closed."""
 
     VOID = frozenset({"meta", "br", "circle", "path", "rect"})
 
@@ -60,7 +60,7 @@ def renamed(found, name):
 
 
 def model(sites=12, heads=12, readings=40):
-    """A model's worth of noisy readings."""
+    """Noisy readings for a whole model."""
     rng = np.random.default_rng(0)
     calm = history(sites=sites, heads=heads, steps=range(0, 10 * readings, 10))
     snapshots = tuple(
@@ -130,7 +130,7 @@ def test_tables_say_what_their_cells_are():
     assert parsed.tags.count("th") == len(scopes)
     assert {"row", "col"} == set(scopes)
     labelled = [a for a in parsed.attributes if a[:2] == ("svg", "aria-label")]
-    assert len(labelled) == 2  # the plane and the loss; the small curves stand beside their numbers
+    assert len(labelled) == 2  # the plane and the loss; the small curves have their numbers next to them
 
 
 def test_every_head_is_on_the_plane():
@@ -185,7 +185,7 @@ def test_a_browser_opens_it_without_a_request(tmp_path):
         pytest.skip("no chromium here; install it to see the page rendered")
     evil = diagnose(renamed(SICK, EVIL), title=EVIL)
     file = tmp_path / "report.html"
-    # The page itself says what it has become: after its own script has run, an error or a request would show.
+    # The page reports its own state after its script has run; an error or a request would show.
     watch = (
         "<script>addEventListener('load', () => { const d = document; d.querySelector('.plane .mark').focus();"
         "const tip = d.getElementById('tip').textContent; d.querySelector('button[data-lang=zh]').click();"
@@ -204,7 +204,7 @@ def test_a_browser_opens_it_without_a_request(tmp_path):
 
 
 def test_print_is_light_whatever_the_screen_is():
-    """Dark colours, pale ink among them, are for screens alone: paper is white."""
+    """Dark colours, including pale text, are for screens only: paper is white."""
     import importlib.resources
 
     css = importlib.resources.files("softscope.doctor.report").joinpath("page.css").read_text("utf-8")

@@ -1,4 +1,4 @@
-"""Attention in float64 with every weight written down, in NumPy alone: what the kernels are compared with."""
+"""Attention in float64 with every weight explicit, in plain NumPy: the reference for the kernels."""
 
 from typing import Any, NamedTuple
 
@@ -10,7 +10,7 @@ Array = np.ndarray[Any, Any]
 class Wanted(NamedTuple):
     output: Array
     weights: Array
-    logits: Array  # −inf: not visible
+    logits: Array  # −inf where not visible
     scores: Array
 
 
@@ -18,7 +18,7 @@ def attention(
     q: Array, k: Array, v: Array, *, scale: Any = None, causal: bool = False, query_start: int = 0, window: Any = None,
     mask: Array | None = None, softcap: float | None = None, sink: Any = None,
 ) -> Wanted:  # fmt: skip
-    """Of (…, heads, n, d), (…, kv_heads, m, d) and (…, kv_heads, m, dv)."""
+    """Attention over q (…, heads, n, d), k (…, kv_heads, m, d) and v (…, kv_heads, m, dv)."""
     hidden_at = None if mask is None or mask.dtype == bool else float(np.finfo(mask.dtype).min) / 2
     q, k, v = (x.astype(np.float64) for x in (q, k, v))
     heads, n, m = q.shape[-3], q.shape[-2], k.shape[-2]
@@ -53,7 +53,7 @@ def attention(
 
 
 def readings(logits: Array) -> dict[str, Array]:
-    """Of every row: what `Partition` says, from the weights themselves."""
+    """What `Partition` reports for every row, computed from the weights themselves."""
     count = (logits > -np.inf).sum(axis=-1)
     top = logits.max(axis=-1, keepdims=True)
     d = logits - np.where(np.isinf(top), 0.0, top)
@@ -64,7 +64,7 @@ def readings(logits: Array) -> dict[str, Array]:
         entropy = -np.where(p > 0, p * np.log(np.where(p > 0, p, 1.0)), 0.0).sum(axis=-1)
         d = np.where(p > 0, d, 0.0)
         mean = (p * d).sum(axis=-1, keepdims=True)
-        # The peak's own share would cancel in 1 − Σp² near one-hot.
+        # Near one-hot, the peak's own share would cancel in 1 − Σp².
         first = np.arange(p.shape[-1]) == p.argmax(axis=-1)[..., None]
         rest = np.where(first, 0.0, p).sum(axis=-1)
         others = np.where(first, 0.0, p * (1.0 - p)).sum(axis=-1)

@@ -1,4 +1,4 @@
-"""The backward pass of attention's kernels, beyond one block in every direction, against autograd in float64."""
+"""The backward pass of the attention kernels, larger than one block in every direction, against float64 autograd."""
 
 import math
 
@@ -7,7 +7,7 @@ import torch
 
 import softscope as ss
 
-# heads, kv_heads, n, m, d, dv: rows beyond a group of 48, keys beyond a block of 128, odd widths, one head for all.
+# heads, kv_heads, n, m, d, dv: more than 48 rows (a group), more than 128 keys (a block), odd widths, one shared head.
 SIZES = [
     (4, 2, 130, 300, 20, 12),
     (1, 1, 400, 400, 64, 64),
@@ -49,7 +49,7 @@ def problem(size, dtype, seed=0, batch=(2,)):
 
 
 def gradients(function, arrays, wanted, **options):
-    """Of q, k, v and of the options that are named, for a given gradient of the output."""
+    """Gradients of q, k, v and the named options, for a given gradient of the output."""
     *inputs, gradient = arrays
     inputs = [x.detach().requires_grad_() for x in inputs]
     options = {

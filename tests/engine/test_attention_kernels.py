@@ -1,4 +1,4 @@
-"""Attention's kernels: sizes around every block, all types and options, against float64. test_isa.py runs it, too."""
+"""Attention kernels: sizes around every block, all dtypes and options, against float64. test_isa.py runs this, too."""
 
 import ml_dtypes
 import numpy as np
@@ -32,7 +32,7 @@ def problem(size, seed=0, dtype="float32", batch=(2,), spread=1.0):
 def close(got, want, tolerance, what=""):
     got, want = np.asarray(got, np.float64), np.asarray(want, np.float64)
     assert got.shape == want.shape, what
-    with np.errstate(invalid="ignore"):  # −inf beside −inf
+    with np.errstate(invalid="ignore"):  # −inf next to −inf
         error = np.abs(got - want)
     wrong = ~((error <= tolerance) | (got == want) | (np.isnan(got) & np.isnan(want)))
     at = tuple(int(i[0]) for i in np.nonzero(wrong)) if wrong.any() else None
@@ -192,7 +192,7 @@ def test_nan_stays_where_it_is(rows):
     np.testing.assert_array_equal(got[~where], clean[~where])
     assert (np.isnan(p.entropy) == where).all()
     assert (np.isnan(p.max_logit) == where).all()
-    for array in (0, 1):  # a key, and a value: only who sees it
+    for array in (0, 1):  # a key, then a value: only rows that see it change
         changed = [k.copy(), v.copy()]
         changed[array][0, 0, 202, 3] = np.nan if array == 0 else np.inf
         got = ss.attention(q, *changed, causal=True, query_start=200)
@@ -221,7 +221,7 @@ def test_infinite_logits(rows):
 
 @pytest.mark.parametrize("rows", [1, 2, 3, 4, 5, 7])
 def test_a_value_that_is_not_finite_reaches_only_rows_that_see_its_key(rows):
-    """Keys come in blocks of 256: the second block has keys that only some of a few queries see."""
+    """Keys come in blocks of 256: the second block has keys that only some of the few queries see."""
     q, k, v = problem((1, 1, rows, 262, 4, 4), batch=())
     clean = ss.attention(q, k, v, causal=True, query_start=255)
     v = v.copy()

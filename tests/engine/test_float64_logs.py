@@ -1,6 +1,6 @@
-"""float64 logarithms within 2 ulp: rows made to break them. Each test says which lines of the engine it guards.
+"""float64 logarithms within 2 ulp, on rows built to break them. Each test says which lines of the engine it guards.
 
-Extended precision finds the worst row of many, and the oracle judges it. test_isa.py runs this with every table.
+Extended precision finds the worst of many rows, and the oracle judges it. test_isa.py runs this with every table.
 """
 
 import numpy as np
@@ -13,7 +13,7 @@ from softscope import _engine, bounds
 
 WIDE = np.longdouble
 BIG, TINY = float(np.finfo(np.float64).max), 5e-324
-LENGTHS = (2, 3, 8, 24, 25, 31, 100, 300, 5000)  # up to 24 side by side; past 4096 by stretches
+LENGTHS = (2, 3, 8, 24, 25, 31, 100, 300, 5000)  # side by side up to 24; in stretches past 4096
 TEMPERATURES = (0.05, 0.7, 1.0, 3.0, 40.0)
 
 every_temperature = pytest.mark.parametrize("temperature", TEMPERATURES)
@@ -24,13 +24,13 @@ wide_enough = pytest.mark.skipif(
 
 
 def run(name, x, temperature=1.0, threads=1):
-    out = np.full(x.shape[:-1] if name == "logsumexp" else x.shape, 7.0)  # left-overs pass for nothing
+    out = np.full(x.shape[:-1] if name == "logsumexp" else x.shape, 7.0)  # so unwritten entries fail
     getattr(_engine, name)(x, out, float(temperature), False, threads)
     return out
 
 
 def wide_sums(x, temperature):
-    """(x − m)/T, log z and m/T in extended precision, what is at the maximum counted apart."""
+    """(x − m)/T, log z and m/T in extended precision, with the entries at the maximum counted separately."""
     wide = x.astype(WIDE)
     m = wide.max(axis=-1, keepdims=True)
     d = (wide - m) / WIDE(temperature)
@@ -40,13 +40,13 @@ def wide_sums(x, temperature):
 
 
 def ulps(error, *sizes):
-    """An error in ulp of the larger of these."""
+    """The error in ulps of the larger of these sizes."""
     larger = np.maximum(*(np.abs(size).astype(np.float64) for size in sizes))
     return np.abs(error) / np.spacing(larger)
 
 
 def judge(x, temperature, what):
-    """The worst entry of log_softmax, logsumexp and the partition's lse, each against the oracle."""
+    """Compare the worst entry of log_softmax, logsumexp and the partition's lse with the oracle."""
     d, log_z, top = wide_sums(x, temperature)
     logs, lse = run("log_softmax", x, temperature), run("logsumexp", x, temperature)
     read = np.asarray(ss.partition(x, temperature=float(temperature)).lse)
@@ -74,7 +74,7 @@ def random_rows(n, seed):
 def test_the_maximum_cancels_log_z(n, temperature, share):
     """Guards d.low and the pairs of CarefulSums.add, the last sum of exact_lses, and the wider float of Partition.lse.
 
-    With a share of 0.75 the result is far smaller than log z, and the ulp that counts a quarter of log z's.
+    With a share of 0.75 the result is far smaller than log z, and the ulp that counts is a quarter of log z's.
     """
     rng, shape = random_rows(n, 31)
     for scale in (0.5, 1.0, 3.0, 8.0) if n < 5000 else (3.0,):
@@ -90,7 +90,7 @@ def test_the_maximum_cancels_log_z(n, temperature, share):
 def test_near_one_hot(n, temperature):
     """Guards could_miss, and the pairs of CarefulSums.add.
 
-    The maximum is 0, so that the result is nothing but the sum of the others, however small.
+    The maximum is 0, so the result is just the sum of the other terms, however small.
     """
     rng, shape = random_rows(n, 32)
     for gap in (1.0, 10.0, 35.0) if n < 5000 else (10.0,):
@@ -103,9 +103,9 @@ def test_near_one_hot(n, temperature):
 @every_temperature
 @pytest.mark.parametrize("n", [300, 5000])
 def test_a_maximum_of_the_size_of_the_others(n, temperature):
-    """Guards `chain` in could_miss: beside a term of 1 all the others are in `lost`, which is added up plainly.
+    """Guards `chain` in could_miss: next to a term of 1, all the others end up in `lost`, which is a plain sum.
 
-    They are equal, and so round the same way each time.
+    They are equal, so they round the same way every time.
     """
     rng, (count, _) = random_rows(n, 39)
     x = np.repeat(-temperature * rng.uniform(40.0, 41.0, size=(count, 1)), n, axis=1)
@@ -118,7 +118,7 @@ def test_a_maximum_of_the_size_of_the_others(n, temperature):
 @every_temperature
 @every_length
 def test_many_equal_entries_far_away(n, temperature):
-    """Guards d.low of CarefulSums.add, and in plain_segment that k·ln 2 is subtracted before the maximum.
+    """Guards d.low of CarefulSums.add, and the order in plain_segment: k·ln 2 is subtracted before the maximum.
 
     Equal entries make equal errors, which do not cancel in the sum: x − m alone would lose 2^-53·|x − m| of it.
     """
@@ -133,7 +133,7 @@ def test_many_equal_entries_far_away(n, temperature):
 @every_temperature
 @every_length
 def test_ties_and_near_ties(n, temperature):
-    """Guards the count of what is at the maximum (tops), and (c − 1) + r in exact_logs."""
+    """Guards the count of entries at the maximum (tops), and (c − 1) + r in exact_logs."""
     rng, shape = random_rows(n, 34)
     base = rng.normal(size=(shape[0], 1)) * temperature
     steps = rng.choice([0.0, 0.0, 1.0, 2.0, 2.0**40, 2.0**52], size=shape)
@@ -144,9 +144,9 @@ def test_ties_and_near_ties(n, temperature):
 @pytest.mark.parametrize("temperature", [0.7, 3.0])
 @pytest.mark.parametrize("shift", [0.0, -1.0, 2.0])
 def test_one_rounding_at_the_end(temperature, shift):
-    """Guards the low parts in log_sum, exact_lses and LogWeights.of, for which the bound alone has room enough.
+    """Guards the low parts in log_sum, exact_lses and LogWeights.of, which the bound alone is too loose to catch.
 
-    In short rows nothing else rounds by more than a fraction, so these stay within 1 ulp.
+    In short rows nothing else rounds by more than a fraction of an ulp, so the results stay within 1 ulp.
     """
     x = np.random.default_rng(40).normal(size=(20_000, 8)) * 2.0 + shift
     d, log_z, top = wide_sums(x, temperature)
@@ -155,7 +155,7 @@ def test_one_rounding_at_the_end(temperature, shift):
 
 
 def apart(x, kind):
-    """The same numbers, elsewhere in memory."""
+    """The same numbers in a different memory layout."""
     if kind == "across":
         return np.ascontiguousarray(x.T).T
     return np.repeat(x, 3, axis=-1)[:, ::3] if kind == "every third" else x[:, ::-1].copy()[:, ::-1]
@@ -166,7 +166,7 @@ def apart(x, kind):
 @pytest.mark.parametrize("n", [3, 24, 25, 300])
 @pytest.mark.parametrize("temperature", [0.7, 1.0])
 def test_every_layout(n, kind, temperature):
-    """Guards exact_columns for rows along another axis, and the copies of exact_reduce."""
+    """Guards exact_columns for rows along another axis, and the copies in exact_reduce."""
     rng, shape = random_rows(n, 35)
     x = 2.0 * temperature * rng.normal(size=shape)
     _, log_z, top = wide_sums(x, temperature)
@@ -188,9 +188,9 @@ LONG = {
 @pytest.mark.parametrize("temperature", [0.7, 1.0])
 @pytest.mark.parametrize("kind", LONG)
 def test_rows_that_are_moved_many_times(kind, temperature, n):
-    """Guards exp_exactly in moved_exactly: a rising row's sum is moved up to a new maximum at each stretch.
+    """Guards exp_exactly in moved_exactly: a rising row's sum is moved to a new maximum at each stretch.
 
-    And run_long, which takes parts again in the careful way. Extended precision is enough of an oracle here.
+    Also guards run_long, which redoes parts the careful way. Extended precision is a good enough oracle here.
     """
     x = (LONG[kind](np.random.default_rng(36), n) * temperature)[None]
     d, log_z, top = wide_sums(x, temperature)
@@ -203,7 +203,7 @@ def test_rows_that_are_moved_many_times(kind, temperature, n):
 @pytest.mark.parametrize("kind", LONG)
 @pytest.mark.parametrize("name", ["log_softmax", "logsumexp"])
 def test_threads_change_no_bit(name, kind, shape):
-    """Guards run_long: the parts are merged in their order, whoever took them."""
+    """Guards run_long: parts are merged in order, whichever thread computed them."""
     x = LONG[kind](np.random.default_rng(37), shape[0] * shape[1]).reshape(shape)
     one = run(name, x, 0.7)
     for threads in (2, 3, 7):
@@ -237,13 +237,13 @@ FAR_OUT = {
 }
 
 
-@pytest.mark.parametrize("hidden", [0, 30])  # short rows side by side, longer ones along themselves
+@pytest.mark.parametrize("hidden", [0, 30])  # short rows side by side, longer ones one by one
 @pytest.mark.parametrize("temperature", [1e-290, 1e-3, 0.7, 1.0, 1e3, 1e290])
 @pytest.mark.parametrize("kind", FAR_OUT)
 def test_far_out(kind, temperature, hidden):
     """Guards the clamps and kLift of CarefulSums.add, kPlainRange, kHuge, and of_huge where x − m overflows."""
     if max(map(abs, FAR_OUT[kind])) == BIG and temperature == 1e-290:
-        temperature = 1e-100  # else the oracle takes a minute for exp(-1e600)
+        temperature = 1e-100  # otherwise the oracle needs a minute for exp(-1e600)
     row = FAR_OUT[kind] + [-np.inf] * hidden
     x = np.array([row, row[::-1]])
     logs, lse = run("log_softmax", x, temperature), run("logsumexp", x, temperature)

@@ -1,4 +1,4 @@
-"""Which instruction set is used, and that each one passes every test of the kernels."""
+"""Which instruction set is used, and that each one passes every kernel test."""
 
 import os
 import pathlib
@@ -55,7 +55,7 @@ def test_each_can_be_forced(isa):
     assert isa_with(isa) == isa
 
 
-OTHERS = [isa for isa in _engine.isas() if isa != _engine.isa()]  # the one in use passes them in this very run
+OTHERS = [isa for isa in _engine.isas() if isa != _engine.isa()]  # the one in use passes them in this run
 FORWARD = ("kernels", "attention_kernels", "reading_rows")
 BACK = ("float64_logs", "sparse_kernels", "products", "attention_gradients")
 EXACT = ("softmax", "readings", "sparse", "jacobian", "losses")
@@ -63,7 +63,7 @@ EXACT = ("softmax", "readings", "sparse", "jacobian", "losses")
 
 def passes(isa, folder, names):
     tests = [folder / f"test_{name}.py" for name in names]
-    options = ("-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-k", "not fork")  # a fork knows no instruction set
+    options = ("-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-k", "not fork")  # forks do not depend on the set
     done = python("-m", "pytest", *options, *tests, isa=isa)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
 

@@ -10,7 +10,7 @@ import pytest
 
 from softscope import _engine
 
-# Around every number of lanes (2, 4, 8), every block of vectors, where short rows end (24, 64), and far beyond.
+# Around every lane count (2, 4, 8), every block of vectors, the ends of short rows (24, 64), and far beyond.
 LENGTHS = [1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 23, 24, 25, 31, 32, 33, 47, 63, 64, 65, 127, 129, 1000, 9000]
 DTYPES = [np.float16, ml_dtypes.bfloat16, np.float32, np.float64]
 U = {np.float16: 2.0**-11, ml_dtypes.bfloat16: 2.0**-8, np.float32: 2.0**-24, np.float64: 2.0**-53}
@@ -18,10 +18,10 @@ OPERATIONS = ("softmax", "log_softmax", "logsumexp", "state")
 
 
 def run(name, x, threads=1, temperature=1.0, out=None):
-    """Call the engine as the package does: 16-bit floats as their bits."""
+    """Call the engine the way the package does, with 16-bit floats passed as their bits."""
     if out is None:
         shape = {"logsumexp": x.shape[:-1], "state": (*x.shape[:-1], 7)}.get(name, x.shape)
-        out = np.full(shape, 7.0, dtype=np.float64 if name == "state" else x.dtype)  # left-overs pass for nothing
+        out = np.full(shape, 7.0, dtype=np.float64 if name == "state" else x.dtype)  # so unwritten entries fail
     bits = [a.view(np.uint16) if a.dtype.itemsize == 2 else a for a in (x, out)]
     t = np.broadcast_to(np.asarray(temperature, dtype=np.float64), x.shape[:-1])
     getattr(_engine, name)(*bits, t, x.dtype == ml_dtypes.bfloat16, threads)
@@ -50,7 +50,7 @@ def assert_right(name, x, got, temperature=1.0):
     u = U[x.dtype.type]
     d = x.astype(np.longdouble) - x.astype(np.longdouble).max(axis=-1, keepdims=True)
     if name == "softmax":
-        # Below the smallest normal number: one step of the denormal ones, or in float32 and bfloat16 all of it.
+        # Below the smallest normal number: allow one denormal step, or the whole value in float32 and bfloat16.
         tiny = float(ml_dtypes.finfo(x.dtype).tiny)
         floor = tiny * 2 * u if x.dtype == np.float16 else tiny
         allowed = np.maximum(want * u * (5 + 3 * np.abs(d) / temperature), np.where(want < tiny, floor, 0))
@@ -58,7 +58,7 @@ def assert_right(name, x, got, temperature=1.0):
         larger = np.maximum(
             np.abs(want), np.abs(x.astype(np.float64).max(-1, keepdims=name != "logsumexp") / temperature)
         )
-        # 8u: rounding of the result, and in float64 what log z and the distances cost it
+        # 8u: rounding of the result and, in float64, the error of log z and the distances
         allowed = u * (8 * larger + 8)
     error = np.abs(got.astype(np.longdouble) - want)
     worst = np.unravel_index(np.argmax(error / allowed), error.shape)
@@ -104,7 +104,7 @@ def test_a_state_with_nan_counts_every_entry(n, dtype):
 @pytest.mark.parametrize("n", [20, 40, 3000, 300_000])
 @pytest.mark.parametrize("kind", ["far below", "nearly even"])
 def test_a_state_whose_terms_float32_cannot_hold(kind, n):
-    """e^-150, or the square of 1e-40, is 0 in float32; entropy and variance are what these add up to."""
+    """In float32, e^-150 and the square of 1e-40 are 0, yet entropy and variance consist of just such terms."""
     steps = np.arange(n, dtype=np.float64)
     x = np.where(steps == 7, 64.0, -86.0 - 0.01 * (steps % 50)) if kind == "far below" else -1e-40 * (steps % 50)
     x = np.stack([x, x[::-1]]).astype(np.float32)
@@ -116,7 +116,7 @@ def test_a_state_whose_terms_float32_cannot_hold(kind, n):
 
 
 def layouts(base):
-    """The same numbers, differently in memory; the rows are on the last axis."""
+    """The same numbers in different memory layouts; rows run along the last axis."""
     yield "contiguous", base
     yield "across", np.moveaxis(np.ascontiguousarray(np.moveaxis(base, -1, 0)), 0, -1)
     yield "in the middle", np.moveaxis(np.ascontiguousarray(np.moveaxis(base, -1, 1)), 1, -1)
@@ -135,7 +135,7 @@ def test_every_layout(n, dtype):
             assert_right(name, x, run(name, x))
         for got, want in zip(run("state", x).reshape(-1, 7), run("state", base).reshape(-1, 7), strict=True):
             np.testing.assert_allclose(got, want, rtol=1e-6, atol=1e-300, err_msg=kind)
-        # The result in a layout of its own
+        # The result in its own layout
         out = np.zeros((n, 21, 4), dtype).transpose(2, 1, 0)
         assert_right("softmax", x, run("softmax", x, out=out))
 
@@ -223,7 +223,7 @@ def test_python_goes_on_while_a_kernel_computes():
     x = logits((64, 200_000), np.float64)
     out = np.empty_like(x)
     interval = sys.getswitchinterval()
-    sys.setswitchinterval(1.0)  # far longer than the kernel: nobody is made to let go, and who counts was let in
+    sys.setswitchinterval(1.0)  # far longer than the kernel: no switch is forced, so the GIL was released
     try:
         counter.start()
         before = counted[0]
@@ -255,7 +255,7 @@ sys.exit(os.waitstatus_to_exitcode(status))
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="forks are Unix's")
-@pytest.mark.parametrize("threads", [1, 2])  # whether the parent's threads have worked for us before
+@pytest.mark.parametrize("threads", [1, 2])  # whether the parent has used its threads before the fork
 @pytest.mark.parametrize("first", ["", "import torch; torch.softmax(torch.ones(1000, 1000), -1)"])
 def test_a_child_computes_after_a_fork(first, threads, tmp_path):
     import subprocess

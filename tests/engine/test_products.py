@@ -7,7 +7,7 @@ import pytest
 from softscope import _engine
 from softscope._backends.engine import kernels
 
-# Around every number of lanes (2, 4, 8), where rows are no longer taken together (64, 128, 256), and far beyond.
+# Around every lane count (2, 4, 8), where rows stop being taken together (64, 128, 256), and far beyond.
 LENGTHS = [*range(1, 35), 63, 64, 65, 100, 127, 128, 129, 255, 256, 257, 300, 1000, 5000, 9001]
 DTYPES = [np.float16, ml_dtypes.bfloat16, np.float32, np.float64]
 U = {np.float16: 2.0**-11, ml_dtypes.bfloat16: 2.0**-8, np.float32: 2.0**-24, np.float64: 2.0**-53}
@@ -21,10 +21,10 @@ def as_bits(a):
 
 
 def run(name, *arrays, numbers, out=None, threads=1):
-    """Call the engine as the package does; numbers for all rows, or for each."""
+    """Call the engine the way the package does; one number for all rows, or one per row."""
     x = arrays[0]
     if out is None:
-        out = np.full(x.shape, 7.0, dtype=x.dtype)  # left-overs pass for nothing
+        out = np.full(x.shape, 7.0, dtype=x.dtype)  # so unwritten entries fail
     count = {"jacobian_product": (2,), "log_softmax_backward": (), "scaled_weights": (5,)}[name]
     each = np.broadcast_to(np.asarray(numbers, dtype=np.float64), x.shape[:-1] + count)
     brain = x.dtype == ml_dtypes.bfloat16
@@ -33,7 +33,7 @@ def run(name, *arrays, numbers, out=None, threads=1):
 
 
 def weights(shape, dtype, alpha=1.0, spread=2.0, seed=0):
-    """Weights that sum to about 1; with α > 1 a third of them are 0."""
+    """Weights that sum to about 1; for α > 1 a third of them are 0."""
     rng = np.random.default_rng(seed)
     p = np.exp(rng.standard_normal(shape) * spread)
     if alpha > 1.0 and shape[-1] > 1:
@@ -46,7 +46,7 @@ def vectors(shape, dtype, seed=1):
 
 
 def product(p, v, alpha=1.0, temperature=1.0):
-    """J·v/T from the textbook, in extended precision; s, and how far v lies from its mean."""
+    """J·v/T from the textbook formula, in extended precision; also s and the distance of v from its mean."""
     p, v = (a.astype(np.float64).astype(wide) for a in (p, v))
     s = np.where(p > 0, np.power(np.where(p > 0, p, 1), wide(2 - alpha)), 0)
     v = v - np.take_along_axis(v, p.argmax(axis=-1, keepdims=True), axis=-1)
@@ -55,15 +55,17 @@ def product(p, v, alpha=1.0, temperature=1.0):
 
 
 def assert_product(p, v, got, alpha=1.0, temperature=1.0, shift=0.0):
-    """A few roundings of the result, and of how far v strays from its mean; v's own size matters not, but for the
-    square of the roundoff."""
+    """Allow a few roundings of the result and of v's distance from its mean.
+
+    The size of v itself does not matter, except through the square of the roundoff.
+    """
     want, s, d = product(p, v, alpha, temperature)
     u = U[p.dtype.type]
     inner = max(2.0**-53, min(u, 2.0**-24))
     spread = np.sqrt((s * d * d).sum(axis=-1, keepdims=True) / s.sum(axis=-1, keepdims=True))
     floor = float(ml_dtypes.finfo(p.dtype).smallest_subnormal)
     each = 8.0
-    if u == 2.0**-53:  # nothing wider adds up stretches of a long row, or takes exp(q·log p)
+    if u == 2.0**-53:  # no wider float to add up stretches of a long row, or for exp(q·log p)
         each += 0.05 * np.sqrt(p.shape[-1]) - (3 * np.log(float(p[p > 0].min())) if alpha == 1.3 else 0)
     allowed = u * np.abs(want) + inner * s * (each * (np.abs(d) + 2 * spread) + 16 * inner * shift) + 2 * floor
     error = np.abs(got.astype(wide) - want)
@@ -107,7 +109,7 @@ def test_denormal_weights(n, alpha):
 @pytest.mark.parametrize("rest", [1e-2, 1e-4, 1e-7])
 @pytest.mark.parametrize("n", [2, 5, 8, 24, 100, 300, 3000, 270_000])
 def test_next_to_one_hot(n, rest, dtype):
-    """The largest entry of J is as small as what is left of the weights, and so must be the error."""
+    """The largest entry of J is as small as the weight left over, so the error must be, too."""
     rows = 3 if n < 100_000 else 1
     p = (rest / n * (1 + np.arange(n) % 7) / 4 * np.ones((rows, 1))).astype(dtype)
     p[:, n // 2] = 1
@@ -118,7 +120,7 @@ def test_next_to_one_hot(n, rest, dtype):
 @each_dtype
 @pytest.mark.parametrize("n", [3, 8, 40, 200, 2000, 300_000])
 def test_the_columns_of_the_matrix(n, dtype):
-    """v may be 1 at one place only, where the weight is large or small: J's entries there keep their digits."""
+    """v may be 1 in a single place, where the weight is large or small: J's entries there keep their digits."""
     p = weights((1, n), dtype)
     for place in (p[0].argmax(), p[0].argmin()):
         v = np.zeros_like(p)
@@ -131,7 +133,7 @@ def test_the_columns_of_the_matrix(n, dtype):
 @pytest.mark.parametrize("n", [5, 8, 40, 200, 2000, 300_000])
 def test_where_v_lies_does_not_matter(n, alpha, dtype):
     p = weights((2, n), dtype, alpha)
-    p[1] /= 1000  # no matter what they sum to
+    p[1] /= 1000  # the sum need not be 1
     v = (2.0**14 + np.random.default_rng(2).integers(0, 64, p.shape) / 64).astype(dtype)
     assert_product(p, v, run("jacobian_product", p, v, numbers=[1.0, alpha]), alpha, shift=2.0**14)
     v[:] = 1e6
@@ -150,7 +152,7 @@ def test_the_range_of_float32_is_used_to_its_ends():
 
 
 def layouts(base):
-    """The same numbers, differently in memory; the rows are on the last axis."""
+    """The same numbers in different memory layouts; rows run along the last axis."""
     yield base
     yield np.moveaxis(np.ascontiguousarray(np.moveaxis(base, -1, 0)), 0, -1)
     yield np.moveaxis(np.ascontiguousarray(np.moveaxis(base, -1, 1)), 1, -1)
@@ -177,7 +179,7 @@ def test_every_layout(n, alpha, dtype):
 @each_dtype
 @pytest.mark.parametrize("n", [3, 8, 40, 300])
 def test_a_row_does_not_know_its_neighbours(n, dtype):
-    """Rows of another α, another temperature, or next to one-hot are computed beside it, and change no bit."""
+    """Rows with another α or temperature, or nearly one-hot, are computed next to it and change no bit of it."""
     p, v = weights((2, 37, n), dtype), vectors((2, 37, n), dtype)
     numbers = np.tile([0.5, 1.0], (2, 37, 1))
     q, w, others = p.copy(), v.copy(), numbers.copy()
@@ -228,7 +230,7 @@ def test_in_place(n, dtype):
 
 
 def definition(p, v, alpha):
-    """As NumPy computes it, for what is not a number."""
+    """What NumPy computes, for values that are not finite."""
     p, v = p.astype(np.float64), v.astype(np.float64)
     with np.errstate(all="ignore"):
         s = np.where(p > 0, np.power(np.where(p > 0, p, 1), 2 - alpha), p)
@@ -250,13 +252,13 @@ def test_special_values(n, alpha, dtype):
                     pair = [clean.copy(), v.copy()]
                     pair[which][11, place] = value
                     if value == -np.inf and which == 0:
-                        continue  # no weight
+                        continue  # a weight cannot be −inf
                     laid = [list(layouts(a[None]))[layout] for a in pair]
                     got = run("jacobian_product", *laid, numbers=[1.0, alpha])[0]
                     want = definition(*pair, alpha)
                     finite = np.isfinite(got[11].astype(np.float64))
                     np.testing.assert_array_equal(finite, np.isfinite(want[11]))
-                    if alpha < 2.0:  # else all weights are the largest, and which of them is meant is open
+                    if alpha < 2.0:  # at 2 all weights tie for the largest, so which one is meant is open
                         np.testing.assert_array_equal(got[11][~finite].astype(np.float64), want[11][~finite])
                     assert np.isfinite(np.delete(got, 11, axis=0).astype(np.float64)).all()
     p = clean.copy()
@@ -349,7 +351,7 @@ def test_what_would_crash_is_refused():
 
 @each_dtype
 def test_the_bridge(dtype):
-    """What a room of another library calls: α and T a number or one for each row, False where the engine cannot."""
+    """What the other backends call: α and T as one number or one per row; False where the engine cannot do it."""
     p, v = weights((4, 40), dtype), vectors((4, 40), dtype)
     out = np.empty_like(p)
     assert kernels.jacobian_product(p, v, 1.0, 0.5, out)

@@ -1,4 +1,4 @@
-"""The kernels of sparsemax and entmax, against the definition in float64. test_isa.py runs this for each set."""
+"""The sparsemax and entmax kernels against the float64 definition. test_isa.py runs this for each set."""
 
 import math
 
@@ -15,8 +15,8 @@ SPREADS = [1e-3, 1.0, 4.0]
 
 
 def run(x, alpha, temperature=1.0, threads=1, out=None):
-    """Call the engine as the package does: numbers of each row, 16-bit floats as their bits."""
-    out = np.full(x.shape, 7.0, x.dtype) if out is None else out  # left-overs pass for nothing
+    """Call the engine the way the package does: one number per row, 16-bit floats as their bits."""
+    out = np.full(x.shape, 7.0, x.dtype) if out is None else out  # so unwritten entries fail
     bits = [a.view(np.uint16) if a.dtype.itemsize == 2 else a for a in (x, out)]
     numbers = np.empty((*x.shape[:-1], 2))
     numbers[..., 0], numbers[..., 1] = temperature, alpha
@@ -29,12 +29,12 @@ def logits(shape, dtype, spread=1.0, seed=0):
 
 
 def kept(values, x):
-    """Numbers for rows as the definition takes them, with the axis kept."""
+    """Per-row numbers in the shape the definition takes, with the axis kept."""
     return np.broadcast_to(np.asarray(values, np.float64), x.shape[:-1])[..., None]
 
 
 def assert_right(x, got, alpha, temperature=1.0):
-    """The definition's weights, rounded once; where alpha is 1, within the bound of softmax."""
+    """The definition's weights, rounded once; where alpha is 1, within softmax's bound."""
     wide = x.astype(np.float64)
     a, t = kept(alpha, x), kept(temperature, x)
     want = definition(wide, a, t)
@@ -42,7 +42,7 @@ def assert_right(x, got, alpha, temperature=1.0):
     with np.errstate(over="ignore"):
         d = (wide.max(axis=-1, keepdims=True) - wide) / t
         share = np.where(a == 1.0, 5 + 3 * d, 1.001) * u
-    # The smallest steps of float16; and what float64 costs the definition and us: 128 of its u.
+    # The smallest steps of float16, plus the float64 error of the definition and ours: 128 of its u.
     allowed = np.minimum(share, 1.0) * want + float(ml_dtypes.finfo(x.dtype).tiny) * u + 2.0**-46
     error = np.abs(got.astype(np.float64) - want)
     worst = np.unravel_index(np.argmax(np.where(np.isnan(error), np.inf, error - allowed)), error.shape)
@@ -79,7 +79,7 @@ def test_sums_to_one(kind, alpha, dtype):
             "close": 1e-6 * np.sin(steps),
             "one above": np.where(steps == n // 2, 0.9, 0.0),
             "ramp": steps / n,
-            # Many that share what the first leaves them: an error of the root would count n times.
+            # Many entries share what the first leaves over: an error in the root would count n times.
             "ties at the edge": np.where(steps == 0, 0.5 / (alpha - 1), 1e-9),
         }[kind].astype(dtype)
         got = run(x, alpha).astype(np.float64)
@@ -126,7 +126,7 @@ def test_each_row_has_its_own_numbers_and_no_neighbours(n, dtype):
 
 
 def layouts(base):
-    """The same numbers, differently in memory; the rows are on the last axis."""
+    """The same numbers in different memory layouts; rows run along the last axis."""
     yield "contiguous", base
     yield "across", np.moveaxis(np.ascontiguousarray(np.moveaxis(base, -1, 0)), 0, -1)
     yield "in the middle", np.moveaxis(np.ascontiguousarray(np.moveaxis(base, -1, 1)), 1, -1)

@@ -1,1 +1,1 @@
-"""Exactness: every function against the oracles, within the bounds that `softscope.bounds` states."""
+"""Exactness: every function against the oracles, within the bounds stated in `softscope.bounds`."""

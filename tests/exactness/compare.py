@@ -1,4 +1,4 @@
-"""One way to compare: a failure prints input, got, wanted, error and tolerance."""
+"""A single way to compare: a failure prints the input, got, wanted, the error and the tolerance."""
 
 from collections.abc import Iterable
 from types import TracebackType
@@ -11,7 +11,7 @@ SHOWN = 5
 
 
 def number(value: object) -> mpf:
-    """A float of any width, an mpf or a fraction as an mpf."""
+    """A float of any width, an mpf or a fraction, as an mpf."""
     if isinstance(value, mpf):
         return value
     if hasattr(value, "numerator") and not isinstance(value, float):
@@ -23,7 +23,7 @@ def number(value: object) -> mpf:
 
 
 class Comparison:
-    """Collects what is out of tolerance and, on leaving the `with` block, fails with the worst of it."""
+    """Collect everything out of tolerance and, on leaving the `with` block, fail with the worst case."""
 
     def __init__(self) -> None:
         self.checked = 0
@@ -45,10 +45,11 @@ class Comparison:
         floor: object = 0,
         largest: object = mp.inf,
     ) -> None:
-        """Hold |got - wanted| to an absolute tolerance.
+        """Check that |got - wanted| is within an absolute tolerance.
 
-        floor: a magnitude below which nothing is promised but to stay below it (the smallest normal number).
-        largest: a magnitude beyond which infinity is the right answer (the largest finite number).
+        Args:
+            floor: below this magnitude the result only has to stay below it, too (the smallest normal number).
+            largest: above this magnitude infinity is the right answer (the largest finite number).
         """
         self.checked += 1
         g, w, t = number(got), number(wanted), number(tolerance)
@@ -70,8 +71,8 @@ class Comparison:
     def relative(
         self, what: str, given: object, got: object, wanted: object, tolerance: object, **limits: object
     ) -> None:
-        """Hold the error to a tolerance that is relative to what is wanted."""
-        # Where x - m overflows the bound is inf: no more than all of it, or even NaN would be within bounds.
+        """Check the error against a tolerance relative to the wanted value."""
+        # Where x - m overflows, the bound is inf. Cap it at the whole value, or even NaN would be within bounds.
         w = number(wanted)
         share = min(number(tolerance), mpf(1))
         self.check(what, given, got, w, share * abs(w) if mp.isfinite(w) else share, **limits)

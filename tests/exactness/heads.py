@@ -1,4 +1,4 @@
-"""Small attention problems, and what the oracle says of every one of their rows."""
+"""Small attention problems, and the oracle's answer for each of their rows."""
 
 import functools
 from typing import Any, NamedTuple
@@ -71,12 +71,12 @@ def given() -> Given:
         (KV_HEADS, KEYS, WIDTH),
         (HEADS, QUERIES, WIDTH),
     )
-    # Few bits, so that float32 holds them exactly.
+    # Few bits, so float32 holds them exactly.
     return Given(*((rng.normal(size=shape) * 64).round() / 64 for shape in shapes))
 
 
 def passed(name: str, backend: str, dtype: str) -> tuple[list[Any], dict[str, Any]]:
-    """The arrays and the options as a caller would pass them."""
+    """The arrays and options as a caller would pass them."""
     options = {}
     for key, value in PROBLEMS[name].items():
         if isinstance(value, np.ndarray) and value.dtype == bool:

@@ -1,4 +1,4 @@
-"""The rows that the bounds are held to: named classes, exact in the dtype they are asked for."""
+"""The rows on which the bounds are checked: named classes of input, exact in the requested dtype."""
 
 import functools
 import math
@@ -14,7 +14,7 @@ TEMPERATURES = (0.01, 0.5, 1.0, 3.0, 100.0)
 
 
 class Case(NamedTuple):
-    """A named row whose values the dtype holds exactly."""
+    """A named row whose values are exact in the dtype."""
 
     name: str
     row: tuple[float, ...]
@@ -28,18 +28,18 @@ class Limits(NamedTuple):
 
 
 def numpy_dtype(dtype: str) -> np.dtype[Any]:
-    """The NumPy dtype of that name; bfloat16 is that of ml_dtypes."""
+    """The NumPy dtype of that name; for bfloat16, that of ml_dtypes."""
     return np.dtype(ml_dtypes.bfloat16 if dtype == "bfloat16" else dtype)
 
 
 def limits(dtype: str) -> Limits:
-    """The range in which a relative error means something."""
+    """The range where a relative error means something."""
     info = ml_dtypes.finfo(numpy_dtype(dtype))
     return Limits(float(info.smallest_normal), float(info.max))
 
 
 def in_range(value: object, dtype: str) -> float:
-    """The value, or the largest number of the dtype where it lies beyond: an ulp of infinity is no tolerance."""
+    """The value, clipped to the largest number of the dtype: an ulp of infinity is no tolerance."""
     largest = limits(dtype).largest
     return max(-largest, min(largest, float(value)))
 
@@ -59,7 +59,7 @@ def floats(result: Any) -> list[Any]:
 
 @functools.cache
 def cases(dtype: str) -> tuple[Case, ...]:
-    """Every class of input, rounded to the dtype; those that it cannot hold are left out."""
+    """Every class of input, rounded to the dtype; those it cannot hold are omitted."""
     kept = []
     for name, values in (*_random(), *_made(dtype)):
         with np.errstate(over="ignore"):

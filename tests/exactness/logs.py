@@ -1,4 +1,4 @@
-"""What logsumexp, log_softmax and lse are allowed, in each room."""
+"""The error allowed for logsumexp, log_softmax and lse, by dtype and backend."""
 
 from exactness import wanted
 from exactness.inputs import in_range
@@ -6,7 +6,7 @@ from softscope import bounds
 
 
 def allowed(result: float, maximum: float, log_z: float, mean_distance: float, dtype: str, backend: str) -> float:
-    """Float64 tensors have nothing wider to be computed in; everything else has."""
+    """float64 tensors have nothing wider to compute in; everything else does."""
     if dtype == "float64" and backend == "torch":
         return bounds.logsumexp_in_its_own_width(result, maximum, log_z, mean_distance, dtype)
     return bounds.logsumexp(result, maximum, dtype)

@@ -1,4 +1,4 @@
-"""The largest error over a broad suite is not above that of PyTorch's own softmax on the same numbers."""
+"""The largest error over a broad suite is no larger than that of PyTorch's own softmax on the same numbers."""
 
 import functools
 
@@ -35,7 +35,7 @@ def exact(x: np.ndarray) -> np.ndarray:
 
 
 def largest_error(x: np.ndarray, weights: np.ndarray, floor: float) -> float:
-    """The largest relative error among the weights that are normal numbers."""
+    """The largest relative error among weights that are normal numbers."""
     want = exact(x)
     kept = want >= floor
     return float((np.abs(weights.astype(np.longdouble) - want)[kept] / want[kept]).max())

@@ -1,4 +1,4 @@
-"""alpha -> 1 meets softmax, and alpha -> 2 from both sides sparsemax: values, and gradients in x and alpha."""
+"""alpha -> 1 approaches softmax, and alpha -> 2 from both sides sparsemax: values, and gradients in x and alpha."""
 
 import functools
 import math
@@ -43,7 +43,7 @@ every_alpha = pytest.mark.parametrize("alpha", ALPHAS)
 
 @functools.cache
 def wanted_gradients(name: str, alpha: float) -> tuple[list[mpf], mpf]:
-    """The gradients of sum(pull * entmax(x, alpha)) with respect to x and to alpha, by differences."""
+    """The gradients of sum(pull * entmax(x, alpha)) with respect to x and alpha, by finite differences."""
     row = ROWS[name]
 
     def loss(x: list[mpf], a: mpf) -> mpf:
@@ -74,7 +74,7 @@ def test_gradients(name: str, alpha: float) -> None:
     a = torch.tensor(alpha, dtype=torch.float64, requires_grad=True)
     (ss.entmax(x, a) * torch.tensor(PULL[: len(row)], dtype=torch.float64)).sum().backward()
     by_x, by_alpha = wanted_gradients(name, alpha)
-    # A gradient has no bound of its own: that of the readings, on the scale of its largest entry.
+    # Gradients have no bound of their own: use that of the readings, relative to the largest entry.
     tolerance = bounds.readings("float64") * max(1e-3, *(float(abs(v)) for v in by_x))
     with Comparison() as compare:
         for j, (g, w) in enumerate(zip(x.grad.tolist(), by_x, strict=True)):
@@ -86,7 +86,7 @@ def test_gradients(name: str, alpha: float) -> None:
 @pytest.mark.parametrize("backend", BACKENDS)
 @every_row
 def test_a_small_step_in_alpha_moves_little(backend: str, name: str) -> None:
-    """Between neighbours of the list the weights move by no more than the step times the largest slope."""
+    """From one alpha in the list to the next, the weights move by at most the step times the largest slope."""
     x = array(ROWS[name], "float64", backend)
     start = floats(ss.softmax(x))
     for step in STEPS[:8]:

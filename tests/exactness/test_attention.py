@@ -1,4 +1,4 @@
-"""Attention, its partition and its gradient readings, against loops at high precision, for every option."""
+"""Attention, its partition and its gradient readings, against high-precision loops, for every option."""
 
 import numpy as np
 import pytest
@@ -31,7 +31,7 @@ def test_there_are_problems_of_both_kinds() -> None:
 def test_output(backend: str, dtype: str, name: str) -> None:
     (q, k, v, _), options = heads.passed(name, backend, dtype)
     got = floats(ss.attention(q, k, v, **options))
-    # Values are of size 1 and logits of size 10: the products' own rounding is well inside this.
+    # Values are of size 1 and logits of size 10: the rounding of the products is well below this.
     tolerance = 4 * bounds.readings(dtype)
     with Comparison() as compare:
         for head, query in ROWS:
@@ -83,7 +83,7 @@ def test_partition(backend: str, dtype: str, name: str) -> None:
 
 
 def _compare_reading(compare: Comparison, where: str, value: float, want: object, field: str, dtype: str) -> None:
-    """A reading of logits that were themselves computed: an error relative to their size is let through."""
+    """A reading of logits that were themselves computed: an error relative to their size is allowed."""
     exact, lse = getattr(want, field), want.lse
     size = 1 + (abs(float(want.max_logit)) if mp.isfinite(lse) else 0)
     relative = bounds.readings(dtype) * size
@@ -120,7 +120,7 @@ def test_gradient_readings(backend: str, name: str) -> None:
             for field in ("transmission", "advantage", "regret_ratio", "demand", "supply"):
                 value, exact = floats(getattr(got, field))[head][query], getattr(want, field)
                 if field in ("demand", "supply") and mp.isnan(want.transmission):
-                    continue  # such rows are left out: what stands there is nobody's reading
+                    continue  # such rows are skipped: nobody reads what is there
                 scale = 1 if field in ("advantage", "regret_ratio") else max(1e-3, abs(exact))
                 if mp.isnan(exact):
                     scale = 1

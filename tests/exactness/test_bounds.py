@@ -1,4 +1,4 @@
-"""The bounds themselves: those that were promised, none of them looser."""
+"""The bounds themselves: as promised, and no looser."""
 
 import ml_dtypes
 import numpy as np
@@ -28,7 +28,7 @@ def test_the_bounds_are_those_promised(dtype: str) -> None:
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("value", [1.0, 1.5, 1.999, 3.0, 1023.0, 0.7])
 def test_two_ulp_are_two_ulp(dtype: str, value: float) -> None:
-    """An ulp is the distance to the next float: just below a power of two only half of 2u times the value."""
+    """An ulp is the distance to the next float: just below a power of two it is only half of 2u times the value."""
     spacing = float(np.spacing(numpy_dtype(dtype).type(value)))
     for result, maximum in ((value, 0.0), (0.1, -value), (-value, value)):
         got = bounds.logsumexp(result, maximum, dtype)
@@ -36,6 +36,6 @@ def test_two_ulp_are_two_ulp(dtype: str, value: float) -> None:
 
 
 def test_beyond_the_range_there_is_no_small_ulp() -> None:
-    """Where max(x)/T overflows the bound must not fall back to that of a number of size 1."""
+    """Where max(x)/T overflows, the bound must not fall back to that of a number of size 1."""
     for result, maximum in ((1e300, float("inf")), (float("-inf"), 0.0)):
         assert bounds.logsumexp(result, maximum, "float64") >= bounds.logsumexp(1e308, 1e308, "float64")

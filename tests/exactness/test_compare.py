@@ -1,4 +1,4 @@
-"""The comparison itself: it fails when it should, says why, and never passes over nothing."""
+"""The comparison itself: it fails when it should, says why, and never passes without checking anything."""
 
 import math
 

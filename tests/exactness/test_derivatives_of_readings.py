@@ -1,4 +1,4 @@
-"""The gradients of softmax and of a partition's readings, in x and in the temperature."""
+"""Gradients of softmax and of a partition's readings, with respect to x and the temperature."""
 
 import functools
 
@@ -32,7 +32,7 @@ TEMPERATURE = 0.75
 
 @functools.cache
 def wanted(name: str, reading: str) -> tuple[list[mpf], mpf]:
-    """The gradient in x and the derivative in the temperature."""
+    """The gradient with respect to x and the derivative with respect to the temperature."""
 
     def value(x: list[mpf], temperature: mpf) -> mpf:
         return getattr(readings.partition(x, temperature), reading)
@@ -50,7 +50,7 @@ def test_gradients_of_readings(name: str, reading: str) -> None:
     getattr(ss.partition(x, temperature=t), reading).sum().backward()
     by_x, by_t = wanted(name, reading)
     # No bound of its own. At the top entry a slope is a difference of numbers of size 1, so near one-hot its
-    # error is small against 1, not against the slope; PyTorch's own backward pass is no better there.
+    # error is small relative to 1, not to the slope; PyTorch's own backward pass is no better there.
     scale = max(1, *(abs(v) for v in by_x))
     with Comparison() as compare:
         for j, w in enumerate(by_x):

@@ -1,4 +1,4 @@
-"""The Jacobian and its product, against differences at high precision; near one-hot, too."""
+"""The Jacobian and its product, against high-precision differences, including near one-hot."""
 
 import functools
 
@@ -29,7 +29,7 @@ def wanted_jacobian(name: str, alpha: float, temperature: float) -> list[list[mp
 
 
 def sizes(name: str, alpha: float, temperature: float, dtype: str) -> tuple[list[list[mpf]], mpf]:
-    """The matrix, and the tolerance on the scale of its largest entry, which near one-hot is itself small."""
+    """The matrix, and a tolerance relative to its largest entry, which is itself small near one-hot."""
     want = wanted_jacobian(name, alpha, temperature)
     largest = max(abs(v) for line in want for v in line)
     return want, bounds.readings(dtype) * largest
@@ -58,7 +58,7 @@ def test_jacobian_and_product(backend: str, dtype: str, alpha: float, temperatur
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("name", ROWS)
 def test_product_with_a_shifted_v(backend: str, name: str) -> None:
-    """J takes constants to 0: a v far from 0 costs no more than the rounding of its own differences."""
+    """J maps constants to 0: a v far from 0 costs no more than the rounding of its own differences."""
     row = ROWS[name]
     want, tolerance = sizes(name, 1.0, 1.0, "float64")
     v = [1024.0 + u for u in V[: len(row)]]

@@ -1,4 +1,4 @@
-"""Rows of 100 000, against extended precision: what a running sum in the dtype would lose shows here."""
+"""Rows of 100 000 entries, against extended precision: what a running sum in the dtype would lose shows here."""
 
 import math
 

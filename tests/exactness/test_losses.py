@@ -36,7 +36,7 @@ def test_cross_entropy(backend: str, dtype: str, smoothing: float, temperature: 
     options = {"temperature": temperature, "label_smoothing": smoothing}
     got = floats(ss.cross_entropy(x, labels(backend, targets), reduction="none", **options))
     tops = [max(map(abs, row)) / temperature for row in exact]
-    # The loss is a log weight; smoothing adds the mean of the others, and so one such error more.
+    # The loss is a log weight; smoothing adds the mean of the others, and with it one more such error.
     allowed = [
         (1 + (smoothing > 0)) * bounds.logsumexp(float(w or 0), top, dtype) for w, top in zip(want, tops, strict=True)
     ]

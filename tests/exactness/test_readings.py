@@ -1,4 +1,4 @@
-"""What a partition reads, also near one-hot, where one minus a weight has no digits left."""
+"""What a partition reports, including near one-hot, where one minus a weight has no digits left."""
 
 from typing import Any
 
@@ -12,11 +12,11 @@ from exactness.logs import allowed
 from oracle.readings import Readings
 from softscope import bounds
 
-DOUBLE = limits("float64")  # readings are float64, whatever comes in
+DOUBLE = limits("float64")  # readings are float64 for any input
 
 
 def tolerances(want: Readings, dtype: str) -> dict[str, float]:
-    """The relative error that each reading is allowed."""
+    """The relative error allowed for each reading."""
     relative = bounds.readings(dtype)
     mean, variance = float(want.mean), float(want.variance)
     return {
@@ -25,7 +25,7 @@ def tolerances(want: Readings, dtype: str) -> dict[str, float]:
         "peak": relative,
         "jacobian_trace": relative,
         "variance": bounds.variance(mean, variance, dtype) if variance > DOUBLE.floor else relative,
-        "effective_support": relative * max(1.0, float(want.entropy)),  # exp turns an error of H into a ratio
+        "effective_support": relative * max(1.0, float(want.entropy)),  # exp turns an error in H into a ratio
         "count": 0.0,
         "max_logit": 0.0,
     }
@@ -34,11 +34,11 @@ def tolerances(want: Readings, dtype: str) -> dict[str, float]:
 def compare_readings(
     compare: Comparison, name: str, row: tuple, got: Any, want: Readings, dtype: str, temperature: float, backend: str
 ) -> None:
-    """Hold every reading of one row to its bound."""
+    """Check every reading of one row against its bound."""
     for reading, tolerance in tolerances(want, dtype).items():
         value, exact = floats(getattr(got, reading)), getattr(want, reading)
         compare.relative(f"{name}: {reading}", row, value, exact, tolerance, floor=DOUBLE.floor)
-    # Sharpness is one minus a ratio with that error: near uniform only its absolute error is small.
+    # Sharpness is one minus a ratio with that error: near uniform, only its absolute error is small.
     compare.check(f"{name}: sharpness", row, floats(got.sharpness), want.sharpness, bounds.readings(dtype))
     exact = in_range(want.lse, "float64"), in_range(want.max_logit / temperature, "float64")
     log_z, mean = max(float(want.entropy + want.mean), 0.0), abs(float(want.mean))
@@ -60,7 +60,7 @@ def test_partition(backend: str, dtype: str, temperature: float) -> None:
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("temperature", [0.5, 1.0])
 def test_merged_parts(backend: str, dtype: str, temperature: float) -> None:
-    """The state of a row put together from three parts is as exact as that of the whole."""
+    """The state of a row merged from three parts is as exact as the state of the whole row."""
     with Comparison() as compare:
         for name, row in cases(dtype):
             cut = len(row) // 3, len(row) // 2

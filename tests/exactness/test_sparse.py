@@ -20,14 +20,14 @@ SPARSE_TEMPERATURES = (0.01, 1.0, 3.0)
 
 
 def short_cases(dtype: str) -> list[Case]:
-    """The cases that an oracle can solve quickly for any alpha."""
+    """The cases an oracle can solve quickly for any alpha."""
     return [case for case in cases(dtype) if len(case.row) <= 50]
 
 
 def compare_weights(
     compare: Comparison, name: str, row: tuple, got: list[float], want: list, gaps: list, dtype: str
 ) -> None:
-    """Hold one row to its support and values; a gap is how far below the threshold an entry lies."""
+    """Check the support and values of one row; a gap is how far an entry lies below the threshold."""
     support = bounds.support(dtype)
     tolerance = max(bounds.readings(dtype), support)
     for x, g, w, gap in zip(row, got, want, gaps, strict=True):
@@ -53,7 +53,7 @@ def test_sparsemax(backend: str, dtype: str, temperature: float) -> None:
 
 
 def _below(x: float, lowest: Fraction, smallest: Fraction, temperature: float) -> float:
-    """How far x/T lies below the threshold, which is the smallest weight below the lowest of the support."""
+    """How far x/T lies below the threshold, which is the lowest support entry minus its weight, the smallest."""
     if x == -math.inf:
         return math.inf
     gap = (lowest - Fraction(x)) / Fraction(temperature) - smallest

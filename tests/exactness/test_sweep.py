@@ -1,4 +1,4 @@
-"""Thousands of random rows: extended precision finds the worst of them, and the oracle judges it."""
+"""Thousands of random rows: extended precision finds the worst one, and the oracle judges it."""
 
 import functools
 import itertools
@@ -37,7 +37,7 @@ def matrices(dtype: str) -> tuple[np.ndarray, ...]:
 
 
 def sums(x: np.ndarray, temperature: float) -> tuple[np.ndarray, ...]:
-    """(x - m)/T, log Σ exp of it and m/T, in extended precision; the terms at the maximum are counted apart."""
+    """(x - m)/T, its log Σ exp, and m/T, in extended precision; the terms at the maximum are counted separately."""
     x = x.astype(np.longdouble)
     m = x.max(axis=-1, keepdims=True)
     d = (x - m) / np.longdouble(temperature)
@@ -47,7 +47,7 @@ def sums(x: np.ndarray, temperature: float) -> tuple[np.ndarray, ...]:
 
 
 def worst(ratios: list[np.ndarray], many: tuple[np.ndarray, ...]) -> tuple[int, int, int, tuple[float, ...]]:
-    """Where the error is largest against its bound: matrix, row, column, and the row itself."""
+    """Where the error is largest relative to its bound: matrix, row, column, and the row itself."""
     index = max(range(len(ratios)), key=lambda i: np.nan_to_num(ratios[i], nan=np.inf).max())
     row, column = np.unravel_index(np.argmax(ratios[index]), ratios[index].shape)
     return index, int(row), int(column), tuple(many[index][row].astype(np.float64).tolist())
@@ -75,7 +75,7 @@ def test_weights(backend: str, dtype: str, temperature: float) -> None:
 def test_weights_where_a_few_share_the_row(
     backend: str, dtype: str, scale: float, shift: float, temperature: float
 ) -> None:
-    """Half the weight lies a few units below the maximum: the errors of those exps meet in the sum."""
+    """Half the weight lies a few units below the maximum: the errors of those exps add up in the sum."""
     x = (scale * np.random.default_rng(13).normal(size=(500, 500)) + shift).astype(dtype)
     _judge_weights((x,), backend, dtype, temperature)
 
@@ -107,7 +107,7 @@ def test_logsumexp(backend: str, dtype: str, temperature: float) -> None:
 @both
 @every_temperature
 def test_logsumexp_where_the_maximum_cancels(backend: str, dtype: str, temperature: float) -> None:
-    """The maximum is about -log z, so that the result is far smaller than what is added up."""
+    """The maximum is about -log z, so the result is far smaller than the terms that are added."""
     rng = np.random.default_rng(14)
     rows = [temperature * (rng.normal(size=(1500, n)) - 1.0) for n in (2, 3, 7)]
     _judge_logsumexp(tuple(x.astype(dtype) for x in rows), backend, dtype, temperature)

@@ -1,4 +1,4 @@
-"""temperature_for and fit_temperature against roots at 35 digits, and against scipy.optimize."""
+"""temperature_for and fit_temperature, against roots to 35 digits and against scipy.optimize."""
 
 import functools
 
@@ -43,12 +43,12 @@ def test_temperature_for(backend: str, dtype: str, name: str, target: str) -> No
             got = floats(ss.temperature_for(x, **{target: goal}))
             assert len(got) == 1, f"the axis must be kept, but got {got}"
             # d entropy / d log T is the variance of x/T, d log peak / d log T the mean of (x - m)/T: where
-            # they are small, a rounding of the goal moves the temperature by much, and must be allowed to.
+            # they are small, rounding the goal moves the temperature a lot, and the tolerance must allow it.
             at = readings.partition(row, want)
             slope = at.variance / goal if target == "entropy" else at.mean
             tolerance = bounds.readings(dtype) * max(1.0, float(1 / abs(slope)))
             compare.relative(f"{name}: temperature for {target} {goal!r}", row, got[0], want, tolerance)
-        # Beyond the hottest, and beyond the coldest (or, where only one entry is the largest, exactly at it).
+        # Hotter than the hottest, and colder than the coldest (or, with a unique largest entry, exactly at it).
         past = (1.0001, 0.999) if target == "entropy" else (0.9999, 1.001)
         for goal in (hot * past[0], cold * past[1] if ties > 1 else cold):
             got = floats(ss.temperature_for(x, **{target: float(goal)}))
@@ -56,7 +56,7 @@ def test_temperature_for(backend: str, dtype: str, name: str, target: str) -> No
 
 
 def patients() -> tuple[np.ndarray, np.ndarray]:
-    """Logits that are right about two times in three and far too sure of themselves."""
+    """Logits that are right about two times in three, and far too confident."""
     rng = np.random.default_rng(11)
     answers = rng.integers(0, 4, size=60)
     logits = rng.normal(size=(60, 4)).round(3)
@@ -77,7 +77,7 @@ def test_fit_temperature(backend: str) -> None:
     got = ss.fit_temperature(x, torch.from_numpy(answers) if backend == "torch" else answers)
     want = fit_temperature()
     with Comparison() as compare:
-        # The place of a minimum has no bound of its own: 1e-8 tells a root of the slope from a blind search.
+        # The location of a minimum has no bound of its own: 1e-8 tells a root of the slope from a blind search.
         compare.relative("temperature", "60 x 4 logits", float(got.temperature), want.temperature, 1e-8)
         for field in ("nll_before", "nll_after"):
             value, exact = float(getattr(got, field)), getattr(want, field)

@@ -1,4 +1,4 @@
-"""The oracles' answers for the rows of this suite, each worked out once."""
+"""The oracles' answers for the rows of this suite, each computed once."""
 
 import functools
 

@@ -1,4 +1,4 @@
-"""Every experiment at a size for tests, run once for all of them."""
+"""Every experiment at test size, run once and shared by all tests."""
 
 import functools
 
@@ -19,7 +19,7 @@ SIZES = {
     "initialisation": {"runs": 40, "widths": (64,)},
     "cost": {"tokens": (256, 512, 1024), "methods": ("materialised", "attention")},
 }
-TIMED = {"scores", "cost"}  # their tables hold times, which differ from run to run
+TIMED = {"scores", "cost"}  # their tables hold times, which vary between runs
 
 
 @functools.cache

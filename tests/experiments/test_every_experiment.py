@@ -1,4 +1,4 @@
-"""What holds for each experiment: both languages, units and sizes, JSON, a chart, and the same numbers again."""
+"""What holds for every experiment: both languages, units and sizes, JSON, a chart, and reproducible numbers."""
 
 import json
 import re
@@ -9,13 +9,13 @@ from experiments.small import SIZES, TIMED, result
 from softscope import experiments
 from softscope.experiments import LANGS, Column, Measured, Table, Text
 
-pytestmark = pytest.mark.xdist_group("experiments")  # one worker runs each of them once
+pytestmark = pytest.mark.xdist_group("experiments")  # a single worker runs each of them once
 CHINESE = re.compile(r"[\u4e00-\u9fff]")
 each = pytest.mark.parametrize("name", experiments.NAMES)
 
 
 def texts(value):
-    """Every text of a result, however deep."""
+    """Every text in a result, at any depth."""
     if isinstance(value, Text):
         yield value
     elif isinstance(value, experiments.Result):
@@ -46,7 +46,7 @@ def test_every_text_has_both_languages(name):
     for text in sentences:
         assert CHINESE.search(text.zh), text
         assert text.en != text.zh
-    # The numbers of a finding are the same in both languages.
+    # The numbers in a finding are the same in both languages.
     for note in result(name).notes:
         assert sorted(re.findall(r"\d+\.\d+", note.en)) == sorted(re.findall(r"\d+\.\d+", note.zh)), note
 
@@ -119,7 +119,7 @@ def test_the_chart_renders(name, lang):
     assert question[:20] in "".join(words)
 
 
-# Times differ from run to run; that training repeats itself is checked in tests/tasks.
+# Times vary between runs; tests/tasks checks that training is reproducible.
 @pytest.mark.parametrize(
     "name", [n for n in experiments.NAMES if n not in {*TIMED, "learning", "remedies", "normalisers"}]
 )

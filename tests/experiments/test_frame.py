@@ -1,4 +1,4 @@
-"""The frame: running by name, tables, figures, the progress bar, and what stays unimported."""
+"""The framework: running by name, tables, figures, the progress bar, and what is not imported."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""Key numbers of the experiments against closed forms, scipy, mpmath and torch's own derivatives."""
+"""Key numbers of the experiments, against closed forms, scipy, mpmath and torch's derivatives."""
 
 import math
 
@@ -27,10 +27,10 @@ def exact_softmax(row, temperature=1.0):
 def test_the_naive_softmax_breaks_at_the_logarithm_of_the_largest_number(dtype):
     row = result("overflow")["limits"].row(dtype=dtype)
     info = np.finfo(dtype)
-    # exp in half precision rounds: a step of the logit's own spacing to each side.
+    # exp in half precision rounds: allow one step of the logit's own spacing to each side.
     step = {"float16": 0.01, "float32": 1e-5, "float64": 1e-10}[dtype]
     assert row["naive_up"] == pytest.approx(math.log(float(info.max)), abs=step)
-    # Before that, every exponential is still finite and their sum is not: zeros.
+    # Before that, every exponential is still finite but their sum is not: zeros.
     silent = math.log(float(info.max)) - math.log(1.0 + math.exp(-1.0) + math.exp(-2.0))
     assert row["sum_up"] == pytest.approx(silent, abs=step)
     lowest = math.log(float(info.smallest_subnormal)) - math.log(2)  # half of it still rounds up to it
@@ -222,7 +222,7 @@ def test_entropy_of_ten_keys(d, wanted):
 
 
 def test_entropy_of_normal_logits():
-    """Independent of attention: the mean entropy of softmax of 10 standard normal numbers."""
+    """Independent of attention: the mean entropy of the softmax of 10 standard normal numbers."""
     x = np.random.default_rng(5).standard_normal((20_000, 10))
     wanted = scipy.stats.entropy(scipy.special.softmax(x, axis=1), axis=1).mean()
     from softscope.experiments.entropy import SCALES
@@ -293,7 +293,7 @@ def test_spread_of_the_scores():
     for d in (16, 64):
         dot, scaled = (table.row(score=KINDS[kind], d=d)["spread"] for kind in ("dot", "scaled"))
         assert dot.value == pytest.approx(math.sqrt(d) * scaled.value)
-        # The spread of 10 standard normal numbers, counted from their own mean, is a little below 1.
+        # The spread of 10 standard normal numbers around their own mean is a little below 1.
         assert scaled.value == pytest.approx(0.923, abs=0.02 + 4 * scaled.error)
     unit, small = (table.row(score=KINDS[kind], d=64)["spread"].value for kind in ("additive_unit", "additive"))
     assert unit == pytest.approx(8 * small)

@@ -1,4 +1,4 @@
-"""Training and timing: what is learned and what is stuck, and what attention costs."""
+"""Training and timing: what learns, what gets stuck, and what attention costs."""
 
 import math
 

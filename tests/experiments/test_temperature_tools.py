@@ -1,4 +1,4 @@
-"""The tools that the temperature experiment rests on, against scipy: sampling, temperature_for, fit_temperature."""
+"""The tools behind the temperature experiment, against scipy: sampling, temperature_for, fit_temperature."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ def test_draws_have_the_frequencies_of_softmax(temperature):
     drawn = ss.sample(np.tile(row, (draws, 1)), temperature=temperature, rng=np.random.default_rng(3))
     counts = np.bincount(drawn, minlength=len(row))
     expected = draws * special.softmax(row / temperature)
-    few = expected < 5  # the chi-square law needs some in each class: the rare ones go together
+    few = expected < 5  # chi-square needs some in each class: merge the rare ones
     if few.any():
         counts, expected = (np.append(x[~few], x[few].sum()) for x in (counts, expected))
     assert stats.chisquare(counts, expected).pvalue > 1e-3

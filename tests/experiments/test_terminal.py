@@ -1,4 +1,4 @@
-"""Every result on a terminal: no line wider than it, every cell there, in both languages."""
+"""Every result on a terminal: no line too wide, no cell missing, in both languages."""
 
 import dataclasses
 import io
@@ -20,7 +20,7 @@ def test_it_fits_and_nothing_is_lost(name, width, lang):
     text.show(result(name), None, Console(stream, lang, width))
     lines = stream.getvalue().splitlines()
     widest = max(lines, key=columns)
-    # A row of weights as one cell beside the names of its row may be all that a line can hold.
+    # One cell with a row of weights, plus the names of its row, may be all a line can hold.
     assert columns(widest) <= (width if width >= 80 else 80), widest
     shown = stream.getvalue()
     for table in result(name).readable:

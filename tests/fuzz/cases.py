@@ -1,6 +1,6 @@
 """Random calls of the family, compared with the definition in a wider float.
 
-By hand, longer and from another start than the test does (see CONTRIBUTING):
+To run it by hand, for longer and from another seed than the test (see CONTRIBUTING):
 
     .venv/bin/python tests/fuzz/cases.py --seconds 600 --seed 7
 """
@@ -32,7 +32,7 @@ SPECIAL = (np.inf, -np.inf, np.nan, 0.0, -0.0, 1e-41, 3e38, -3e38, 60_000.0, -60
 
 @dataclass
 class Case:
-    """One call; its repr is enough to make it again."""
+    """One call; its repr is enough to recreate it."""
 
     seed: int
     name: str = ""
@@ -48,7 +48,7 @@ class Case:
 
 
 def make(seed: int) -> Case:
-    """The case that a seed stands for."""
+    """The case for a seed."""
     rng = np.random.default_rng(seed)
     case = Case(seed, str(rng.choice(NAMES)))
     dtype = DTYPES[rng.integers(len(DTYPES))]
@@ -96,7 +96,7 @@ def _numbers(rng: np.random.Generator, shape: list[int]) -> Array:
 
 
 def _laid_out(rng: np.random.Generator, x: Array, dtype: Any) -> tuple[Array, str]:
-    """The numbers in some memory: contiguous, permuted, with gaps, backwards, all the same row, read-only."""
+    """The numbers in some memory layout: contiguous, permuted, with gaps, backwards, one row repeated, read-only."""
     with np.errstate(over="ignore"):
         x = x.astype(dtype)
     layout = str(rng.choice(["plain", "permuted", "gaps", "backwards", "broadcast", "read-only"]))
@@ -118,7 +118,7 @@ def _laid_out(rng: np.random.Generator, x: Array, dtype: Any) -> tuple[Array, st
 
 
 def call(case: Case) -> Any:
-    """Ours."""
+    """Call our function."""
     x = case.x
     options: dict[str, Any] = {"axis": case.axis, "temperature": case.temperature}
     give = (lambda a: a) if not case.tensor else _tensor
@@ -147,7 +147,7 @@ def _given(options: dict[str, Any], give: Any) -> dict[str, Any]:
 
 
 def _tensor(a: Array) -> torch.Tensor:
-    """A tensor of the same memory where PyTorch can have that, else of a copy."""
+    """A tensor on the same memory if PyTorch can do that, otherwise on a copy."""
     a = a if a.flags.writeable and all(s >= 0 for s in a.strides) else a.copy()
     if a.dtype == ml_dtypes.bfloat16:
         return torch.from_numpy(a.view(np.int16)).view(torch.bfloat16)
@@ -160,7 +160,7 @@ def _numpy(a: Any) -> Array:
 
 
 def check(case: Case) -> None:
-    """Raise if ours is not the definition's within the bounds, or the input is not what it was."""
+    """Raise if our result is not within the bounds of the definition's, or if the input has changed."""
     before = case.x.copy()
     got = call(case)
     if case.x.tobytes() != before.tobytes():
@@ -178,7 +178,7 @@ def check(case: Case) -> None:
             _check_partition(case, got, wide, t, visible)
             return
         if case.name == "entmax":
-            # The definition's own root is good to some units in float64, whatever it is given.
+            # The definition's own root is good to a few units in float64, whatever it is given.
             want = _entmax.entmax(wide.astype(np.float64), rows(case.alpha), t, visible)
             scale, floor = np.abs(want) * 8, 8.0 if case.x.dtype != np.float64 else 64.0
         elif case.name == "jacobian_product":
@@ -220,12 +220,12 @@ def _sum_of(p: Array, v: Array, alpha: float) -> Array:
 def _check_partition(case: Case, got: ss.Partition, wide: Array, t: Any, visible: Array | None) -> None:
     want = _partition.state(wide, t, visible)
     rtol = 1e-5 if case.x.dtype != np.float64 else 1e-11
-    spoiled = np.isnan(np.asarray(want.c))  # NaN, +inf: every reading is NaN or inf, whatever the sums are
+    spoiled = np.isnan(np.asarray(want.c))  # NaN or +inf: every reading is NaN or inf, whatever the sums
     for name in ("n", "c", "m", "r", "u", "t", "w"):
         a, b = _numpy(getattr(got.state, name)), np.asarray(getattr(want, name)).astype(np.longdouble)
         if name not in ("n", "c", "m"):
             a, b = np.where(spoiled, 0, a), np.where(spoiled, 0, b)
-        # w stands beside r in every reading, so that what underflows of it does not matter.
+        # Every reading uses w together with r, so it does not matter if w underflows.
         beside = np.abs(np.asarray(want.r)) if name == "w" else 0.0
         bad = ~((np.abs(a - b) <= rtol * (np.abs(b) + beside) + 1e-290) | (a == b) | (np.isnan(a) & np.isnan(b)))
         if np.any(bad):
@@ -234,7 +234,7 @@ def _check_partition(case: Case, got: ss.Partition, wide: Array, t: Any, visible
 
 
 def run(seconds: float, seed: int, fewest: int = 0) -> int:
-    """As many cases as there is time for, and `fewest` however slow the machine is; returns their number."""
+    """Run as many cases as time allows, but at least `fewest` even on a slow machine; return their number."""
     end, count = time.monotonic() + seconds, 0
     while time.monotonic() < end or count < fewest:
         ss.set_num_threads(1 + (seed + count) % 3)

@@ -1,4 +1,4 @@
-"""Half a minute of random calls; from the same start each time, so that a red run is about the change at hand."""
+"""Half a minute of random calls, always from the same seed, so that a red run is about the change at hand."""
 
 import os
 

@@ -1,1 +1,1 @@
-"""What the public functions accept, give back and refuse; how exact they are is tested in `exactness`."""
+"""What the public functions accept, return and refuse; `exactness` tests how exact they are."""

@@ -1,4 +1,4 @@
-"""Every public function as one small call, so that each rule of the interface is tested for all of them."""
+"""Every public function as one small call, so each rule of the interface is tested on all of them."""
 
 from collections.abc import Callable
 from typing import Any
@@ -49,13 +49,13 @@ READINGS = (
 )  # fmt: skip
 SUPPORT = ("tau", "size", "entropy", "collision", "peak", "jacobian_trace")
 
-# The functions of the family that share x, axis, temperature and where; those that also share out.
+# Functions of the family that share x, axis, temperature and where; then those that also share out.
 MAPS = {"softmax": ss.softmax, "log_softmax": ss.log_softmax, "sparsemax": ss.sparsemax, "entmax": ss.entmax}
 FAMILY = {**MAPS, "logsumexp": ss.logsumexp, "partition": ss.partition}
 
 
 def leaves(result: Any) -> dict[str, Any]:
-    """The arrays in a result, by name; the plain result of a function is called 'result'."""
+    """The arrays in a result, by name; a plain result is called 'result'."""
     if isinstance(result, ss.Partition):
         return {name: getattr(result, name) for name in READINGS}
     if isinstance(result, ss.Support):

@@ -1,4 +1,4 @@
-"""What the interface tests share as fixtures."""
+"""Fixtures shared by the interface tests."""
 
 from collections.abc import Iterator
 
@@ -8,7 +8,7 @@ import torch
 
 @pytest.fixture
 def every_warning() -> Iterator[None]:
-    """PyTorch says some warnings only once in a process; here each time, so that no test hides another's."""
+    """PyTorch issues some warnings once per process; here they appear every time, so no test hides another's."""
     torch.set_warn_always(True)
     yield
     torch.set_warn_always(False)

@@ -1,4 +1,4 @@
-"""Small attention problems, and attention written out for them: one query at a time, every key looked at."""
+"""Small attention problems, with attention written out for them: one query at a time, key by key."""
 
 from collections.abc import Callable
 from typing import Any
@@ -42,7 +42,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
 
 
 def made(options: dict[str, Any], make: Callable[[np.ndarray], Any]) -> dict[str, Any]:
-    """The options with their arrays as `make` makes them."""
+    """The options, with their arrays converted by `make`."""
     return {name: make(value) if isinstance(value, np.ndarray) else value for name, value in options.items()}
 
 
@@ -50,7 +50,7 @@ def dense(
     q: np.ndarray, k: np.ndarray, v: np.ndarray, *, scale: Any = None, causal: bool = False, query_start: int = 0,
     window: Any = None, mask: Any = None, softcap: Any = None, sink: Any = None,
 ) -> dict[str, np.ndarray]:  # fmt: skip
-    """Output, weights, scores and what is visible, from the documented formulas, for (batch, heads, n, d)."""
+    """Output, weights, scores and visibility from the documented formulas, for (batch, heads, n, d)."""
     batch, heads, n, d = q.shape
     m, group = k.shape[-2], heads // k.shape[1]
     scales = np.broadcast_to(1 / np.sqrt(d) if scale is None else scale, heads)

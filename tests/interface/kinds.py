@@ -1,4 +1,4 @@
-"""The kinds of array that a caller may have, how to make each, and how to look into what comes back."""
+"""The kinds of array a caller may have, how to make each one, and how to look into a result."""
 
 import dataclasses
 from collections.abc import Callable
@@ -14,7 +14,7 @@ HALVES_AND_FLOATS = ("float16", "bfloat16", "float32", "float64")
 
 
 class OnlyDLPack:
-    """An array of a library that speaks DLPack and nothing else."""
+    """An array from a library that speaks DLPack and nothing else."""
 
     def __init__(self, array: np.ndarray) -> None:
         self.array = array
@@ -28,7 +28,7 @@ class OnlyDLPack:
 
 @dataclasses.dataclass(frozen=True)
 class Kind:
-    """`make` turns a NumPy array into this kind; `back` says whether a result is what this kind gets back."""
+    """`make` turns a NumPy array into this kind; `back` tells whether a result is of the kind the caller gets back."""
 
     make: Callable[[np.ndarray], Any]
     back: Callable[[Any], bool]
@@ -50,7 +50,7 @@ KINDS = {
 
 
 def tensor(a: Any) -> torch.Tensor:
-    """A tensor of the array's values and dtype, with memory of its own."""
+    """A tensor with the array's values and dtype, in its own memory."""
     a = np.asarray(a)
     if a.dtype == BFLOAT16:
         return torch.tensor(a.astype(np.float32)).to(torch.bfloat16)
@@ -58,7 +58,7 @@ def tensor(a: Any) -> torch.Tensor:
 
 
 def numpy(result: Any) -> np.ndarray:
-    """The values of a result of any kind; halves as float32, so that NumPy can compare them."""
+    """The values of any kind of result; half precision as float32, so NumPy can compare it."""
     if isinstance(result, torch.Tensor):
         result = result.detach()
         result = result.float() if result.dtype in (torch.float16, torch.bfloat16) else result
@@ -68,18 +68,18 @@ def numpy(result: Any) -> np.ndarray:
 
 
 def dtype_of(result: Any) -> str:
-    """'float32' whatever the library and the byte order."""
+    """'float32', whatever the library and byte order."""
     dtype = result.dtype
     return np.dtype(dtype).name if isinstance(dtype, np.dtype) else str(dtype).rpartition(".")[2]
 
 
 def cast(a: np.ndarray, dtype: str) -> np.ndarray:
-    """Floating arrays in a dtype by its name; integers and booleans as they are."""
+    """Floating arrays in the named dtype; integers and booleans unchanged."""
     return a.astype(BFLOAT16 if dtype == "bfloat16" else dtype) if a.dtype.kind == "f" else a
 
 
 def same(got: Any, wanted: Any, rtol: float = 1e-12, atol: float = 1e-14) -> None:
-    """Equal shapes and equal values, NaN equal to NaN."""
+    """Assert equal shapes and equal values, with NaN equal to NaN."""
     g, w = numpy(got), numpy(wanted)
     assert g.shape == w.shape, f"shape {g.shape}, wanted {w.shape}"
     np.testing.assert_allclose(g, w, rtol=rtol, atol=atol, equal_nan=True)

@@ -1,4 +1,4 @@
-"""What an error must say: which argument, the rule, what came, what to do."""
+"""What an error must say: which argument, the rule, what was given, and what to do."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,7 +7,7 @@ import pytest
 
 
 def refused(call: Callable[[], Any], name: str, *came: str) -> None:
-    """The call raises a ValueError or TypeError that begins with the argument's name, shows what came, and hints."""
+    """The call raises ValueError or TypeError, and the message names the argument first, shows the value and hints."""
     with pytest.raises((ValueError, TypeError)) as caught:
         call()
     message = str(caught.value)

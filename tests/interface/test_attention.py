@@ -1,4 +1,4 @@
-"""attention: its options against attention written out, against PyTorch's, and against each other."""
+"""attention: its options against attention written out, against PyTorch, and against each other."""
 
 from collections.abc import Callable
 from typing import Any
@@ -43,7 +43,7 @@ def test_every_option_has_its_gradient(case: str) -> None:
 
 
 def naive(q: Any, k: Any, v: Any, **options: Any) -> torch.Tensor:
-    """Attention from the weights' own formula, with what is visible taken from `dense`."""
+    """Attention from the formula of the weights, with visibility taken from `dense`."""
     arrays = {name: numpy(o) if isinstance(o, torch.Tensor) else o for name, o in options.items()}
     visible = tensor(dense(*(numpy(a) for a in (q, k, v)), **arrays)["visible"])
     k, v = (a.repeat_interleave(HEADS // KV_HEADS, dim=1) for a in (k, v))
@@ -173,7 +173,7 @@ def test_the_soft_cap_binds_or_does_not(make: Make) -> None:
     same(ss.attention(q, k, v, softcap=1e9), ss.attention(q, k, v), rtol=1e-6, atol=1e-9)
     p = ss.attention_partition(q, k, softcap=2.0)
     assert (numpy(p.lse) <= 2.0 + np.log(M)).all()
-    assert (numpy(p.max_logit) > 2.0).any()  # before the cap
+    assert (numpy(p.max_logit) > 2.0).any()  # before capping
     same(p.max_logit, ss.attention_partition(q, k).max_logit)
     same(
         ss.attention(q, k, v, softcap=1e-9), np.repeat(V, 2, axis=1).mean(axis=2, keepdims=True) + 0 * Q[..., :DV], 1e-6

@@ -1,4 +1,4 @@
-"""attention where it is easily got wrong: queries that see nothing, lowest numbers, NaN that must not leak."""
+"""attention where it is easy to get wrong: queries that see nothing, lowest numbers, NaN that must not leak."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""attention: chosen rows, one head, batches, memory, halves; and additive attention."""
+"""attention: chosen rows, one head, batches, memory, half precision; and additive attention."""
 
 from collections.abc import Callable
 from typing import Any
@@ -80,7 +80,7 @@ def test_halves_are_computed_in_float32(dtype: str, make: Make) -> None:
     assert dtype_of(got) == dtype
     wanted = dense(*(a.astype(np.float64) for a in (q, k, v)), causal=True)["output"]
     same(got, wanted, rtol=2.0**-7 if q.dtype == BFLOAT16 else 2.0**-10, atol=1e-6)
-    loud = make(cast(np.full((1, 2, 64), 300.0), dtype))  # q·k is 5.8 million: past float16
+    loud = make(cast(np.full((1, 2, 64), 300.0), dtype))  # q·k is 5.8 million: too large for float16
     output, p = ss.attention(loud, loud, loud, scale=1.0, return_partition=True)
     same(output, np.full((1, 2, 64), 300.0))
     same(p.max_logit, np.full((1, 2), 64 * 300.0**2), rtol=1e-6)

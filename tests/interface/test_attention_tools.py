@@ -1,4 +1,4 @@
-"""Attention under PyTorch's tools: compile, checkpoints, autocast, double backward; alpha and additive in tiles."""
+"""Attention with PyTorch's tools: compile, checkpoints, autocast, double backward; alpha and additive in tiles."""
 
 import functools
 import math
@@ -175,7 +175,7 @@ def test_32k_tokens_with_all_statistics_fit_in_64_mebibytes():
 @pytest.mark.parametrize(("spread", "n"), [(1.0, 300), (3.0, 700), (0.1, 64), (1.0, 2048)])
 @pytest.mark.parametrize("causal", [False, True])
 def test_not_less_exact_than_pytorch(spread, n, causal):
-    """On the same numbers the error of the output is not above that of PyTorch's own, within the luck of the draw."""
+    """On the same numbers, the output error is no larger than PyTorch's own, up to the luck of the draw."""
     mine, theirs = [], []
     for seed in range(3):
         generator = torch.Generator().manual_seed(seed)

@@ -1,4 +1,4 @@
-"""`axis`: an int, a tuple or None, for every function that has it, equals moving the axis by hand."""
+"""`axis` as an int, a tuple or None equals moving the axis by hand, for every function that has it."""
 
 from collections.abc import Callable
 from typing import Any
@@ -18,19 +18,19 @@ SHOWN = np.random.default_rng(5).random(X.shape) < 0.7
 
 
 def positions(axis: Any) -> list[int]:
-    """The axes as non-negative numbers, in order."""
+    """The axes as non-negative numbers, sorted."""
     axes = range(3) if axis is None else axis if isinstance(axis, tuple) else (axis,)
     return sorted(int(a) % 3 for a in axes)
 
 
 def brought(a: np.ndarray, axis: Any) -> np.ndarray:
-    """The axes moved to the end and made one."""
+    """Move the axes to the end and merge them into one."""
     axes = positions(axis)
     return np.moveaxis(a, axes, range(-len(axes), 0)).reshape(*(n for i, n in enumerate(a.shape) if i not in axes), -1)
 
 
 def returned(rows: np.ndarray, axis: Any) -> np.ndarray:
-    """The opposite of `brought`."""
+    """The inverse of `brought`."""
     axes = positions(axis)
     lead = [n for i, n in enumerate(X.shape) if i not in axes]
     return np.moveaxis(rows.reshape(*lead, *(X.shape[i] for i in axes)), range(-len(axes), 0), axes)
@@ -73,7 +73,7 @@ def test_jacobian_puts_its_axis_last_twice(axis: int, make: Callable[[Any], Any]
     p, n = np.moveaxis(WEIGHTS, axis, -1), WEIGHTS.shape[axis]
     got = ss.jacobian(make(WEIGHTS), axis=axis)
     assert tuple(got.shape) == (*p.shape[:-1], n, n)
-    total = p.sum(axis=-1)[..., None, None]  # the definition: diag(s) − s·sᵀ/Σs, also where the weights do not sum to 1
+    total = p.sum(axis=-1)[..., None, None]  # by definition diag(s) − s·sᵀ/Σs, even if the weights do not sum to 1
     same(got, p[..., None] * np.eye(n) - p[..., :, None] * p[..., None, :] / total)
 
 

@@ -1,4 +1,4 @@
-"""torch.compile without a graph break, torch.func, and the registration of the custom operator."""
+"""torch.compile without graph breaks, torch.func, and the registration of the custom operator."""
 
 from collections.abc import Callable
 from typing import Any
@@ -50,7 +50,7 @@ def test_compiled_code_does_not_look_at_the_values_of_a_temperature() -> None:
     torch.compiler.reset()
     compiled = torch.compile(lambda x, t: ss.softmax(x, temperature=t), fullgraph=True, backend="aot_eager")
     torch.testing.assert_close(compiled(X, HOT), ss.softmax(X, temperature=HOT))
-    compiled(X, -HOT)  # eager mode would have refused it
+    compiled(X, -HOT)  # eager mode would refuse it
     with pytest.raises(ValueError, match="temperature"):
         ss.softmax(X, temperature=-HOT)
 
@@ -81,7 +81,7 @@ def test_vmap(name: str) -> None:
     ("alpha", "needs"), [(1.3, (True, True)), (1.0, (True, False)), (2.0, (False, True)), (3.0, (True, True))]
 )
 def test_the_operator_is_registered_as_torch_wants(alpha: float, needs: tuple[bool, bool]) -> None:
-    assert ss.entmax(X, 1.5).shape == X.shape  # which registers it
+    assert ss.entmax(X, 1.5).shape == X.shape  # this call registers it
     d = (X - X.amax(dim=-1, keepdim=True)).requires_grad_(needs[0])
     a = torch.full((3, 1), alpha, dtype=torch.float64).requires_grad_(needs[1])
     torch.library.opcheck(torch.ops.softscope.entmax.default, (d, a))

@@ -1,4 +1,4 @@
-"""First and second derivatives of every differentiable function, by PyTorch's own finite differences."""
+"""First and second derivatives of every differentiable function, checked by PyTorch's finite differences."""
 
 from collections.abc import Callable
 from typing import Any
@@ -31,7 +31,7 @@ SMOOTH = ("lse", "entropy", "collision", "variance", "jacobian_trace", "effectiv
 
 
 def finite(y: torch.Tensor) -> torch.Tensor:
-    """What finite differences can look at: −inf − −inf is NaN."""
+    """Keep what finite differences can handle: −inf − −inf is NaN."""
     return y.masked_fill(~torch.isfinite(y), 0.0)
 
 
@@ -98,12 +98,12 @@ for _name in SMOOTH:
     CASES[f"partition, {_name}, ties"] = (_reading(_name), (TIED, HOT))
     CASES[f"partition, {_name}, where"] = (_reading(_name, where=SHOWN), (X, HOT))
     CASES[f"partition, {_name}, merged"] = (_merged(_name), (X, HOT))
-CASES["partition, peak"] = (_reading("peak"), (X, HOT))  # a maximum: it has no derivative at ties
+CASES["partition, peak"] = (_reading("peak"), (X, HOT))  # a maximum has no derivative at ties
 CASES["partition, peak, where"] = (_reading("peak", where=SHOWN), (X, HOT))
 CASES["partition, peak, merged"] = (_merged("peak"), (X, HOT))
 
 
-# The readings share their state, so that second derivatives of some of them speak for all.
+# The readings share one state, so the second derivatives of some of them speak for all.
 FIRST_ONLY = {f"partition, {name}, {case}" for name in SMOOTH[2:] for case in ("where", "merged")} & CASES.keys()
 
 
@@ -150,7 +150,7 @@ def test_an_entry_of_minus_infinity_is_outside_every_derivative() -> None:
 
 
 def test_the_gradient_in_alpha_meets_softmax_at_one() -> None:
-    # Below 1 there is nothing to take a central difference with: (4·f(1+h) − f(1+2h) − 3·f(1))/2h is as good.
+    # There is nothing below 1 for a central difference; (4·f(1+h) − f(1+2h) − 3·f(1))/2h is as good.
     alpha = torch.ones(2, 1, dtype=torch.float64, requires_grad=True)
     got = torch.autograd.grad(ss.entmax(X, alpha), alpha, OTHER)[0]
     h = 1e-4

@@ -1,4 +1,4 @@
-"""Bad input: which argument, the rule, what came and what to do, for everything but attention."""
+"""Bad input: which argument, the rule, what was given and what to do, for everything except attention."""
 
 from collections.abc import Callable
 from typing import Any
@@ -17,7 +17,7 @@ RNG = np.random.default_rng(0)
 Q, K, V, GRAD = np.ones((1, 2, 3)), np.ones((1, 4, 3)), np.ones((1, 4, 5)), np.ones((1, 2, 5))
 W = np.ones((3, 2))
 
-# Every argument that takes floating-point numbers: its name, and the call with a value in its place.
+# Every argument that takes floating-point numbers: its name, and a call with a value in its place.
 ARGUMENTS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "softmax": ("x", ss.softmax),
     "log_softmax": ("x", ss.log_softmax),

@@ -1,4 +1,4 @@
-"""Bad input to the attention functions: every option given wrongly, every shape that does not fit."""
+"""Bad input to the attention functions: a wrong value for every option, and every shape that does not fit."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""temperature_for: there and back, NaN where no temperature does it; fit_temperature: the minimum of its loss."""
+"""temperature_for: round trips, and NaN if no temperature fits; fit_temperature: the minimum of its loss."""
 
 from collections.abc import Callable
 from typing import Any
@@ -42,9 +42,9 @@ def test_each_row_may_have_its_own_target(make: Make) -> None:
 def test_nan_where_no_temperature_does_it(make: Make) -> None:
     x = np.array([[1.0, 2.0, 3.0], [3.0, 3.0, 0.0], [1.0, 1.0, 1.0], [np.nan, 0.0, 1.0], [0.0, 1.0, -np.inf]])
     for options, reached in (
-        ({"entropy": 1.0}, [1, 1, 0, 0, 0]),  # −inf leaves two entries, whose entropy ends at log 2
-        ({"entropy": 0.5}, [1, 0, 0, 0, 1]),  # two ties at the maximum begin at log 2
-        ({"entropy": 1.2}, [0, 0, 0, 0, 0]),  # beyond log 3
+        ({"entropy": 1.0}, [1, 1, 0, 0, 0]),  # −inf leaves two entries, whose entropy is at most log 2
+        ({"entropy": 0.5}, [1, 0, 0, 0, 1]),  # with two tied at the maximum, entropy starts at log 2
+        ({"entropy": 1.2}, [0, 0, 0, 0, 0]),  # above log 3
         ({"peak": 0.4}, [1, 1, 0, 0, 0]),
         ({"peak": 0.6}, [1, 0, 0, 0, 1]),
         ({"peak": 0.2}, [0, 0, 0, 0, 0]),

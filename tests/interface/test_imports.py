@@ -1,4 +1,4 @@
-"""`import softscope` needs NumPy alone, and each room imports only from those above it in the list."""
+"""`import softscope` needs only NumPy, and each room (subpackage) imports only from those above it in the list."""
 
 import ast
 import functools
@@ -15,7 +15,7 @@ SOURCE = Path(ss.__file__).parent
 
 
 def run(code: str) -> str:
-    """The code in a fresh interpreter where every warning is an error."""
+    """Run the code in a fresh interpreter where every warning is an error."""
     done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -39,7 +39,7 @@ for heavy in ("torch", "scipy", "matplotlib", "marimo", "ml_dtypes", "mpmath", "
     new, threads, rooms = run(code).strip().rsplit(" ", 2)
     assert new == "['softscope']"
     assert threads == "1"
-    assert int(rooms) > 10  # the rooms that all names come from were looked at
+    assert int(rooms) > 10  # the rooms behind all the names were looked at
 
 
 BLOCK = """
@@ -88,8 +88,8 @@ print("softscope._backends.torch" in sys.modules)
     assert run(code).split() == ["False", "True"]
 
 
-# From the top of the list to its end. The core is every public function and what they share; two backends are rooms
-# of their own: the definition, which imports nothing of ours, and torch's, which is opened late.
+# From the top of the list to the bottom. The core is every public function and what they share. Two backends are rooms
+# of their own: the definition, which imports nothing of ours, and torch's, which is imported lazily.
 RANKS = {
     name: rank
     for rank, names in enumerate(
@@ -98,7 +98,7 @@ RANKS = {
     )
     for name in names
 }  # fmt: skip
-# What each room may import from outside, at the top of a file.
+# What each room may import from outside at the top of a file.
 OUTSIDE = {
     "reference": {"numpy"},
     "core": {"numpy"},
@@ -106,23 +106,23 @@ OUTSIDE = {
     "testing": {"numpy"},
     "torch": {"numpy", "torch"},
     "nn": {"torch"},
-    "experiments": {"numpy", "torch"},  # torch in `layers` alone, which is opened late
+    "experiments": {"numpy", "torch"},  # torch only in `layers`, which is imported lazily
 }
 
 
-# What the core may open all the same: the torch backend and the doctor, in a function; there, their types' names.
+# Exceptions for the core: the torch backend and the doctor inside a function, and the doctor's types for type checkers.
 OPENED_LATE = {"lazy": ("torch", "doctor"), "typing": ("doctor",)}
 
 
 class Import(NamedTuple):
     file: str
-    room: str  # of the file
+    room: str  # the file's room
     module: str
     when: str  # "top", "typing" or "lazy"
 
 
 def room_of(name: str) -> str:
-    """The room of a module below softscope; '' is the package itself."""
+    """The room of a module in softscope; '' is the package itself."""
     first, *below = name.split(".")
     if first == "_backends" and below and below[0] in ("reference", "torch"):
         return below[0]
@@ -133,7 +133,7 @@ def room_of(name: str) -> str:
 
 @functools.cache
 def imports(source: Path = SOURCE) -> list[Import]:
-    """Every import of every file: what, where, and when it is carried out."""
+    """Every import in every file: what, where, and when it runs."""
     found = []
     for path in sorted(source.rglob("*.py")):
         parts = path.relative_to(source).with_suffix("").parts
@@ -176,7 +176,7 @@ def test_the_search_sees_what_is_there() -> None:
 
 
 def wrong_ways(source: Path = SOURCE) -> list[Import]:
-    """The imports from a room below; the core may open the torch backend and the doctor, but late."""
+    """Imports from a room further down; the core may import the torch backend and the doctor, but lazily."""
     wrong = []
     for i in imports(source):
         if not (i.module == "softscope" or i.module.startswith("softscope.")):
@@ -228,7 +228,7 @@ def test_what_a_room_needs_from_outside(room: str) -> None:
 
 
 def private_names(source: Path = SOURCE) -> list[str]:
-    """Names that begin with an underscore and are taken from another module of ours: imported, or by an attribute."""
+    """Underscore names taken from another module of ours, by import or as an attribute."""
     found = []
     for path in sorted(source.rglob("*.py")):
         tree, modules = ast.parse(path.read_text(encoding="utf-8")), set()
@@ -262,7 +262,7 @@ def test_the_package_file_only_re_exports() -> None:
     tree = ast.parse((SOURCE / "__init__.py").read_text(encoding="utf-8"))
     docstring, *body = tree.body
     assert isinstance(docstring, ast.Expr)
-    told: dict[str, str] = {}  # what type checkers are told: name and home
+    told: dict[str, str] = {}  # what type checkers see: name and home
     for node in body:
         if isinstance(node, ast.If):
             assert ast.unparse(node.test) == "TYPE_CHECKING"

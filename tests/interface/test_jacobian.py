@@ -67,7 +67,7 @@ def test_it_is_symmetric_and_takes_constants_to_zero(alpha: float, make: Make) -
 @each_room
 @each_alpha
 def test_one_hot_and_empty_weights_pass_nothing(alpha: float, make: Make) -> None:
-    p = np.array([[0.0, 1.0, 0.0], [0.0, 0.0, 0.0]])  # saturated, and a row that saw nothing
+    p = np.array([[0.0, 1.0, 0.0], [0.0, 0.0, 0.0]])  # saturated, and a row that sees nothing
     v = make(np.array([[3.0, -2.0, 5.0]] * 2))
     same(ss.jacobian(make(p), alpha=alpha), np.zeros((2, 3, 3)))
     same(ss.jacobian_product(make(p), v, alpha=alpha), np.zeros((2, 3)))

@@ -1,4 +1,4 @@
-"""What comes in is what goes out: NumPy, lists, tensors, and whatever speaks DLPack."""
+"""You get back the kind you passed in: NumPy, lists, tensors, and anything that speaks DLPack."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from interface.kinds import HALVES_AND_FLOATS, KINDS, OnlyDLPack, cast, dtype_of
 
 ARRAYS = [name for name in CALLS if name != "fit_temperature"]  # a calibration is five plain numbers
 WHOLE = {"count", "size"}
-# These speak of float64 whatever came in; the others give the dtype they were given.
+# These return float64 for any input; the others return the dtype they were given.
 READERS = {"partition", "temperature_for", "attention_partition", "gradient_readings"}
 
 
@@ -66,7 +66,7 @@ def test_floating_dtypes_are_kept(name: str, kind: str, dtype: str) -> None:
             assert dtype_of(value) == "float64", f"{name}: {reading} is {dtype_of(value)}"
         else:
             assert dtype_of(value) == dtype
-        # One rounding of the result; readings are as good as the float32 they are computed in.
+        # One rounding of the result; readings are as exact as the float32 they are computed in.
         rounding = ulp if reading == "result" else 0.0
         inside = 1e-10 if dtype == "float64" else 1e-5
         same(value, wanted[reading], rtol=rounding + inside, atol=inside)

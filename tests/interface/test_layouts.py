@@ -1,4 +1,4 @@
-"""Memory in any order, and arrays with nothing or one thing in them."""
+"""Memory in any order, and arrays that are empty or have one entry."""
 
 from collections.abc import Callable
 from typing import Any

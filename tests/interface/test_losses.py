@@ -109,7 +109,7 @@ def test_an_impossible_target_costs_infinitely_much(make: Make) -> None:
 def test_halves_are_summed_before_they_are_rounded(make: Make) -> None:
     x, targets = make(np.zeros((100_000, 2), dtype=np.float16)), make(np.zeros(100_000, dtype=np.int64))
     same(ss.cross_entropy(x, targets), np.array(np.log(2.0)), rtol=1e-3)
-    same(ss.cross_entropy(x, targets, reduction="sum"), np.array(np.inf))  # 69,315 is past float16
+    same(ss.cross_entropy(x, targets, reduction="sum"), np.array(np.inf))  # 69,315 is too large for float16
 
 
 def kl(student: np.ndarray, teacher: np.ndarray, t: Any) -> np.ndarray:
@@ -132,7 +132,7 @@ def test_a_teachers_weight_of_zero_adds_nothing(make: Make) -> None:
     student, teacher = np.array([[1.0, 2.0, -np.inf]]), np.array([[2.0, 1.0, -np.inf]])
     got = ss.distillation_loss(make(student), make(teacher), temperature=2.0)
     same(got, kl(student[:, :2], teacher[:, :2], 2.0))
-    impossible = make(np.array([[-np.inf, 2.0, 0.0]]))  # the student excludes what the teacher says
+    impossible = make(np.array([[-np.inf, 2.0, 0.0]]))  # the student rules out what the teacher expects
     same(ss.distillation_loss(impossible, make(teacher), temperature=2.0), np.inf)
 
 

@@ -1,4 +1,4 @@
-"""`out=`: written whole or not at all, may be the input itself, must not overlap it in part."""
+"""`out=` is written completely or not at all; it may be the input itself but must not overlap it partially."""
 
 import inspect
 from collections.abc import Callable
@@ -213,7 +213,7 @@ def test_out_and_gradients_exclude_each_other(name: str, argument: str) -> None:
 
 @pytest.mark.parametrize("make", [np.zeros, torch.zeros], ids=["array", "tensor"])
 def test_nothing_fits_into_nothing(make: Any) -> None:
-    """NumPy gives empty arrays strides of 0, which is no place held twice."""
+    """NumPy gives empty arrays strides of 0; that does not mean two entries share memory."""
     x = make((3, 0, 2))
     for out in (make((3, 0, 2)), x):
         assert ss.softmax(x, out=out) is out

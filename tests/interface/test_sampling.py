@@ -1,4 +1,4 @@
-"""sample: the right frequencies after each filter and in the right order; reproducible."""
+"""sample: the right frequencies after each filter, filters in the right order, reproducible results."""
 
 from collections.abc import Callable
 from typing import Any
@@ -23,7 +23,7 @@ def generator(kind: str, seed: int = 11) -> Any:
 
 
 def check(drawn: Any, wanted: np.ndarray) -> None:
-    """A chi-square test of the frequencies; what has no weight is never drawn."""
+    """A chi-square test of the frequencies; entries without weight are never drawn."""
     counts = np.bincount(np.asarray(drawn).ravel(), minlength=len(wanted))
     assert counts.sum() == DRAWS
     assert counts[wanted == 0.0].sum() == 0
@@ -46,13 +46,13 @@ FILTERS: dict[str, tuple[dict[str, Any], list[float]]] = {
     "min_p": ({"min_p": 0.3}, [0.4, 0.3, 0.15, 0, 0]),
     "min_p 0": ({"min_p": 0.0}, [0.4, 0.3, 0.15, 0.1, 0.05]),
     "min_p 1": ({"min_p": 1.0}, [1, 0, 0, 0, 0]),
-    # In that order: had top_p come before the temperature, it would have kept one more here, one fewer there …
+    # The order matters: with top_p before the temperature, one more would be kept here and one fewer there …
     "temperature, then top_p": ({"temperature": 0.5, "top_p": 0.56}, [0.16, 0, 0, 0, 0]),
     "temperature, then top_p, hot": ({"temperature": np.inf, "top_p": 0.5}, [1, 1, 1, 0, 0]),
     "temperature, then min_p": ({"temperature": 0.5, "min_p": 0.3}, [0.16, 0.09, 0, 0, 0]),
-    # … of two kept by top_k the first has 4/7 > 0.55, of all it has 0.4 …
+    # … among the two kept by top_k the first has 4/7 > 0.55; among all it has 0.4 …
     "top_k, then top_p": ({"top_k": 2, "top_p": 0.55}, [0.4, 0, 0, 0, 0]),
-    # … min_p counts from the largest, so it drops the same after top_p as before, unless top_p came last.
+    # … min_p is relative to the largest, so it drops the same entries before top_p as after, unless top_p came last.
     "top_p, then min_p": ({"top_p": 0.75, "min_p": 0.3}, [0.4, 0.3, 0.15, 0, 0]),
     "min_p would shrink top_p": ({"top_p": 0.8, "min_p": 0.7}, [0.4, 0.3, 0, 0, 0]),
     "all four": ({"temperature": 2.0, "top_k": 4, "top_p": 0.9, "min_p": 0.55},
@@ -112,7 +112,7 @@ def test_the_same_seed_draws_the_same(kind: str, make: Make) -> None:
     same(first, again)
     assert (first != other).any()
     rng = generator(kind)
-    assert (ss.sample(logits, rng=rng) != ss.sample(logits, rng=rng)).any()  # the generator moves on
+    assert (ss.sample(logits, rng=rng) != ss.sample(logits, rng=rng)).any()  # the generator advances
 
 
 def test_the_kind_of_the_logits_does_not_change_the_draw() -> None:

@@ -1,4 +1,4 @@
-"""The public names and signatures, word by word: others build on them; each is documented with an example."""
+"""Public names and signatures, word for word, because others build on them; each is documented with an example."""
 
 import dataclasses
 import inspect
@@ -28,8 +28,8 @@ SIGNATURES = {
     "attention_partition": f"(q, k, *, {SHARED}, rows=None)",
     "gradient_readings": f"(q, k, v, grad_output, *, {SHARED}, rows=None)",
 }
-BESIDES = {"get_num_threads": "()", "set_num_threads": "(n)"}  # what threads need
-BESIDES["probe"] = "(model, *, every=None, max_rows=32, seed=0)"  # the doctor's door
+BESIDES = {"get_num_threads": "()", "set_num_threads": "(n)"}  # for threads
+BESIDES["probe"] = "(model, *, every=None, max_rows=32, seed=0)"  # the entry to the doctor
 SIGNATURES |= BESIDES
 OPEN = {"additive_attention"}  # "causal=False, mask=None, …"
 TYPES = {"Partition", "Support", "Calibration", "GradientReadings"}

@@ -1,4 +1,4 @@
-"""NaN, +inf and −inf: what they do to their own row, and that they do nothing to the others."""
+"""NaN, +inf and −inf: what they do to their own row, and that the other rows are unaffected."""
 
 from collections.abc import Callable
 from typing import Any
@@ -26,7 +26,7 @@ def _like(a: np.ndarray, x: Any) -> Any:
 
 
 def spoiled(*values: float, a: np.ndarray = X) -> np.ndarray:
-    """The array with these values at the beginning of row (0, 1)."""
+    """The array with these values at the start of row (0, 1)."""
     a = a.copy()
     a[0, 1, : len(values)] = values
     return a
@@ -173,7 +173,7 @@ def test_an_entry_of_minus_infinity_takes_no_gradient_and_spoils_none(name: str)
 @pytest.mark.parametrize("alpha", [1.2, 1.5, 2.0, 3.0])
 @pytest.mark.parametrize("make", [np.asarray, torch.as_tensor])
 def test_a_sparse_row_does_not_depend_on_its_neighbours(alpha: float, make: Any) -> None:
-    """To the bit: a solver that goes on until the slowest row is done would change the others."""
+    """Bit for bit: a solver that iterates until the slowest row is done would change the others."""
     x = np.random.default_rng(5).normal(size=(200, 9)) * np.logspace(-3, 3, 200)[:, None]
     together = numpy(ss.entmax(make(x), alpha))
     alone = np.stack([numpy(ss.entmax(make(row), alpha)) for row in x])

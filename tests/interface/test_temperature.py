@@ -1,4 +1,4 @@
-"""`temperature`: a number, or an array with the axis kept; what it may hold and what becomes of it."""
+"""`temperature` as a number, or as an array with the axis kept: allowed values and their effect."""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,7 +12,7 @@ from interface.calls import FAMILY, MAPS, OTHER, TARGETS, WEIGHTS, X, leaves
 from interface.kinds import OnlyDLPack, numpy, same, tensor
 from interface.refused import refused
 
-HOT = np.array([[[0.5], [2.0], [1.0]], [[7.0], [0.1], [3.0]]])  # one for each row of X
+HOT = np.array([[[0.5], [2.0], [1.0]], [[7.0], [0.1], [3.0]]])  # one per row of X
 TEMPERED: dict[str, Callable[..., Any]] = {
     **FAMILY,
     "jacobian": lambda x, **t: ss.jacobian(_like(WEIGHTS, x), **t),
@@ -126,7 +126,7 @@ def test_nan_in_an_array_is_nan_in_that_row_only(name: str, make: Callable[[Any]
     others[0, 1] = False
     for reading, value in got.items():
         same(numpy(value)[others], numpy(clean[reading])[others])
-        if reading not in {"count", "max_logit"}:  # these two know nothing of the temperature
+        if reading not in {"count", "max_logit"}:  # these two do not depend on the temperature
             assert np.isnan(numpy(value)[0, 1]).all(), f"{name}: {reading}"
 
 

@@ -1,4 +1,4 @@
-"""CPU tensors go to the engine where it may look into them, and nowhere else; both ways give the same numbers."""
+"""CPU tensors go to the engine when it can access their memory, and only then; both paths give the same numbers."""
 
 import copy
 import io
@@ -37,7 +37,7 @@ TARGETS = torch.tensor([6, -100, 2])
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The names of the engine's functions, as they are called."""
+    """The names of the engine's functions, in the order they are called."""
     called: list[str] = []
 
     def recorded(name: str, function: Callable[..., None]) -> Callable[..., None]:
@@ -85,7 +85,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
 
 
 def definition(name: str, x: torch.Tensor, options: dict[str, Any]) -> torch.Tensor:
-    """The same by tensor operations in float64, rows of any axis."""
+    """The same in float64 tensor operations, with rows along any axis."""
     axis = options.get("axis", -1)
     axes = [a % x.ndim for a in (axis if isinstance(axis, tuple) else (axis,))]
     ends = list(range(-len(axes), 0))
@@ -202,7 +202,7 @@ def test_first_and_second_derivatives(name: str, tied: bool, asked: list[str]) -
     assert gradcheck(DOUBLES[name], (leaf,), eps=1e-6, atol=1e-6, rtol=1e-5, check_batched_grad=True)
 
 
-# What has to see tensor operations, or has no memory to look into. Each gives a result and what it should be.
+# Cases that need to see tensor operations, or have no accessible memory. Each gives a result and the expected one.
 
 
 class Seen(TorchDispatchMode):
@@ -425,7 +425,7 @@ def test_a_gradient_that_is_nan_where_hidden_goes_nowhere() -> None:
 
 @pytest.fixture(autouse=True)
 def _fresh() -> Iterator[None]:
-    """No test changes what the next one computes with."""
+    """Make sure no test changes the input of the next one."""
     before = X.clone()
     yield
     assert torch.equal(X, before)

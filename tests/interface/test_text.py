@@ -1,4 +1,4 @@
-"""One type for what is said in two languages: its languages are named, and no room has one of its own."""
+"""One type for bilingual text: its languages are named, and no room defines its own."""
 
 import ast
 import pathlib
@@ -53,7 +53,7 @@ def test_no_room_has_a_text_type_of_its_own():
 
 
 def test_no_text_is_written_by_position():
-    """A type checker sees this too, but not in the lessons' cells."""
+    """A type checker sees this, too, but not in the lessons' cells."""
     seen = 0
     for path in SOURCE.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):

@@ -1,4 +1,4 @@
-"""The number of threads: set by a call or from outside, and never seen in a result."""
+"""The number of threads: set by a call or from outside, and never visible in a result."""
 
 from __future__ import annotations
 

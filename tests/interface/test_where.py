@@ -1,4 +1,4 @@
-"""`where`: what is hidden is not there, whatever it holds; a row with nothing in it is not an error."""
+"""`where`: a hidden entry does not exist, whatever it holds; a row with everything hidden is not an error."""
 
 from collections.abc import Callable
 from typing import Any
@@ -14,7 +14,7 @@ from interface.refused import refused
 
 SHOWN = np.random.default_rng(9).random(X.shape) < 0.6
 SHOWN[0, 0] = [True, False, True, True]
-SHOWN[1, 1] = False  # nothing at all
+SHOWN[1, 1] = False  # everything hidden
 TEMPERATURES = [1.0, 0.3, np.full((2, 3, 1), 0.3)]
 
 

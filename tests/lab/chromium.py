@@ -1,4 +1,4 @@
-"""A headless chromium of the system, and the lab in a process of its own."""
+"""The system's chromium, headless, and the lab in its own process."""
 
 import contextlib
 import os
@@ -23,13 +23,13 @@ FLAGS = (
 
 
 def found():
-    """Where chromium is; None where there is none."""
+    """The path of chromium, or None."""
     return next(filter(None, map(shutil.which, NAMES)), None)
 
 
 @contextlib.contextmanager
 def browser():
-    """A browser; a test without one is skipped, and says how to get it."""
+    """A browser; without one the test is skipped, and the message says how to install it."""
     path = found()
     if path is None:
         pytest.skip(
@@ -67,7 +67,7 @@ class Lab:
         self.origin = f"http://127.0.0.1:{self.port}"
 
     def stop(self):
-        """Ctrl-C; what it said last, its errors and its exit code."""
+        """Press Ctrl-C; return the last output, the errors and the exit code."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGINT)
         said, errors = self.process.communicate(timeout=20)

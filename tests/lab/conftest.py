@@ -1,4 +1,4 @@
-"""One lab for all tests of its pages; those carry `xdist_group("lab")`, so that one worker has them."""
+"""One lab for all page tests; they are marked `xdist_group("lab")`, so a single worker runs them."""
 
 import pytest
 

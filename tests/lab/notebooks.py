@@ -1,4 +1,4 @@
-"""The lessons as text: every `t(zh=…, en=…)` in them, taken apart; and the words of the pictures."""
+"""The lessons as text: every `t(zh=…, en=…)` in them, taken apart, and the words in the pictures."""
 
 import ast
 import dataclasses
@@ -14,7 +14,7 @@ NAMES = [lesson.name for lesson in LESSONS]
 
 @dataclasses.dataclass
 class Said:
-    """One call of t: where, the fixed words of both languages, and the values that are filled into each."""
+    """One call of t: its location, the fixed words in both languages, and the values filled into each."""
 
     where: str
     zh: str
@@ -44,7 +44,7 @@ def taken_apart(node: ast.expr) -> tuple[str, list[str]]:
 
 
 def spoken(name: str) -> list[tuple[str, str, str]]:
-    """The words of a picture: key, Chinese, English."""
+    """The words in a picture: key, Chinese, English."""
     source = (pictures.FOLDER / f"{name}.js").read_text("utf-8")
     block = source[source.index("const WORDS") : source.index("};")]
     pairs = re.findall(r'^\s+(\w+): \{ zh: "(.*?)", en: "(.*?)" \},$', block, re.MULTILINE)

@@ -31,7 +31,7 @@ def browser():
 
 @pytest.fixture(scope="module")
 def seen(browser, running):
-    """One page for all tests: a browser that knows marimo's scripts already opens a lesson in half the time."""
+    """One page for all tests: a browser that has marimo's scripts cached opens a lesson in half the time."""
     return Watched(browser.new_context(viewport={"width": 1100, "height": 800}), running)
 
 
@@ -42,7 +42,7 @@ def drag_and_key_the_softmax(page):
     grip.focus()
     for _ in range(3):
         page.keyboard.press("PageUp")
-    expect(shares.first).to_have_text("0.665")  # of the logits 4, 2, 3
+    expect(shares.first).to_have_text("0.665")  # for the logits 4, 2, 3
     assert sum(map(float, shares.all_text_contents())) == pytest.approx(1.0, abs=0.002)
     box = grip.bounding_box()
     page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
@@ -90,7 +90,7 @@ def step_through_attention(page):
 
 def judge_a_claim(page):
     page.get_by_role("radio", name="fails").first.click()
-    page.wait_for_selector("text=You judged right", timeout=PATIENCE)
+    page.wait_for_selector("text=You are right", timeout=PATIENCE)
 
 
 PLAYS = {
@@ -131,7 +131,7 @@ def test_homework_is_graded_again_whenever_it_changes(seen):
 
 
 def test_a_page_that_complains_is_heard(seen):
-    """Or the tests above would say nothing."""
+    """Otherwise the tests above would prove nothing."""
     seen.index()
     assert seen.wrong() == []
     seen.page.evaluate(

@@ -1,4 +1,4 @@
-"""What takes longer in the browser: a model trained in the page, and how often a picture is drawn."""
+"""Slower browser tests: a model trained in the page, and how often a picture is redrawn."""
 
 import pytest
 
@@ -6,8 +6,8 @@ from lab import chromium
 from lab.watching import PATIENCE, Watched
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("lab")]
-# Each frame something is moved as a hand would move it; gives how many pictures were drawn in a second, and how many
-# frames the browser had in a second in which nothing was moved.
+# Move something every frame, as a hand would. Returns how many pictures were drawn per second, and how many frames the
+# browser made in a second while nothing moved.
 DRAWN = """async ({ selector, seconds }) => {
     const find = (root) => {
         for (const element of root.querySelectorAll("*")) {
@@ -50,8 +50,8 @@ def test_a_picture_is_drawn_fifty_times_a_second(seen, name):
     seen.open(name)
     rates = [seen.page.evaluate(DRAWN, {"selector": MOVED[name], "seconds": 2}) for _ in range(3)]
     print(f"{name}: {', '.join(f'{rate:.0f} of {still:.0f}' for rate, still in rates)} pictures a second")
-    # The best of three, and of a busy machine's frames as many as 50 are of the 60 that a quiet one has: other programs
-    # take frames away, and none can add one.
+    # Take the best of three, and require 50/60 of the frames the browser makes when nothing moves, or of 60 if it makes
+    # more: other programs can take frames away, but none can add one.
     assert max(rate / min(still, 60.0) for rate, still in rates) > 50 / 60, rates
     assert seen.wrong() == []
 

@@ -1,4 +1,4 @@
-"""Every behaviour that the source texts describe is shown by a cell of some lesson; a comment there names it."""
+"""Every behaviour described in the source texts is shown by a cell in some lesson, and a comment there names it."""
 
 import pathlib
 import re

@@ -1,4 +1,4 @@
-"""Every term has all its names, they exist, and our texts use them."""
+"""Every term has all its names, those names exist, and our texts use them."""
 
 import ast
 import dataclasses
@@ -75,7 +75,7 @@ def test_the_index_and_the_course_use_the_words():
 
 
 def test_the_doctor_uses_the_words():
-    """Texts that are put together from parts are checked as these."""
+    """Texts assembled from parts are checked the same way."""
     checked = 0
     for path in (SOURCE / "doctor").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
@@ -102,9 +102,9 @@ def test_the_contract_battery_uses_the_words():
 
 
 def test_no_text_uses_a_word_that_is_avoided():
-    """All Chinese of the package, wherever it stands; the glossary itself has to name what it avoids.
+    """Check all Chinese in the package, wherever it is; only the glossary itself may name the words to avoid.
 
-    打分, to score, is a good word where it does not stand for logits: only pairs of texts can tell.
+    打分 (to score) is a good word unless it means logits, and only a pair of texts can tell.
     """
     seen = 0
     for path in SOURCE.rglob("*.py"):

@@ -1,4 +1,4 @@
-"""What the lessons are made of; and where there is no browser, every lesson run from its first cell to its last."""
+"""What lessons are made of; and, without a browser, every lesson run from its first cell to its last."""
 
 import importlib.util
 import re
@@ -19,7 +19,7 @@ def app_of(lesson):
     return module.app
 
 
-# With a browser, test_browser.py runs every lesson in its page, and this is left to the slow tier.
+# If there is a browser, test_browser.py runs every lesson in its page, and this moves to the slow tier.
 @pytest.mark.parametrize(
     "lesson",
     [pytest.param(one, marks=pytest.mark.slow if chromium.found() else ()) for one in course.LESSONS],
@@ -42,21 +42,21 @@ def test_it_runs_in_both_languages(lesson):
 
 
 def run_with(name, **given):
-    """The English text of a lesson, and its names, with these values instead of what its cells define."""
+    """The English text of a lesson, and its names, with the given values in place of what its cells define."""
     outputs, names = app_of(course.lesson(name)).run(defs={"lang": "en"} | given)
     return "\n".join(output.text for output in outputs if hasattr(output, "text")), names
 
 
 def holding(value):
-    return types.SimpleNamespace(value=value)  # an element that the reader has set
+    return types.SimpleNamespace(value=value)  # an element set by the reader
 
 
 def test_a_sum_that_overflows_is_not_called_right():
-    """In float16 the exponentials of [9, 10, 11] are finite and their sum is not: zeros, and no nan."""
+    """In float16 the exponentials of [9, 10, 11] are finite but their sum is not: zeros, and no nan."""
     right, wrong = (run_with("overflow", lift=holding(c), precision=holding("float16"))[0] for c in (7, 8))
-    assert "Both ways give" in right
-    assert "Both ways give" not in wrong
-    assert "yet, and wrong already" in wrong
+    assert "Both versions give" in right
+    assert "Both versions give" not in wrong
+    assert "yet, but already wrong" in wrong
 
 
 def test_a_cleared_seed_is_the_first_one():
@@ -68,16 +68,16 @@ def test_a_cleared_seed_is_the_first_one():
     ("typed", "said", "scores"),
     [
         ("1，2", "", [1.0, 2.0]),
-        ("", "No number could be read; shown instead is the example [1.20, ", list(rivals.EXAMPLE)),
-        ("1 abc nan", "Could not be read: abc nan; shown is [1.00].", [1.0]),
-        ("9 " * 9, "Too many numbers; shown are the first 8, [9.00, ", [9.0] * 8),
+        ("", "Found no numbers; showing the example [1.20, ", list(rivals.EXAMPLE)),
+        ("1 abc nan", "Could not read abc nan; showing [1.00].", [1.0]),
+        ("9 " * 9, "Too many numbers; showing the first 8, [9.00, ", [9.0] * 8),
     ],
 )
 def test_what_cannot_be_read_is_said(typed, said, scores):
     text, names = run_with("rivals", typed=holding(typed))
     assert names["scores"].tolist() == scores
     assert said in text
-    assert bool(said) == ("; shown " in text)
+    assert bool(said) == ("; showing " in text)
 
 
 def test_the_files_are_those_of_the_course():

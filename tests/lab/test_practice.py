@@ -1,4 +1,4 @@
-"""Exercises in a lesson: shown, answered, graded, kept; and what an answer says is only ever text."""
+"""Exercises in a lesson: shown, answered, graded, saved; and what an answer prints is only ever text."""
 
 import html
 import json
@@ -21,7 +21,7 @@ LETTERS = [question.right for question in QUIZ.questions]
 
 @pytest.fixture
 def folder(monkeypatch, tmp_path):
-    """A lab that keeps its progress here."""
+    """A lab that keeps its progress in this folder."""
     monkeypatch.setattr(progress, "_current", progress.LessonProgress(tmp_path / "lab.json"))
     return tmp_path
 
@@ -31,7 +31,7 @@ def answered(value):
 
 
 def told(callout):
-    """The HTML inside."""
+    """The HTML inside the callout."""
     return json.loads(html.unescape(re.search("data-html='(.*?)'", callout.text).group(1)))
 
 

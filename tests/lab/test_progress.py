@@ -1,4 +1,4 @@
-"""Progress survives, resumes, and never stands in the way."""
+"""Progress survives, resumes, and never gets in the way."""
 
 import os
 import subprocess
@@ -128,7 +128,7 @@ def test_a_file_that_cannot_be_read_is_not_overwritten(tmp_path):
     assert kept.trouble == "Is a directory"
     assert kept.state("overflow") == "open"
     (tmp_path / "spoilt").mkdir()
-    (tmp_path / "spoilt" / "lab.broken.json").mkdir()  # nothing can be put aside there
+    (tmp_path / "spoilt" / "lab.broken.json").mkdir()  # so nothing can be moved there
     path = tmp_path / "spoilt" / "lab.json"
     path.write_text("{", "utf-8")
     kept = LessonProgress(path)

@@ -1,4 +1,4 @@
-"""Lesson 8 measures what it says of softmax's rivals, and reads what is typed into it."""
+"""Lesson 8 measures what it says about softmax's rivals, and reads what the reader types in."""
 
 import warnings
 

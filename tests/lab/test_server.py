@@ -1,4 +1,4 @@
-"""The server: loopback alone, a token, Host and Origin, also for websockets; a free port, and a clean end."""
+"""The server: loopback only, a token, Host and Origin checks (websockets too), a free port, and a clean exit."""
 
 import asyncio
 import contextlib

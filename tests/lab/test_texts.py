@@ -1,4 +1,4 @@
-"""Both languages say everything, with the same values; and no number is typed that a cell could compute."""
+"""Both languages say everything, with the same values, and no number is typed in that a cell could compute."""
 
 import ast
 import re
@@ -12,9 +12,9 @@ from softscope.lab.widgets import pictures
 
 CHINESE = re.compile(r"[\u4e00-\u9fff]")
 HALF_WIDTH = re.compile(r"[\u4e00-\u9fff][,;:!?]")
-# Mathematics and code are no prose: what stands there is a formula or an input, and `$`, ``` ` ``` mark it.
+# Mathematics and code are not prose: they hold formulas or inputs, marked by `$` or ``` ` ```.
 MARKED = re.compile(r"\$\$.*?\$\$|\$.*?\$|`.*?`", re.DOTALL)
-# Numbers that are names, definitions or inputs chosen for the reader; each with the words around it.
+# Numbers that are names, definitions or inputs chosen for the reader, each with the words around it.
 ALLOWED = (
     "N(0, 1)", "1/√d", "Table 3", "总和为 1", "全部加 1", "add 1 to all", "乘 2", "times 2", "s(1−s)", "64 个",
     "64 queries", "64 keys", "除以 √d 后是 1",
@@ -40,7 +40,7 @@ def test_both_languages(path):
 
 
 def typed_numbers(text):
-    """The digits of a text that stand neither in a formula, nor in code, nor in an allowed name."""
+    """The digits in a text that are not part of a formula, of code or of an allowed name."""
     rest = MARKED.sub("", text)
     for name in ALLOWED:
         rest = rest.replace(name, "")
@@ -66,7 +66,7 @@ def test_a_typed_number_is_found():
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
 def test_nothing_is_said_outside_of_both_languages(path):
-    """Chinese that stands in the code but not in a call of t would be shown to everybody."""
+    """Chinese in the code outside a call of t would be shown to everybody."""
     tree = ast.parse(path.read_text("utf-8"))
     inside = {
         id(part)

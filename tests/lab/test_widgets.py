@@ -1,4 +1,4 @@
-"""The mathematics in the pictures' JavaScript is the library's, to 1e-6; the widgets sync what they should."""
+"""The mathematics in the pictures' JavaScript matches the library to 1e-6; the widgets sync what they should."""
 
 import json
 import re
@@ -32,7 +32,7 @@ ROWS = [
 
 
 def run(body):
-    """The value of some JavaScript that sees the pictures' mathematics, in node or else in chromium."""
+    """Evaluate JavaScript that has the pictures' mathematics in scope, in node or else in chromium."""
     code = re.sub(r"^export ", "", MATHS.read_text("utf-8"), flags=re.MULTILINE)
     code += re.sub(r"^export ", "", DRAWING.read_text("utf-8"), flags=re.MULTILINE)
     node = shutil.which("node")

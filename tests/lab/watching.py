@@ -1,14 +1,14 @@
-"""A page whose every complaint is kept: what it logs as an error, what fails, and what leaves the machine."""
+"""A page that keeps every complaint: errors it logs, requests that fail, and requests that leave the machine."""
 
 import re
 
-PATIENCE = 60_000  # ms: a busy machine is slow, and a page that never comes fails all the same
+PATIENCE = 60_000  # ms: a busy machine is slow, and a page that never loads fails anyway
 
 
 class Watched:
     def __init__(self, context, running):
         self.page, self.running, self.heard = context.new_page(), running, []
-        # A page asks for hundreds of scripts: the browser's own list of them costs nothing, an event for each does.
+        # A page requests hundreds of scripts: reading the browser's own list costs nothing, an event for each one does.
         self.page.add_init_script("performance.setResourceTimingBufferSize(5000)")
         self.page.on("console", lambda said: said.type == "error" and self.heard.append(f"console: {said.text}"))
         self.page.on("pageerror", lambda error: self.heard.append(f"error: {error}"))
@@ -21,7 +21,7 @@ class Watched:
         return [f"outside: {url}" for url in urls if not re.match(ours, url)]
 
     def wrong(self):
-        """All complaints since the last time that this was asked."""
+        """All complaints since the last call."""
         asked = self.page.evaluate("performance.getEntriesByType('resource').map((entry) => entry.name)")
         heard, self.heard = [*self.heard, *self._outside(*asked)], []
         return heard
@@ -38,7 +38,7 @@ class Watched:
         self.page.wait_for_load_state("networkidle")
 
     def answer(self, source):
-        """Write an answer into the page's last editor, leave it, and wait until the grader says something else."""
+        """Write an answer into the last editor on the page, leave it, and wait until the grader says something new."""
         told = self.page.locator(".lab-told")
         before = told.all_inner_texts()
         self.page.locator(".cm-content").last.click()

@@ -1,4 +1,4 @@
-"""Two modules, or functions, held against each other: outputs and every gradient."""
+"""Compare two modules or functions: outputs and every gradient."""
 
 import torch
 from torch import Tensor, nn
@@ -6,7 +6,7 @@ from torch import Tensor, nn
 import softscope.nn
 
 HEADS, SIZE, BATCH, N, M = 2, 6, 3, 4, 5
-# In units of eps at the largest entry of a tensor: two orders of the same few sums and exponentials.
+# In units of eps at the largest entry of a tensor: the same few sums and exponentials in two different orders.
 ULPS = 16.0
 
 
@@ -15,7 +15,7 @@ def generator(seed: int = 0) -> torch.Generator:
 
 
 def both(seed: int = 0, **arguments) -> tuple[nn.MultiheadAttention, softscope.nn.MultiheadAttention]:
-    """PyTorch's module and ours, each drawn from the same seed; biases, which start at 0, get values."""
+    """PyTorch's module and ours, initialised from the same seed; biases, which start at 0, get random values."""
     modules = []
     for kind in (nn.MultiheadAttention, softscope.nn.MultiheadAttention):
         torch.manual_seed(seed)
@@ -29,7 +29,7 @@ def both(seed: int = 0, **arguments) -> tuple[nn.MultiheadAttention, softscope.n
 
 
 def gradients(outputs: list[Tensor | None], inputs: list[Tensor]) -> list[Tensor]:
-    """What a loss that weighs every entry differently says about the inputs."""
+    """Input gradients of a loss that weights every entry differently."""
     loss = sum((x * torch.linspace(-1.0, 2.0, x.numel(), dtype=x.dtype).reshape(x.shape)).sum() for x in outputs)
     return list(torch.autograd.grad(loss, inputs, allow_unused=True))
 
@@ -47,7 +47,7 @@ def assert_same(got: Tensor | None, wanted: Tensor | None, what: str, ulps: floa
 
 
 def hold(ours, theirs, inputs: dict[str, Tensor], arguments: dict, what: str) -> None:
-    """Call both and compare what they return, and the gradients of inputs, masks and parameters."""
+    """Call both and compare their outputs and the gradients of inputs, masks and parameters."""
     results = []
     for module in (ours, theirs):
         leaves = [x for x in {id(x): x for x in (*inputs.values(), *arguments.values())}.values() if needs(x)]

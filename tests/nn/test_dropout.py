@@ -1,4 +1,4 @@
-"""Dropout in training: of the weights, with the right mean, the same under the same seed, and none in eval."""
+"""Dropout in training: applied to the weights, with the right mean, reproducible by seed, and off in eval."""
 
 import pytest
 import torch
@@ -47,7 +47,7 @@ def test_none_in_eval() -> None:
 @pytest.mark.parametrize("options", [{}, {"sink": True}, {"alpha": 1.5}])
 def test_how_many_weights_it_drops_and_what_becomes_of_the_others(options: dict) -> None:
     layer = softscope.nn.MultiheadAttention(SIZE, HEADS, dropout=P, dtype=torch.float64, **options)
-    x = 0.1 * tokens(64)  # small, so that entmax keeps every key
+    x = 0.1 * tokens(64)  # small, so entmax keeps every key
     torch.manual_seed(0)
     _, dropped = layer(x, x, x, average_attn_weights=False)
     _, whole = layer.eval()(x, x, x, average_attn_weights=False)

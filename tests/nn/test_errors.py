@@ -1,4 +1,4 @@
-"""What is refused, word by word: the argument, the rule, what came, what to do."""
+"""What is refused, word for word: the argument, the rule, what was given, what to do."""
 
 import subprocess
 import sys

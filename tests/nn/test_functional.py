@@ -1,4 +1,4 @@
-"""`softscope.nn.scaled_dot_product_attention` against PyTorch's of that name."""
+"""`softscope.nn.scaled_dot_product_attention` against PyTorch's function of the same name."""
 
 import inspect
 import itertools
@@ -88,7 +88,7 @@ def test_a_query_that_sees_nothing_gets_zeros() -> None:
     "arguments", [{"scale": 0.9}, {"is_causal": True}, {"attn_mask": masked("additive", torch.float64)}]
 )
 def test_dropout_drops_what_pytorch_drops(shapes: str, arguments: dict) -> None:
-    """On the CPU: both write the weights down and draw one number for each, in their order."""
+    """On the CPU both materialise the weights and draw one random number for each, in order."""
     tensors = drawn(SHAPES[shapes], torch.float64)
     found = []
     for function in (scaled_dot_product_attention, functional.scaled_dot_product_attention):

@@ -1,4 +1,4 @@
-"""Without options, every call gives what `torch.nn.MultiheadAttention` gives, forward and back."""
+"""Without options, every call matches `torch.nn.MultiheadAttention`, forward and backward."""
 
 import inspect
 import itertools
@@ -36,7 +36,7 @@ MASKS = [
 
 
 def given(form: str, kind: str, dtype: torch.dtype, layer: dict) -> dict[str, Tensor]:
-    """query, key and value; "self" all one tensor, "memory" key and value one, "apart" all different."""
+    """query, key and value: "self" is one tensor for all, "memory" one for key and value, "apart" three tensors."""
     g = generator(1)
 
     def tokens(length: int, size: int) -> Tensor:
@@ -56,7 +56,7 @@ def given(form: str, kind: str, dtype: torch.dtype, layer: dict) -> dict[str, Te
 
 
 def masked(name: str, form: str, m: int, dtype: torch.dtype) -> dict[str, Tensor]:
-    """The masks of that name; no query is left without a key, and additive ones are leaves."""
+    """The masks of that name; every query keeps a key, and additive masks are leaves."""
     g = generator(2)
     batch = () if form == "no batch" else (BATCH,)
     arguments = {}
@@ -125,7 +125,7 @@ def test_causal_shows_the_keys_that_the_layer_adds_whether_or_not_weights_are_as
     wanted = theirs(**inputs, **causal)[0]
     for arguments in (causal, {"is_causal": True}):
         assert_same(ours(**inputs, **arguments, need_weights=False)[0], wanted, "without weights")
-    # PyTorch drops the mask here, and hides the added key with it.
+    # PyTorch drops the mask here, and the added key is hidden with it.
     assert not torch.allclose(theirs(**inputs, **causal, need_weights=False)[0], wanted)
 
 
@@ -152,7 +152,7 @@ def test_a_query_that_sees_nothing_gets_zeros_and_the_others_their_due(need: boo
     seen = [0, 2, 3]
     for attn_mask in (hidden, mask):
         output, weights = ours(**inputs, attn_mask=attn_mask, need_weights=need)
-        assert torch.equal(output[1], ours.out_proj.bias)  # zeros, through W_O
+        assert torch.equal(output[1], ours.out_proj.bias)  # zeros, passed through W_O
         assert not need or bool((weights[1] == 0.0).all())
         wanted = theirs(**inputs, attn_mask=hidden, need_weights=need)[0]
         assert_same(output[seen], wanted[seen], "the others")

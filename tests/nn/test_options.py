@@ -1,4 +1,4 @@
-"""What the options do: against formulas written out with tensor operations, and by gradcheck."""
+"""What the options do, against formulas written out in tensor operations, and by gradcheck."""
 
 import math
 
@@ -27,7 +27,7 @@ OPTIONS = {
 
 
 def built(options: dict, **arguments) -> softscope.nn.MultiheadAttention:
-    """In float64, with every parameter away from where it starts."""
+    """A float64 layer with every parameter moved away from its initial value."""
     torch.manual_seed(0)
     layer = softscope.nn.MultiheadAttention(
         SIZE, HEADS, batch_first=True, dtype=torch.float64, **arguments, **options
@@ -43,7 +43,7 @@ def tokens() -> Tensor:
 
 
 def dense(layer: softscope.nn.MultiheadAttention, x: Tensor, visible: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Output, weights and logits, nothing shared with the module but its parameters."""
+    """Output, weights and logits, sharing nothing with the module but its parameters."""
     options = layer.options
     q, k, v = torch.einsum(
         "bnd,hed->hbne", x, layer.in_proj_weight.reshape(3, SIZE, SIZE)
@@ -119,7 +119,7 @@ def test_what_is_learned_learns(name: str) -> None:
 
 
 def test_scalable_counts_the_keys_that_a_row_sees() -> None:
-    """A padded key is no key, and a row of the stated length stays as it is."""
+    """A padded key does not count, and a row of the stated length is unchanged."""
     plain, layer, x = built({}), built({"scalable": 3.0}), tokens()
     with torch.no_grad():
         layer.load_state_dict(plain.state_dict())

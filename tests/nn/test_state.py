@@ -1,4 +1,4 @@
-"""Saved and loaded, copied and pickled, taken over from PyTorch's module."""
+"""Saved and loaded, copied and pickled, converted from PyTorch's module."""
 
 import copy
 import io
@@ -22,7 +22,7 @@ def same(a: nn.Module, b: nn.Module) -> bool:
 
 
 def moved(layer: nn.Module) -> nn.Module:
-    """Every parameter somewhere it did not start."""
+    """Every parameter moved away from its initial value."""
     with torch.no_grad():
         for parameter in layer.parameters():
             parameter.add_(torch.randn(parameter.shape, generator=generator(5)))
@@ -50,7 +50,7 @@ def test_what_pytorch_did_not_save_starts_anew(assign: bool, device: str) -> Non
     ours = moved(nn.Sequential(softscope.nn.MultiheadAttention(SIZE, HEADS, device=device, **EVERYTHING)))
     saved = theirs.state_dict()
     assert ours.load_state_dict(saved, strict=True, assign=assign) == ([], [])
-    assert not any(name.endswith("sink") for name in saved)  # the caller's state dict is left alone
+    assert not any(name.endswith("sink") for name in saved)  # the caller's state dict is unchanged
     fresh = softscope.nn.MultiheadAttention(SIZE, HEADS, **EVERYTHING)
     for name in LEARNED:
         assert torch.equal(ours[0].get_parameter(name), fresh.get_parameter(name)), name
@@ -144,7 +144,7 @@ def test_replace_counts_keeps_the_objects_and_their_hooks() -> None:
     x = tokens()
     model.first(x, x, x)
     assert called == [True]
-    assert softscope.nn.replace(model, sink=True) == 0  # they are ours already
+    assert softscope.nn.replace(model, sink=True) == 0  # they are already ours
     assert model.first.sink is None
 
 

@@ -1,4 +1,4 @@
-"""With PyTorch's tools around the module: compile, autocast, half precision, checkpointing, functional calls."""
+"""PyTorch's tools around the module: compile, autocast, half precision, checkpointing, functional calls."""
 
 import copy
 
@@ -54,7 +54,7 @@ def test_the_partition_comes_out_of_a_compiled_layer() -> None:
 
 
 def assert_near(output: torch.Tensor, layer: torch.nn.Module, x: torch.Tensor, ulps: float) -> None:
-    """Within a few roundings of the dtype that came back, of what float64 gives."""
+    """Within a few roundings, in the dtype returned, of the float64 result."""
     wide = x.double()
     wanted = copy.deepcopy(layer).double()(wide, wide, wide)[0].detach()
     error, bound = float((output.detach() - wanted).abs().max()), ulps * torch.finfo(output.dtype).eps
@@ -88,7 +88,7 @@ def test_half_precision(name: str, dtype: torch.dtype) -> None:
 
 @pytest.mark.parametrize("autocast", [False, True])
 def test_written_weights_come_from_logits_in_float32(autocast: bool) -> None:
-    """The logits are 256, 256.125, 256.25, …: in bfloat16 all the same."""
+    """The logits are 256, 256.125, 256.25, …: all the same in bfloat16."""
     q, k, v = torch.full((1, 1, 16), 4.0), torch.full((1, 8, 16), 4.0), torch.eye(8)[None]
     k[..., 0] += torch.arange(8) / 32
     q, k, v = (x.bfloat16() for x in (q, k, v))

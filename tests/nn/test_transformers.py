@@ -1,4 +1,4 @@
-"""Inside PyTorch's transformer layers: the same results, and never passed by for their fused call."""
+"""Inside PyTorch's transformer layers: the same results, and never bypassed by their fused call."""
 
 import copy
 import warnings
@@ -11,7 +11,7 @@ from torch import Tensor, nn
 import softscope.nn
 from nn.same import BATCH, N, assert_same, generator
 
-SIZE, HEADS = 8, 2  # even: with an odd number of heads the fused call is never taken
+SIZE, HEADS = 8, 2  # even: the fused call is never taken with an odd number of heads
 OPTIONS = [{"softcap": 0.5}, {"sink": True}, {"alpha": 2.0}, {"temperature": True}, {"qk_norm": "unit"}, {"scale": 5.0}]
 
 
@@ -44,7 +44,7 @@ CALLS: dict[str, Callable[[nn.Module, Tensor], Tensor]] = {
 }
 
 
-# PyTorch says once in a process that its own nested tensors, which its encoder makes, will change.
+# PyTorch warns once per process that nested tensors, which its own encoder makes, will change.
 @pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
 @pytest.mark.parametrize("call", CALLS)
 @pytest.mark.parametrize("way", ["train", "eval", "eval, no grad"])
@@ -79,7 +79,7 @@ def test_a_decoder_gives_what_it_gave(memory: bool) -> None:
 
 @pytest.fixture
 def fused_calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The fused calls that PyTorch has made so far."""
+    """The fused calls PyTorch has made so far."""
     called = []
     for name in ("_transformer_encoder_layer_fwd", "_native_multi_head_attention"):
         fused = getattr(torch, name)
@@ -114,13 +114,13 @@ def test_an_option_speaks_in_eval_as_it_does_in_training(options: dict, swap: st
         layer = copy.deepcopy(model.layers[0])
         softscope.nn.replace(layer, **options)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # that it makes no nested tensors of such a layer
+            warnings.simplefilter("ignore")  # that it makes no nested tensors for such a layer
             model = nn.TransformerEncoder(layer, 1)
     trained = model.train()(tokens())
     with torch.no_grad():
         evaluated = model.eval()(tokens())
     assert_same(evaluated, trained, f"{options}")
-    if options != {"temperature": True}:  # which starts at 1
+    if options != {"temperature": True}:  # it starts at 1
         assert not torch.allclose(evaluated, plain, atol=1e-4)
 
 

@@ -1,4 +1,4 @@
-"""Attention of one head as loops over queries and keys."""
+"""Attention for one head, as loops over queries and keys."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -61,7 +61,7 @@ def visible(i: int, n_keys: int, options: Options) -> list[bool]:
 
 
 def logits(i: int, raw: Sequence[Number], options: Options) -> list[mpf]:
-    """The logits of query i from its products: capped, then masked; -inf where it does not see."""
+    """The logits of query i from its products: capped, then masked; -inf where a key is hidden."""
     out = []
     for j, (s, see) in enumerate(zip(raw, visible(i, len(raw), options), strict=True)):
         value = exact(s)
@@ -74,7 +74,7 @@ def logits(i: int, raw: Sequence[Number], options: Options) -> list[mpf]:
 
 
 def key_weights(i: int, raw: Sequence[Number], options: Options, sink: Number | None = None) -> list[mpf]:
-    """The weights of query i over its keys, and over the sink as one more key where there is one."""
+    """The weights of query i over its keys, plus the sink as one more key if there is one."""
     row = logits(i, raw, options)
     return sparse.entmax(row if sink is None else [*row, exact(sink)], options.alpha)
 
@@ -88,7 +88,7 @@ def outputs(raw: Matrix, v: Matrix, options: Options) -> list[list[mpf]]:
 
 
 def partition(i: int, raw: Sequence[Number], options: Options) -> readings.Readings:
-    """The readings of query i over its keys without the sink; max_logit is that of the products it sees."""
+    """The readings of query i over its keys, without the sink; max_logit is the largest of the visible products."""
     row = logits(i, raw, options)
     seen = [exact(s) for s, value in zip(raw, row, strict=True) if value != -mp.inf]
     return readings.partition(row)._replace(max_logit=max(seen, default=-mp.inf))

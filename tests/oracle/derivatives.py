@@ -1,4 +1,4 @@
-"""Derivatives of any of the oracles by central differences at high precision, good to about 35 digits."""
+"""Derivatives of any oracle by central differences at high precision, good to about 35 digits."""
 
 from collections.abc import Callable, Sequence
 
@@ -17,12 +17,12 @@ def derivative(f: Callable[[mpf], mpf], at: Number, digits: int = 120) -> mpf:
 
 
 def gradient(f: Callable[[list[mpf]], mpf], x: Sequence[Number], digits: int = 120) -> list[mpf]:
-    """The gradient of a number that depends on a row; 0 along an entry of -inf."""
+    """The gradient of a number that depends on a row; 0 for entries of -inf."""
     return [row[0] for row in _columns(lambda values: [f(values)], x, digits)]
 
 
 def jacobian(f: Map, x: Sequence[Number], digits: int = 120) -> list[list[mpf]]:
-    """The matrix d f_i / d x_j; 0 along an entry of -inf."""
+    """The matrix d f_i / d x_j; 0 for entries of -inf."""
     columns = _columns(f, x, digits)
     return [[column[i] for column in columns] for i in range(len(columns[0]))]
 

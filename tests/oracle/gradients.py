@@ -1,4 +1,4 @@
-"""What the loss asks of the weights of a row, and how much of it reaches the products scale * q . k."""
+"""What the loss demands of a row's weights, and how much of it reaches the products scale * q . k."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -11,7 +11,7 @@ from oracle.rows import Number, exact
 
 
 class Gradients(NamedTuple):
-    """The readings of one row, NaN and not blocked where it has one key or no demand."""
+    """The readings of one row; NaN and not blocked if it has one key or no demand."""
 
     demand: mpf
     supply: mpf
@@ -36,7 +36,7 @@ def gradient_readings(
         return pull(attention.key_weights(i, values[: len(raw)], options, values[-1] if sunk else None))
 
     with mp.workdps(rows.DIGITS + 20):
-        # The loss is linear in the weights, so its gradient there is its value at each corner.
+        # The loss is linear in the weights, so each component of its gradient is its value at that corner.
         corner = [[mpf(j == at) for j in range(len(raw))] for at in keys]
         d_p = [pull(p) for p in corner] + [mpf(0)] * sunk
         start = [*map(exact, raw), *([exact(options.sink)] if sunk else [])]

@@ -30,13 +30,13 @@ def cross_entropy(
 
 
 def mean_kept(losses: Sequence[mpf | None]) -> mpf:
-    """The mean over the rows that are not ignored, 0 when all are."""
+    """The mean over the rows that are not ignored; 0 if all are."""
     kept = [loss for loss in losses if loss is not None]
     return mp.fsum(kept) / len(kept) if kept else mpf(0)
 
 
 def distillation_loss(student: Sequence[Row], teacher: Sequence[Row], temperature: Number) -> mpf:
-    """T^2 times the mean over rows of sum p (log p - log q), p the teacher's and q the student's weights."""
+    """T^2 times the mean over rows of sum p (log p - log q), with p the teacher's weights and q the student's."""
     with mp.workdps(rows.DIGITS + 30):
         divergences = [_divergence(t, s, temperature) for t, s in zip(teacher, student, strict=True)]
         return exact(temperature) ** 2 * mp.fsum(divergences) / len(divergences)

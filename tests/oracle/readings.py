@@ -1,4 +1,4 @@
-"""The readings of one row of weights, each straight from its definition on p."""
+"""The readings of one row of weights, each straight from its definition in terms of p."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -10,7 +10,7 @@ from oracle.rows import Number, Row, Visible, exact
 
 
 class Readings(NamedTuple):
-    """What a partition reports of one row; lse, mean and variance in tempered units, mean of (x - m)/T."""
+    """What a partition reports for one row; lse, mean and variance in tempered units, the mean that of (x - m)/T."""
 
     count: int
     max_logit: mpf
@@ -26,12 +26,12 @@ class Readings(NamedTuple):
 
 
 def entropy(p: Sequence[mpf]) -> mpf:
-    """The Shannon entropy -sum p log p in nats, 0 log 0 being 0."""
+    """The Shannon entropy -sum p log p in nats, with 0 log 0 = 0."""
     return -mp.fsum(v * mp.log(v) for v in p if v > 0)
 
 
 def partition(x: Row, temperature: Number = 1, visible: Visible = None) -> Readings:
-    """All readings of the softmax of one row; NaN but for count, lse and max_logit where nothing is seen."""
+    """All readings of the softmax of one row; if nothing is visible, NaN except for count, lse and max_logit."""
     see = rows.shown(x, visible)
     seen = [exact(v) for v, s in zip(x, see, strict=True) if s]
     n = len(seen)

@@ -1,4 +1,4 @@
-"""Softmax, its logarithm and its normaliser for one row, from the definition, at 50 digits or more."""
+"""Softmax, its logarithm and its normaliser for one row, from the definition, to 50 digits or more."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -11,12 +11,12 @@ Row = Sequence[Number]
 Visible = Sequence[bool] | None
 
 DIGITS = 50
-# exp(-800) is below the smallest float64; nothing further away from the maximum can be seen in a float.
+# exp(-800) is below the smallest float64; anything further from the maximum is invisible in a float.
 FAR = 800
 
 
 def exact(value: Number) -> mpf:
-    """The number itself, with no rounding: every binary float is an mpf."""
+    """The number itself, without rounding: every binary float is an mpf."""
     return value if isinstance(value, mpf) else mpf(float(value))
 
 
@@ -28,7 +28,7 @@ def shown(x: Row, visible: Visible = None) -> list[bool]:
 
 @contextmanager
 def enough_digits(x: Row, temperature: Number = 1, visible: Visible = None) -> Iterator[None]:
-    """Digits enough that 1 minus the largest weight still has 50 of them."""
+    """Enough digits that 1 minus the largest weight still has 50."""
     seen = sorted({v for v, see in zip(x, shown(x, visible), strict=True) if see})
     gap = (exact(seen[-1]) - exact(seen[-2])) / exact(temperature) if len(seen) > 1 else mpf(0)
     extra = int(min(gap, FAR) / mp.log(10)) + 1
@@ -37,7 +37,7 @@ def enough_digits(x: Row, temperature: Number = 1, visible: Visible = None) -> I
 
 
 def _terms(x: Row, temperature: Number, visible: Visible) -> tuple[mpf, list[mpf]]:
-    """The maximum m and the terms exp((x - m)/T), 0 for what is not seen."""
+    """The maximum m and the terms exp((x - m)/T), 0 for hidden entries."""
     see = shown(x, visible)
     m = exact(max(v for v, s in zip(x, see, strict=True) if s))
     t = exact(temperature)
@@ -45,7 +45,7 @@ def _terms(x: Row, temperature: Number, visible: Visible) -> tuple[mpf, list[mpf
 
 
 def weights(x: Row, temperature: Number = 1, visible: Visible = None) -> list[mpf]:
-    """The softmax weights exp(x/T) / sum exp(x/T); all 0 where nothing is seen."""
+    """The softmax weights exp(x/T) / sum exp(x/T); all 0 if nothing is visible."""
     if not any(shown(x, visible)):
         return [mpf(0)] * len(x)
     with enough_digits(x, temperature, visible):
@@ -55,7 +55,7 @@ def weights(x: Row, temperature: Number = 1, visible: Visible = None) -> list[mp
 
 
 def logsumexp(x: Row, temperature: Number = 1, visible: Visible = None) -> mpf:
-    """The logarithm of sum exp(x/T), -inf where nothing is seen."""
+    """The logarithm of sum exp(x/T); -inf if nothing is visible."""
     if not any(shown(x, visible)):
         return -mp.inf
     with enough_digits(x, temperature, visible):
@@ -64,7 +64,7 @@ def logsumexp(x: Row, temperature: Number = 1, visible: Visible = None) -> mpf:
 
 
 def log_weights(x: Row, temperature: Number = 1, visible: Visible = None) -> list[mpf]:
-    """The logarithm of the weights, (x - m)/T - log sum exp((x - m)/T), -inf for what is not seen."""
+    """The logarithm of the weights, (x - m)/T - log sum exp((x - m)/T); -inf for hidden entries."""
     see = shown(x, visible)
     if not any(see):
         return [-mp.inf] * len(x)

@@ -30,9 +30,9 @@ def _powers(below: list[mpf], a: mpf, sigma: mpf) -> list[mpf]:
 
 
 def _sigma(below: list[mpf], a: mpf) -> mpf:
-    """The sigma at which the terms sum to 1, by Newton from the left of a convex falling function.
+    """The sigma at which the terms sum to 1, by Newton's method from the left of a convex decreasing function.
 
-    It is the usual tau in other clothes: tau = (alpha - 1)(m + sigma) - 1, finite as alpha meets 1.
+    It is the usual tau in disguise: tau = (alpha - 1)(m + sigma) - 1, but it stays finite as alpha approaches 1.
     """
     sigma, tolerance = mpf(0), mpf(10) ** (8 - mp.dps) / min(abs(a), 1)
     while True:
@@ -75,7 +75,7 @@ def _steep(below: list[mpf], a: mpf, lowest: mpf, q: mpf) -> list[mpf]:
 
 
 def _parts(x: Row, alpha: Number, temperature: Number, visible: Visible) -> tuple[mpf, list[mpf], Any]:
-    """The maximum m/T, the (x - m)/T of what is seen, and sigma; for alpha > 2, the lowest of the support for sigma."""
+    """The maximum m/T, the (x - m)/T of the visible entries, and sigma; for alpha > 2, the lowest of the support for sigma."""
     m = max(exact(v) for v, s in zip(x, rows.shown(x, visible), strict=True) if s)
     t, a = exact(temperature), exact(alpha) - 1
     below = [(exact(v) - m) / t for v, s in zip(x, rows.shown(x, visible), strict=True) if s]
@@ -83,7 +83,7 @@ def _parts(x: Row, alpha: Number, temperature: Number, visible: Visible) -> tupl
 
 
 def _digits(alpha: Number) -> int:
-    """Digits for an exponent of 1/(alpha - 1), which costs as many as it has itself, twice over."""
+    """Enough digits for an exponent of 1/(alpha - 1), which costs twice as many as it has itself."""
     a = abs(exact(alpha) - 1)
     return max(mp.dps, rows.DIGITS + 30) + 2 * int(max(0, -mp.log10(a)))
 
@@ -101,7 +101,7 @@ def entmax(x: Row, alpha: Number, temperature: Number = 1, visible: Visible = No
 
 
 def tau(x: Row, alpha: Number, temperature: Number = 1, visible: Visible = None) -> mpf:
-    """The threshold of alpha-entmax in the units of (alpha - 1) x/T."""
+    """The threshold of alpha-entmax, in units of (alpha - 1) x/T."""
     with mp.workdps(_digits(alpha)):
         top, _, found = _parts(x, alpha, temperature, visible)
         a = exact(alpha) - 1

@@ -10,7 +10,7 @@ from oracle.rows import Number, Row, Visible, exact
 
 
 def _bisect(f: Callable[[mpf], mpf], low: mpf, high: mpf) -> mpf:
-    """The root of a rising function, to 35 digits."""
+    """The root of an increasing function, to 35 digits."""
     while high - low > mpf(10) ** -35:
         middle = (low + high) / 2
         low, high = (middle, high) if f(middle) < 0 else (low, middle)
@@ -18,7 +18,7 @@ def _bisect(f: Callable[[mpf], mpf], low: mpf, high: mpf) -> mpf:
 
 
 def temperature_for(x: Row, entropy: Number | None = None, peak: Number | None = None, visible: Visible = None) -> mpf:
-    """The temperature at which the row has that entropy or that peak weight; NaN where none does."""
+    """The temperature at which the row has that entropy or peak weight; NaN if there is none."""
     seen = [exact(v) for v, s in zip(x, rows.shown(x, visible), strict=True) if s]
     n, ties = len(seen), seen.count(max(seen))
     with mp.workdps(rows.DIGITS):
@@ -38,7 +38,7 @@ def temperature_for(x: Row, entropy: Number | None = None, peak: Number | None =
 
 
 class Calibration(NamedTuple):
-    """The temperature of the best likelihood, and mean NLL and calibration error before and after it."""
+    """The temperature with the best likelihood, and the mean NLL and calibration error before and after."""
 
     temperature: mpf
     nll_before: mpf

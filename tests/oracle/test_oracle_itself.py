@@ -1,4 +1,4 @@
-"""The oracles against values known by hand and against each other, so that a wrong oracle is seen."""
+"""The oracles against values known by hand and against each other, so a wrong oracle shows up."""
 
 import ast
 import math
@@ -114,7 +114,7 @@ def test_sparsemax_and_entmax_known_by_hand() -> None:
 
 @pytest.mark.parametrize("alpha", [1 + 1e-12, 1.01, 1.3, 1.5, 1.9, 2 - 1e-9, 2.0, 2 + 1e-9, 3.0, 10.0, 1e4])
 def test_entmax_is_the_maximiser_it_is_defined_as(alpha: float) -> None:
-    """x - p^(alpha-1)/(alpha-1) is one constant on the support, and x is not above it elsewhere."""
+    """x - p^(alpha-1)/(alpha-1) is constant on the support, and x does not exceed that constant elsewhere."""
     # Beyond alpha 2 only what lies closer and closer to the maximum has weight.
     close = [2.0 + (x - 2.0) / 8 / max(alpha - 1, 1) ** 2 for x in ROW]
     for row in (ROW, close, [2.0, 2.0, 1.0, 1.75]):
@@ -183,7 +183,7 @@ def test_temperatures_known_by_hand() -> None:
             near(temperatures.temperature_for(ROW, entropy=readings.partition(ROW, t).entropy), t, mpf("1e-30"))
     assert mp.isnan(temperatures.temperature_for([0.0, 0.0, -1.0], peak=0.6))
     assert mp.isnan(temperatures.temperature_for(ROW, entropy=2.0))
-    # Three of four right, all of the same gap: the best confidence is 3/4, with no error of calibration left.
+    # Three of four are right, all with the same gap: the best confidence is 3/4, with no calibration error left.
     fit = temperatures.fit_temperature([[0.0, 5.0]] * 4, [1, 1, 1, 0])
     with mp.workdps(50):
         near(fit.temperature, 5 / mp.log(3))

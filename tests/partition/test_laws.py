@@ -1,4 +1,4 @@
-"""The partition's laws: it merges like a sum of parts, and reads the same however the row was cut."""
+"""The partition's laws: it merges like a sum of parts, and reads the same however the row was split."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def assert_same(a: ss.Partition, b: ss.Partition, rtol: float = 1e-12) -> None:
         got, wanted = np.asarray(getattr(a, name)), np.asarray(getattr(b, name))
         slack = rtol
         if name == "variance":
-            # The bound of softscope.bounds.variance, with room for a sum in another order.
+            # The bound of softscope.bounds.variance, with slack for summing in another order.
             mean = np.asarray(b.state.u) / np.maximum(np.asarray(b.state.c) + np.asarray(b.state.r), 1.0)
             slack = rtol * (1.0 + np.where(wanted > 0.0, mean * mean / np.where(wanted > 0.0, wanted, 1.0), 0.0))
         with np.errstate(invalid="ignore"):
@@ -101,7 +101,7 @@ def test_shift_moves_lse_and_maximum_only(x: np.ndarray, shift: int) -> None:
 @given(rows(1, finite), st.sampled_from([0.25, 0.5, 2.0, 8.0]))
 def test_scale_is_temperature(x: np.ndarray, factor: float) -> None:
     """softmax(k·x) is softmax(x) at 1/k; powers of two scale without rounding, so the bits agree."""
-    assume(np.all(x * factor / factor == x))  # but denormal numbers round
+    assume(np.all(x * factor / factor == x))  # denormal numbers do round
     scaled, tempered = ss.partition(x * factor), ss.partition(x, temperature=1.0 / factor)
     for name in READINGS:
         if name != "max_logit":
@@ -164,7 +164,7 @@ def test_reading_of_nothing_one_and_uniform() -> None:
 
 
 def test_near_one_hot_nothing_cancels() -> None:
-    """1e-300 of the weight lies elsewhere: entropy and trace still say so."""
+    """1e-300 of the weight is elsewhere, and entropy and trace still show it."""
     p = ss.partition([0.0, np.log(1e-300)])
     assert p.jacobian_trace == pytest.approx(2e-300, rel=1e-12)
     assert p.entropy == pytest.approx(1e-300 * (1.0 + np.log(1e300)), rel=1e-12)

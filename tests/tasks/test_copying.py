@@ -1,4 +1,4 @@
-"""Copying: after the delimiter the next token is always the one `length` places back."""
+"""Copying: after the delimiter, the next token is always the one `length` places back."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""The room keeps to itself: it leaves the global random state alone, and torch to those who ask for it."""
+"""The package keeps to itself: it leaves the global random state alone, and `import softscope` does not load torch."""
 
 import subprocess
 import sys

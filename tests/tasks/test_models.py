@@ -1,4 +1,4 @@
-"""The two models: what they start from, what they see, and what they refuse."""
+"""The two models: how they start, what they see, and what they refuse."""
 
 import pytest
 import torch
@@ -21,7 +21,7 @@ def test_recall_answers_do_not_depend_on_the_order_of_the_pairs(options):
 
 
 def test_recall_reads_values_by_key():
-    """With all weight on the queried key the answer is that of its value alone: the wiring is right."""
+    """With all weight on the queried key, the answer is that of its value alone: the wiring is right."""
     model = RecallModel(d=32, vocabulary=8, options=AttentionOptions(scale=100.0))
     with torch.no_grad():
         model.key_table.weight.copy_(torch.nn.functional.normalize(model.key_table.weight, dim=-1))

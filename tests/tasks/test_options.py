@@ -1,4 +1,4 @@
-"""Each option changes the attention layer as its formula says: plain tensor operations, in float64.
+"""Each option changes the attention layer as its formula says, checked with plain tensor operations in float64.
 
 The initial weights and temperatures are float32 numbers, so agreement ends near 1e-7.
 """
@@ -26,7 +26,7 @@ def inputs():
 
 
 def expected(layer, logits_of, weights_of=lambda logits: logits.softmax(-1)):
-    """W_O · weights · v, head by head, with the logits and weights that the caller defines."""
+    """W_O · weights · v, head by head, with logits and weights defined by the caller."""
     query, key, value = inputs()
     heads = []
     for h in range(HEADS):
@@ -49,7 +49,7 @@ def rms(x):
 
 
 def entmax_15(logits):
-    """Alpha = 1.5 by bisection for tau: weights = max(logits/2 − tau, 0)²."""
+    """alpha = 1.5 by bisection for tau: weights = max(logits/2 − tau, 0)²."""
     half = logits / 2
     low, high = half.amax(-1, keepdim=True) - 1, half.amax(-1, keepdim=True)
     for _ in range(80):
@@ -88,7 +88,7 @@ def test_the_layer_is_its_formula(options, logits_of, weights_of):
 
 
 def test_every_formula_differs_from_the_plain_one():
-    """Else the test above could pass with an option that does nothing."""
+    """Otherwise the test above could pass with an option that does nothing."""
     plain = layer()(*inputs())
     for options, _, _ in CASES[1:]:
         assert (layer(**options)(*inputs()) - plain).abs().max() > 1e-3, options

@@ -1,4 +1,4 @@
-"""Associative recall: the target is the value of the queried key, and noise falls where it should."""
+"""Associative recall: the target is the value of the queried key, and noise goes where it should."""
 
 import pytest
 import torch
@@ -37,7 +37,7 @@ def test_every_pair_is_asked_equally_often():
 def test_noise_replaces_that_share_of_the_labels(noise):
     b = made(batch=1000, noise=noise)
     wrong = (b.target != b.clean_target).float().mean().item()
-    expected = noise * (1 - 1 / 16)  # a random label is the right one in 1 of 16 cases
+    expected = noise * (1 - 1 / 16)  # a random label is right in 1 of 16 cases
     assert abs(wrong - expected) <= 5 * (expected * (1 - expected) / 16000) ** 0.5
 
 

@@ -1,4 +1,4 @@
-"""Training: the scaled model learns, the unscaled one is stuck, and a run repeats itself exactly."""
+"""Training: the scaled model learns, the unscaled one gets stuck, and a run is exactly reproducible."""
 
 import math
 from functools import partial

@@ -1,4 +1,4 @@
-"""Softmax, sparsemax and entmax-1.5 written plainly in float64, independent of the package under test."""
+"""Softmax, sparsemax and entmax-1.5 in plain float64, independent of the package under test."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def entmax_row(x: Row, alpha: float = 1.5) -> Row:
 
 
 def with_options(row_map: Callable[[Row], Row]) -> Callable[..., Row]:
-    """The map of one row as a map of arrays with `axis` and `where`, row by row; the dtype that came goes back."""
+    """Turn a map of one row into a map of arrays with `axis` and `where`, row by row; the dtype is preserved."""
 
     def f(x: Row, axis: int = -1, where: Row | None = None) -> Row:
         x = np.asarray(x)

@@ -1,4 +1,4 @@
-"""The maps of this package keep the whole contract, as arrays and as tensors."""
+"""The maps of this package keep the whole contract, for arrays and tensors alike."""
 
 from __future__ import annotations
 

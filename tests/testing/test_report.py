@@ -123,7 +123,7 @@ def test_long_and_strange_values_stay_short() -> None:
 
 
 def test_needs_numpy_alone() -> None:
-    """A learner's machine has neither pytest nor torch for it."""
+    """A learner's machine need not have pytest or torch."""
     code = "import sys, softscope.testing\nprint(sorted({'pytest', 'torch', 'scipy', 'hypothesis'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -1,4 +1,4 @@
-"""Plain softmax, sparsemax and entmax hold everything, in every dtype, with the Lipschitz constant they have."""
+"""Plain softmax, sparsemax and entmax keep every property, in every dtype, with their true Lipschitz constant."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_holds_for_other_random_inputs(name: str, seed: int) -> None:
 
 @pytest.mark.parametrize("alpha", [1.01, 1.5, 1.99])
 def test_the_constant_is_that_of_two_equal_weights(alpha: float) -> None:
-    """2^(α−2): just enough is enough, and a hundredth less is not."""
+    """2^(α−2): just enough passes, and one percent less fails."""
     f = with_options(lambda x: entmax_row(x, alpha))
     constant = 2.0 ** (alpha - 2.0)
     assert check_simplex_map(f, lipschitz=constant * 1.0001)["continuity"].status == "held"
@@ -69,6 +69,6 @@ def test_kinks_are_told_and_do_not_count(alpha: float, status: str) -> None:
 
 
 def test_the_kink_of_sparsemax_is_where_a_weight_reaches_zero() -> None:
-    """With two logits that is where they are 1 apart."""
+    """With two logits, that is where they are 1 apart."""
     x = check_simplex_map(sparsemax)["smooth"].input
     assert abs(abs(x[0] - x[1]) - 1.0) < 1e-9

@@ -1,4 +1,4 @@
-"""Every wrong map is found out, for its right reason; and every property and sentence is there for some map."""
+"""Every wrong map is caught for the right reason, and every property and sentence is triggered by some map."""
 
 from __future__ import annotations
 
@@ -99,14 +99,14 @@ def test_says_why_and_shows_it(name: str, property_: str, shown: object, words: 
 
 
 def test_a_jump_away_from_ties_is_found() -> None:
-    """Where weights under 0.01 are dropped, the step that shows it crosses exactly that."""
+    """Weights under 0.01 are dropped, and the step that shows the jump crosses exactly that value."""
     result = report_on("softmax_that_drops_small_weights")["continuity"]
     smallest = [softmax(x).min() for x in result.input]
     assert min(smallest) < 0.01 <= max(smallest)
 
 
 def test_the_shown_input_does_break_it() -> None:
-    """Given once more to the map, the input of a result gives the output of the result."""
+    """Passing a result's input to the map again gives the result's output."""
     for name in ("linear", "relu", "sigmoid", "hardmax"):
         for result in report_on(name).broken:
             if isinstance(result.output, np.ndarray):
@@ -115,14 +115,14 @@ def test_the_shown_input_does_break_it() -> None:
 
 
 def test_every_property_is_broken_by_some_map() -> None:
-    """A property that nothing breaks tests nothing. What is no map at all, and breaks everything, does not count."""
+    """A property that nothing breaks tests nothing. What is not a map at all, and breaks everything, does not count."""
     maps = [name for name, entry in WRONG.items() if len(entry.broken) < len(PROPERTIES) / 2]
     broken = {r.property for name in maps for r in report_on(name).results if r.status == "broken"}
     assert broken == set(PROPERTIES)
 
 
 def test_every_sentence_is_said_about_some_map() -> None:
-    """A sentence that no map brings about is dead text, or a check that never fires."""
+    """A sentence that no map triggers is dead text, or belongs to a check that never fires."""
     said = {r.sentence for name in WRONG for r in report_on(name).results}
     said |= {r.sentence for r in check_simplex_map(softmax, dtype=np.float32).results}
     unsaid = {key for key, text in SENTENCES.items() if not any(re.fullmatch(pattern(text.en), s) for s in said)}
@@ -130,7 +130,7 @@ def test_every_sentence_is_said_about_some_map() -> None:
 
 
 def pattern(template: str) -> str:
-    """A template as a regular expression that any filled-in version of it matches."""
+    """A template as a regular expression that matches any filled-in version of it."""
     return "".join(".+" if part.startswith("{") else re.escape(part) for part in re.split(r"(\{\w+\})", template))
 
 

@@ -1,4 +1,4 @@
-"""How a wrong map is listed: with what it breaks, and the options to test it with."""
+"""How a wrong map is registered: with the properties it breaks, and the options to test it with."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Wrong:
 
 class WrongMaps(dict[str, Wrong]):
     def breaking(self, *broken: str, **options: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-        """A decorator that lists a map under its name."""
+        """A decorator that registers a map under its name."""
 
         def listed(f: Callable[..., Any]) -> Callable[..., Any]:
             self[f.__name__] = Wrong(f, frozenset(broken), options)

@@ -1,4 +1,4 @@
-"""Maps that break the contract, each with the properties it must be found to break: these and no others."""
+"""Maps that break the contract, each with exactly the properties it must be found to break."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def uniform(x: Row) -> Row:
     return np.full(x.shape, 1.0 / max(x.size, 1))
 
 
-# Mistakes of a beginner.
+# Beginners' mistakes.
 
 
 @wrong("empty")
@@ -168,7 +168,7 @@ def softmax_that_flattens_large_logits(x: Row) -> Row:
     return softmax(x / (1.0 + spread) ** 2)
 
 
-# What is no map at all.
+# Not a map at all.
 
 
 @wrong(*EVERYTHING)
@@ -207,7 +207,7 @@ def ragged(x: Row) -> list[Any]:
 
 
 class Hostile:
-    """Fails whatever it is asked."""
+    """Fails whatever you ask of it."""
 
     def __array__(self, *_: Any, **__: Any) -> Row:
         raise RuntimeError("no")

@@ -1,4 +1,4 @@
-"""Small models, trained here, whose heads are known; and what the doctor says of them."""
+"""Small models trained on the spot, whose heads are in a known state, and the doctor's diagnosis of them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def letters(generator: torch.Generator) -> TextBatch:
 
 
 def watched(model: nn.Module, batches: Any, *, steps: int, rate: float = 1e-3, every: int = 10) -> Diagnosis:
-    """What is said of a model after its training."""
+    """The diagnosis of a model that was watched while it trained."""
     torch.set_num_threads(1)
     with ss.probe(model, every=every, max_rows=None) as scope:
         tasks.train(model, batches, steps=steps, learning_rate=rate, on_step=lambda _, loss, __: scope.step(loss=loss))
@@ -36,7 +36,7 @@ def judged(scope: Any) -> Diagnosis:
 
 
 def looked_at(model: nn.Module, *, loss: bool, readings: int = 3) -> Diagnosis:
-    """What is said of a model that is not trained meanwhile."""
+    """The diagnosis of a model that is only read, not trained."""
     generator = torch.Generator().manual_seed(9)
     with ss.probe(model, every=1, max_rows=None) as scope:
         for _ in range(readings):
@@ -61,7 +61,7 @@ def states(diagnosis: Diagnosis) -> list[str]:
 
 
 def named(diagnosis: Diagnosis, *kinds: Any) -> set[tuple[int, int]]:
-    """The heads that findings name, or outcomes of other kinds; a finding of a layer names all of its heads."""
+    """The heads named by findings, or by outcomes of the given kinds; a finding about a layer names all its heads."""
     kinds = kinds or ("finding",)
     found = set()
     for outcome in diagnosis.outcomes:
@@ -72,7 +72,7 @@ def named(diagnosis: Diagnosis, *kinds: Any) -> set[tuple[int, int]]:
 
 
 class Unscaled(nn.Module):
-    """A causal layer as T5 has it: q·k without a scale, W_Q drawn smaller instead, and a bias for each offset."""
+    """A causal layer in the style of T5: unscaled q·k, a smaller initial W_Q instead, and a bias per offset."""
 
     def __init__(self, d: int = 64, heads: int = 4, length: int = LENGTH, *, smaller: bool = True) -> None:
         super().__init__()
@@ -96,12 +96,12 @@ class Unscaled(nn.Module):
 
 
 class WithSink(nn.Module):
-    """A causal model whose first head has parked on the first token, by its q bias and its k weights."""
+    """A causal model whose first head is parked on the first token, through its q bias and k weights."""
 
     def __init__(self, d: int = 64, heads: int = 4) -> None:
         super().__init__()
         self.tokens, self.norm = nn.Embedding(VOCABULARY, d), nn.LayerNorm(d)
-        self.first = nn.Parameter(10.0 * torch.randn(d))  # what marks a sequence's beginning
+        self.first = nn.Parameter(10.0 * torch.randn(d))  # marks the start of a sequence
         self.attention = nn.MultiheadAttention(d, heads, batch_first=True)
         self.out = nn.Linear(d, VOCABULARY)
         size = d // heads

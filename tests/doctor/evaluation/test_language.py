@@ -1,4 +1,4 @@
-"""A small causal language model on text from disk: healthy with 1/√d, starving without it."""
+"""A small causal language model trained on text from disk: healthy with 1/√d, starving without it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One head's q weights × 30 in a trained model: exactly that head is named."""
+"""Multiply one head's q weights by 30 in a trained model: the doctor names exactly that head."""
 
 from __future__ import annotations
 

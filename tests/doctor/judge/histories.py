@@ -1,4 +1,4 @@
-"""Histories made by hand: a healthy one, and what is asked for changed in it."""
+"""Histories made by hand: a healthy one, plus whatever changes a test asks for."""
 
 import math
 
@@ -21,10 +21,10 @@ RESTING = STUCK | {"blocked_mass": 0.97}
 
 
 def history(*, heads=4, sites=1, steps=range(0, 50, 10), loss=True, site=None, unseen=(), **changes):
-    """Every head healthy at every step, but for the changes: reading=number, (steps,) or {head: number or (steps,)}.
+    """All heads healthy at all steps, except for the changes: reading=number, (steps,) or {head: number or (steps,)}.
 
-    A head is an index of the first site, or (site, head). Names with a colon are written with two underscores. What is
-    unseen is so for a reason in our own words.
+    A head is an index into the first site, or (site, head). Write a colon in a name as two underscores. Each entry of
+    `unseen` is (name, why), with the reason in our own words.
     """
     steps = list(steps)
     values = FORWARD | (GRADIENT if loss else {})
@@ -56,12 +56,12 @@ def made_site(index, heads, **changes):
 
 
 def per_head(head, readings):
-    """The readings as changes of one head."""
+    """The readings, as changes to one head."""
     return {name.replace(":", "__"): {head: value} for name, value in readings.items()}
 
 
 def without(found, *names):
-    """The history without some readings."""
+    """The history without the named readings."""
     kept = [
         Snapshot(s.step, s.seconds, s.loss, {name: x for name, x in s.readings.items() if name not in names})
         for s in found.snapshots

@@ -1,4 +1,4 @@
-"""Each check: a history where it fires, some where it must not, one where it does not apply, one where it is blind."""
+"""For each check: histories where it fires, where it must not, where it does not apply, and where it is blind."""
 
 import math
 import pathlib
@@ -18,7 +18,7 @@ SICK = per_head(1, STUCK)
 NOISY = np.random.default_rng(0).normal(0.0, 1.0, 10)
 HALF = {"dtype": "float16"}
 
-# code: what fires, its kind and the heads named; heads None means a site
+# code: the history that fires it, the kind of outcome, and the heads named; None instead of a head means the whole site
 FIRES = {
     "SS001": (history(**SICK), "finding", [1]),
     "SS002": (history(**per_head(2, RESTING)), "informative", [2]),
@@ -137,9 +137,9 @@ def outcomes(code, found, *kinds):
 
 def test_every_check_is_tried_in_every_way():
     assert set(FIRES) == set(CHECKS)
-    assert set(NOT_APPLICABLE) == set(CHECKS) - {"SS003", "SS012"}  # a largest logit is always one, and NaN is NaN
-    assert set(BLIND) == set(CHECKS) - {"SS001", "SS002", "SS006", "SS010"}  # no reading: not applicable
-    assert {code for code, _ in SILENT.values()} == set(CHECKS) - {"SS011"}  # a cause is asked for only of the sick
+    assert set(NOT_APPLICABLE) == set(CHECKS) - {"SS003", "SS012"}  # there is always a largest logit, and NaN is NaN
+    assert set(BLIND) == set(CHECKS) - {"SS001", "SS002", "SS006", "SS010"}  # without the reading they do not apply
+    assert {code for code, _ in SILENT.values()} == set(CHECKS) - {"SS011"}  # a cause is sought only in sick heads
 
 
 @pytest.mark.parametrize("code", FIRES)

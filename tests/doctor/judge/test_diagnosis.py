@@ -1,4 +1,4 @@
-"""The verdict in plain words, and the remedy that fits what was found."""
+"""The verdict in plain words, and the remedy that fits the findings."""
 
 import dataclasses
 import re

@@ -1,4 +1,4 @@
-"""Models that are really trained: the doctor must tell them apart."""
+"""Models that are actually trained: the doctor must tell them apart."""
 
 import dataclasses
 
@@ -46,7 +46,7 @@ def test_right_with_30_percent_random_labels(seed, wanted):
     trained = patients.train(dataclasses.replace(SCALED, noise=0.3), steps=150, seed=seed)
     state, codes, _ = judged(trained)
     assert trained.accuracy > 0.9
-    assert (state.blocked > 0.1) == (wanted == "right")  # the noise keeps the second from becoming sharp
+    assert (state.blocked > 0.1) == (wanted == "right")  # noise keeps the second one from getting sharp
     assert (state.state, codes) == (wanted, set())
 
 

@@ -1,4 +1,4 @@
-"""Each state from readings that mean it, at the edges of the thresholds, and never a state that nothing supports."""
+"""Each state from readings that mean it, at the edges of the thresholds; no state without support in the readings."""
 
 import math
 
@@ -32,11 +32,11 @@ def state(found, head=1):
         (STUCK | {"blocked": 0.11}, "starving"),
         (STUCK | {"blocked_mass": 0.89}, "starving"),
         (STUCK | {"blocked": [0.9, 0.9, 0.9, 0.9, 0.0]}, "learning"),  # it got out
-        (STUCK | {"blocked": [0.0, 0.0, 0.0, 0.9, 0.9]}, "learning"),  # not for long enough
+        (STUCK | {"blocked": [0.0, 0.0, 0.0, 0.9, 0.9]}, "learning"),  # not long enough
         (STUCK | {"blocked": [0.0, 0.0, 0.9, 0.9, 0.9]}, "starving"),
-        (STUCK | {"blocked_mass": [0.97, 0.97, 0.97, 0.5, 0.97]}, "starving"),  # a sink stays where it is
+        (STUCK | {"blocked_mass": [0.97, 0.97, 0.97, 0.5, 0.97]}, "starving"),  # a sink would stay put
         (STUCK | {"blocked_mass": math.nan}, "starving"),
-        (STUCK | {"advantage": 0.4, "demand": [1.0, 0.5, 0.005, 0.004, 0.003]}, "right"),  # nothing left to want
+        (STUCK | {"advantage": 0.4, "demand": [1.0, 0.5, 0.005, 0.004, 0.003]}, "right"),  # no demand left
         (STUCK | {"advantage": 0.4, "demand": [1.0, 0.5, 0.1, 0.1, 0.1]}, "starving"),
         (STUCK | {"advantage": -0.4, "demand": [1.0, 0.5, 0.005, 0.004, 0.003]}, "starving"),
     ],
@@ -79,14 +79,14 @@ def test_an_advantage_without_an_error():
 def test_errors_are_pooled_over_the_readings():
     found = state(history(**per_head(1, STUCK | {"advantage": 1.0, "advantage_error": 0.3})))
     assert found.error == pytest.approx(0.3 / math.sqrt(3), rel=1e-5)
-    assert found.state == "right"  # 1 − 2·0.17 ≥ 0.5; one reading alone would not say so
+    assert found.state == "right"  # 1 − 2·0.17 ≥ 0.5; one reading alone would not show it
 
 
 def test_what_is_open_asks_older_readings():
     noisy = STUCK | {"advantage": [1.4, 1.2, 0.9, 0.8, 0.9], "advantage_error": 0.4}
     found = state(history(**per_head(1, noisy)))
     assert found.state == "right"  # the last three alone: 0.87 ± 0.23
-    assert found.advantage == pytest.approx(0.95, rel=1e-5)  # four decide
+    assert found.advantage == pytest.approx(0.95, rel=1e-5)  # it takes four
 
 
 def test_states_have_words():

@@ -1,4 +1,4 @@
-"""What the readings say of patients whose state is known: stuck, right, right under noise, and solved."""
+"""Readings of models whose state is known: stuck, right, right under noise, and solved."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def trained(steps: int, learning_rate: float = 3e-4, noise: float = 0.0, **optio
 def test_unscaled_is_stuck() -> None:
     read, accuracy = trained(61, learning_rate=1e-3, scale=1.0)
     assert accuracy < 0.5
-    assert read["blocked"][0] > 0.3  # from the first step on
+    assert read["blocked"][0] > 0.3  # from the first step
     assert (read["blocked"][2:] > 0.9).all()
     assert (read["advantage"] + 2.0 * read["advantage_error"] < 0.5).all()
     assert (read["blocked_mass"] < 0.6).all()
@@ -56,8 +56,8 @@ def test_right_under_noise() -> None:
 def test_a_solved_task_is_not_judged_by_rounding() -> None:
     read, _ = trained(101, learning_rate=1e-3)
     late = read["advantage"][6:]
-    assert read["demand"][-1] < 1e-5 * read["demand"][0]  # what is left of the mean gradient is rounding
-    assert not (late < 1.0).any()  # rows that still have one say it is right; with none it would be NaN
+    assert read["demand"][-1] < 1e-5 * read["demand"][0]  # all that is left of the mean gradient is rounding error
+    assert not (late < 1.0).any()  # rows with demand left say it is right; without any, this would be NaN
     assert np.isfinite(read["sharpness"]).all()
 
 

@@ -1,4 +1,4 @@
-"""Compiled models: sampled steps run without the compiler, the others as they were compiled, and nothing recompiles."""
+"""Compiled models: sampled steps run uncompiled, the others run as compiled, and nothing is recompiled."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..patients import stack, tokens
 
 
 class Compiler:
-    """A backend that counts what it compiles and runs it as it is."""
+    """A backend that counts compilations and runs the graph unchanged."""
 
     def __init__(self) -> None:
         self.graphs = 0
@@ -39,7 +39,7 @@ def fresh() -> Any:
     torch._dynamo.reset()
 
 
-@pytest.mark.filterwarnings("ignore:The .grad attribute")  # PyTorch's own, layer by layer, also without a probe
+@pytest.mark.filterwarnings("ignore:The .grad attribute")  # PyTorch's own, once per layer, even without a probe
 @pytest.mark.parametrize("way", ["torch.compile", "in place", "layer by layer"])
 @pytest.mark.parametrize("first", ["compiled first", "probed first"])
 def test_no_extra_graph_and_the_same_readings(way: str, first: str) -> None:

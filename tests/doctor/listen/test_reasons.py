@@ -1,4 +1,4 @@
-"""Every reason why a module was not read is said in both languages."""
+"""Every reason for not reading a module is given in both languages."""
 
 import ast
 import pathlib
@@ -38,7 +38,7 @@ def test_a_reason_is_said_in_both_languages(code):
 
 
 def test_every_code_is_raised_with_what_its_sentence_needs():
-    """A value too few would raise in the report, long after the run."""
+    """A missing value would raise only in the report, long after the run."""
     seen = set()
     for path in DOCTOR.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):

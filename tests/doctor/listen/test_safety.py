@@ -1,4 +1,4 @@
-"""The probe takes itself off, whatever happens, and never takes a run down."""
+"""The probe always removes itself, whatever happens, and never brings a run down."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import copy
 import io
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
@@ -23,7 +24,7 @@ from ..patients import KINDS, Projected, fused, pytest_transformers, small_llama
 
 
 def laid() -> list[Any]:
-    """Everything that the probe replaces while it listens."""
+    """Everything the probe replaces while it listens."""
     found = [functional.scaled_dot_product_attention, functional.softmax, torch.softmax, torch.bmm, torch.baddbmm]
     found += [functional.multi_head_attention_forward, torch._transformer_encoder_layer_fwd]
     found += [softscope._attention.attend, "softmax" in vars(torch.Tensor), dict(nn.Module.__dict__)]
@@ -37,7 +38,7 @@ def test_nothing_is_left_behind() -> None:
     model.layers[0].mix = lambda q, k, v: (inside.append(functional.scaled_dot_product_attention), fused(q, k, v))[1]
     with ss.probe(model, every=2):
         model(tokens()).mean().backward()
-        assert laid() == before  # between passes there is nothing either
+        assert laid() == before  # nothing stays in place between passes either
     assert inside[0] is not before[0]
     assert laid() == before
     assert not model._forward_hooks
@@ -65,7 +66,7 @@ def test_after_an_error(where: str) -> None:
         run()
     assert laid() == before
     assert not model._forward_hooks
-    assert len(found.history().snapshots) == 1  # what was read before stays
+    assert len(found.history().snapshots) == 1  # earlier readings stay
 
 
 def test_the_registry_is_as_it_was() -> None:
@@ -108,7 +109,7 @@ def test_our_own_failure_where_warnings_are_errors(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(scope, "read", lambda *_: 1 / 0)
     model = stack("fused")
     with ss.probe(model):
-        model(tokens()).mean().backward()  # pytest makes warnings errors
+        model(tokens()).mean().backward()  # pytest turns warnings into errors
     assert model.layers[0].qkv.weight.grad is not None
 
 
@@ -213,7 +214,7 @@ def test_a_model_trained_in_parallel(tmp_path: Any) -> None:
 
 @pytest.mark.filterwarnings("ignore:softscope.probe")
 def test_losses_that_are_no_numbers_do_not_break_the_run():
-    """The run goes on as it would have; what was read is judged, and starvation is not read out of NaN."""
+    """The run continues as it would have; the readings are judged, and NaN is not mistaken for starvation."""
     from softscope.doctor.judge.diagnosis import diagnose
 
     model, x = stack("multihead"), tokens()
@@ -294,3 +295,26 @@ def test_a_model_called_around_its_probe_is_named() -> None:
     ((name, why),) = found.history().unseen
     assert name == type(model).__name__
     assert "no forward pass of the model was seen" in str(why)
+
+
+def test_a_site_that_cannot_be_read_leaves_the_others_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where no gradient comes, sites are read when the step ends: one failure must not lose the whole snapshot."""
+
+    class Two(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.a, self.b = (nn.MultiheadAttention(8, 2, batch_first=True) for _ in range(2))
+
+        def forward(self, x: Tensor) -> Tensor:
+            return self.b(*3 * [self.a(x, x, x)[0][:, :4]])[0]  # type: ignore[no-any-return]
+
+    reader = scope.read
+    monkeypatch.setattr(scope, "read", lambda kept, grad: 1 / 0 if kept.observed.n == 5 else reader(kept, grad))
+    with ss.probe(Two(), every=1) as probe:
+        probe.model(torch.ones(1, 5, 8, requires_grad=True))
+        with pytest.warns(RuntimeWarning, match="a is no longer read"):
+            probe.step()
+    history = probe.history()
+    assert [site.name for site in history.sites] == ["a", "b"]
+    assert not np.isnan(history.snapshots[0].readings["sharpness"][1]).any()
+    assert dict(history.unseen)["a"].code == FAILED

@@ -1,4 +1,4 @@
-"""A probed run is the bare one, bit for bit: outputs, gradients, random state."""
+"""A probed run matches the bare run bit for bit: outputs, gradients, random state."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_checkpointing_is_read_once(again: bool) -> None:
 def test_inference(kind: str) -> None:
     model = stack(kind).eval()
     with torch.no_grad():
-        torch.manual_seed(0)  # one of them drops out in eval mode, too
+        torch.manual_seed(0)  # one kind applies dropout in eval mode, too
         bare = model(tokens())
         torch.manual_seed(0)
         with ss.probe(model) as scope:
@@ -138,12 +138,12 @@ def test_autocast() -> None:
 
 
 def test_a_padded_batch_on_the_fast_path() -> None:
-    """Nested tensors inside: padding is still known."""
+    """Nested tensors inside the model: the padding is still known."""
     layer = nn.TransformerEncoderLayer(16, 2, 32, batch_first=True)
     model = nn.TransformerEncoder(layer, 2, enable_nested_tensor=True).eval()
     hidden = torch.arange(48) >= torch.tensor([48, 40, 20])[:, None]
     with torch.no_grad(), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # PyTorch says that nested tensors are a prototype
+        warnings.simplefilter("ignore")  # PyTorch warns that nested tensors are a prototype
         bare = model(tokens(), src_key_padding_mask=hidden)
         with ss.probe(model, max_rows=None) as scope:
             probed = model(tokens(), src_key_padding_mask=hidden)
@@ -155,7 +155,7 @@ def test_a_padded_batch_on_the_fast_path() -> None:
 
 
 def own_kernel(module: Any, query: Tensor, key: Tensor, value: Tensor, attention_mask: Any, **named: Any) -> Any:
-    """Attention that calls nothing that could be overheard, as flash kernels do."""
+    """Attention that calls nothing the probe could hear, as flash kernels do."""
     del attention_mask
     groups = query.shape[1] // key.shape[1]
     key, value = key.repeat_interleave(groups, 1), value.repeat_interleave(groups, 1)

@@ -1,4 +1,4 @@
-"""Steps are found by themselves, however a loop is written; and marked by who wants to."""
+"""Steps are detected automatically, however the loop is written; you can also mark them yourself."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_accumulated_passes_say_what_the_whole_batch_says() -> None:
 
 
 def test_parameters_that_are_written_through_data() -> None:
-    """No version counts these, and no optimizer of PyTorch's is there to be heard."""
+    """No version counter sees these writes, and there is no PyTorch optimizer to listen to."""
     model = stack("fused")
     with ss.probe(model, every=1) as scope:
         for _ in range(3):
@@ -75,7 +75,7 @@ def test_two_passes_with_one_loss() -> None:
             optimizer.step()
     history = scope.history()
     assert not history.unseen
-    assert all(snapshot.has_loss for snapshot in history.snapshots[1:])  # after the first step it is known
+    assert all(snapshot.has_loss for snapshot in history.snapshots[1:])  # known after the first step
     assert len(history.snapshots) == 5
 
 

@@ -1,4 +1,4 @@
-"""The readings of one head from weights written down in float64; imports nothing from the package."""
+"""The readings of one head from explicit float64 weights; imports nothing from the package."""
 
 from __future__ import annotations
 
@@ -41,9 +41,14 @@ def head(
     q: Array, k: Array, v: Array, g: Array, *, scale: float, shown: Array, bias: Array | float = 0.0,
     softcap: float | None = None, sink: float | None = None, queries: Array, one_sequence: bool = True,
 ) -> dict[str, float]:  # fmt: skip
-    """One head over all sequences. q, g: (B, n, ·); k, v: (B, m, ·); shown: (B, n, m); queries: (B, n), the tokens.
+    """One head over all sequences.
 
-    one_sequence: query i stands where key i does, so that offsets mean something.
+    Args:
+        q, g: (B, n, ·).
+        k, v: (B, m, ·).
+        shown: (B, n, m).
+        queries: (B, n), true for real tokens.
+        one_sequence: query i and key i are the same position, so offsets mean something.
     """
     rows, sequences, positions = [], [], []
     scores = scale * q @ k.transpose(0, 2, 1)
@@ -55,7 +60,7 @@ def head(
         counts = shown[b].sum(-1)
         richest = counts[queries[b]].max()
         for i in np.flatnonzero(queries[b] & (counts > 0)):
-            # a row needs 32 keys, or half of what the richest row of its sequence sees
+            # a row needs 32 keys, or half as many as the row of its sequence that sees the most
             everyone.append((scores[b, i][shown[b, i]].max(), np.log(np.exp(x[b, i][shown[b, i]]).sum())))
             if counts[i] < 2 or counts[i] < min(32, richest / 2):
                 continue

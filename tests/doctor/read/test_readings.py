@@ -1,4 +1,4 @@
-"""Readings are those of weights written down in float64, at 320 tokens."""
+"""The readings match those of explicit float64 weights, at 320 tokens."""
 
 from __future__ import annotations
 
@@ -58,13 +58,13 @@ class Mix(nn.Module):
 
 
 def case(name: str, dtype: torch.dtype) -> tuple[dict[str, Any], dict[str, Any], list[dict[str, float]]]:
-    """The tensors, the options of the call, and what is to be read per head."""
+    """The tensors, the options of the call, and the expected readings per head."""
     says = CASES[name]
     rng = np.random.default_rng(0)
     m, kv = says.get("keys", N), says.get("kv_heads", HEADS)
     scale = says.get("scale", 0.4)
     shapes = {"q": (BATCH, HEADS, N, D), "k": (BATCH, kv, m, D), "v": (BATCH, kv, m, D), "g": (BATCH, HEADS, N, D)}
-    # Rounded to the dtype first, so that both sides read the same numbers.
+    # Round to the dtype first, so both sides read the same numbers.
     arrays = {x: torch.tensor(rng.normal(size=shape), dtype=dtype) for x, shape in shapes.items()}
     if says.get("previous"):
         arrays["q"][:, :, 1:] = arrays["k"].repeat_interleave(HEADS // kv, 1)[:, :, :-1]
@@ -134,7 +134,7 @@ def compare(history: Any, wanted: list[dict[str, float]], rel: float, skip: set[
             assert got == pytest.approx(head[name], rel=rel, abs=rel), f"{name} of head {h}"
 
 
-SINGLE = ("grouped", "padded causal", "blocked, capped, with a sink")  # these in float32, too
+SINGLE = ("grouped", "padded causal", "blocked, capped, with a sink")  # also tested in float32
 
 
 @pytest.mark.parametrize(
@@ -169,7 +169,7 @@ def test_an_explicit_softmax(name: str) -> None:
 @pytest.mark.parametrize("value", [-1e4, -1e9, torch.finfo(torch.float32).min])
 @pytest.mark.parametrize("name", ["causal", "padded"])
 def test_a_mask_of_any_large_number_hides(name: str, value: float) -> None:
-    """−10000 is what BERT and GPT-2 add, and many tutorials."""
+    """BERT, GPT-2 and many tutorials add −10000."""
     arrays, options, wanted = case(name, torch.float32)
     added = options["added"].masked_fill(options["added"] == -torch.inf, value)
     compare(
@@ -180,7 +180,7 @@ def test_a_mask_of_any_large_number_hides(name: str, value: float) -> None:
 
 @pytest.mark.parametrize("name", CASES)
 def test_readings_need_no_engine(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As on another device: tensor operations alone."""
+    """As on another device: tensor operations only."""
 
     def off(*_: Any) -> None:
         raise AssertionError("the engine was asked")
@@ -197,7 +197,7 @@ def test_readings_need_no_engine(name: str, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_passes_of_different_lengths_are_pooled_by_offset() -> None:
-    """A step of two passes, of 320 and of 200 tokens: the previous token is the same offset in both."""
+    """One step with two passes, of 320 and 200 tokens: the previous token has the same offset in both."""
     arrays, options, _ = case("blocked, previous token", torch.float64)
     model = Mix()
     with ss.probe(model, max_rows=None) as scope:
@@ -215,7 +215,7 @@ def test_chosen_rows_are_at_their_true_positions() -> None:
     for name in ("sharpness", "count", "transmission", "logit_spread"):
         got, whole = (float(h.snapshots[0].readings[name][0, 0]) for h in (some, every))
         assert got == pytest.approx(whole, rel=0.1), name
-    # Rows that saw the future would see all keys.
+    # Rows that looked into the future would see all the keys.
     assert some.snapshots[0].readings["count"].max() < 0.75 * N
 
 
@@ -241,7 +241,7 @@ def test_a_single_sequence_has_an_error_too() -> None:
 
 
 def test_the_sink_of_a_model_that_writes_its_weights_down() -> None:
-    """gpt-oss has a learned logit behind the keys' in its softmax: a sink, and no key."""
+    """gpt-oss puts a learned logit after those of the keys in its softmax: a sink, not a key."""
     transformers = pytest.importorskip("transformers")
     config = transformers.GptOssConfig(
         num_hidden_layers=1, hidden_size=32, intermediate_size=32, num_attention_heads=4, num_key_value_heads=2,
@@ -257,7 +257,7 @@ def test_the_sink_of_a_model_that_writes_its_weights_down() -> None:
     readings = scope.history().snapshots[0].readings
     assert readings["sink_column"][0].tolist()[:3] == [-1.0, -1.0, -1.0]
     assert readings["sink_column"][0, 3] >= 0
-    keys = np.arange(20, 41)  # rows that see half of the keys, and logits that are next to nothing
+    keys = np.arange(20, 41)  # rows that see at least half of the keys; the logits are close to 0
     assert readings["sink_mass"][0, 0] == pytest.approx(np.mean(np.exp(6) / (np.exp(6) + keys)), abs=2e-3)
     assert (readings["max_logit"] < 1.0).all()
     assert (readings["cosine"] < 0.5).all()
@@ -265,7 +265,7 @@ def test_the_sink_of_a_model_that_writes_its_weights_down() -> None:
 
 @pytest.mark.parametrize("one", ["k", "q"])
 def test_a_batch_of_one_that_serves_all(one: str) -> None:
-    """PyTorch's attention broadcasts; the engine must see as much memory as there is."""
+    """PyTorch's attention broadcasts; the engine must see only the memory that is there."""
     rng = torch.Generator().manual_seed(0)
     q, k = (torch.randn(3, HEADS, 40, D, generator=rng) for _ in "qk")
     g = torch.randn(3, HEADS, 40, D, generator=rng)
@@ -284,12 +284,12 @@ def test_a_batch_of_one_that_serves_all(one: str) -> None:
 def test_next_to_one_hot_trace_and_sharpness_hold_their_bounds(
     gap: float, dtype: torch.dtype, engine: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """1 − Σp² in float32 is 0 from a gap of 17 on; the partition's form keeps its digits. The truth is in float64."""
+    """In float32, 1 − Σp² is 0 for gaps of 17 or more; the partition's form keeps its digits. Reference: float64."""
     if not engine:
         monkeypatch.setattr(row_reading, "offers", lambda _: False)
     keys = 8
     q, k = torch.zeros(1, 1, keys, 4, dtype=dtype), torch.zeros(1, 1, keys, 4, dtype=dtype)
-    q[..., 0], k[:, :, 3, 0] = 1.0, gap  # every row reads key 3, `gap` above the seven others: products are exact
+    q[..., 0], k[:, :, 3, 0] = 1.0, gap  # every row reads key 3, `gap` above the other seven; the products are exact
     rows, reader = [], scope.read
     monkeypatch.setattr(scope, "read", lambda *given: rows.append(reader(*given)) or rows[-1])
     history = read({"q": q, "k": k, "v": torch.randn_like(k), "g": torch.randn_like(q)}, {"scale": 1.0})
@@ -298,7 +298,7 @@ def test_next_to_one_hot_trace_and_sharpness_hold_their_bounds(
     entropy = math.log1p(r) + gap * r / (1.0 + r)
     (found,), bound = rows, bounds.readings(dtype)
     assert found.values["jacobian_trace"].flatten().tolist() == pytest.approx([trace] * keys, rel=bound)
-    missing = (1.0 - found.values["sharpness"]) * math.log(keys)  # the entropy, less what 1 − … has rounded away
+    missing = (1.0 - found.values["sharpness"]) * math.log(keys)  # the entropy, minus what 1 − … rounded away
     assert missing.flatten().tolist() == pytest.approx([entropy] * keys, rel=bound, abs=1e-15)
     stored = history.snapshots[0].readings["jacobian_trace"]  # in float32
     assert stored[0, 0] == pytest.approx(trace, rel=bound + 2.0**-23)
@@ -309,7 +309,7 @@ def test_next_to_one_hot_trace_and_sharpness_hold_their_bounds(
 def test_a_mask_of_every_row_follows_the_rows_that_are_read(
     rows: int | None, engine: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Sampled rows and small tiles take their own rows of a mask: a triangle as a mask reads as causal does."""
+    """Sampled rows and small tiles use their own rows of the mask: a triangular mask reads the same as causal."""
     if not engine:
         monkeypatch.setattr(row_reading, "offers", lambda _: False)
     monkeypatch.setattr(row_readings, "TILE", 1)  # eight rows at a time
@@ -320,7 +320,7 @@ def test_a_mask_of_every_row_follows_the_rows_that_are_read(
     if rows is None:
         for name in names:
             np.testing.assert_allclose(found[name], wanted[name], rtol=1e-6, err_msg=name)
-    # Rows that saw another row's keys would have other counts: the richest row sees N keys, the mean row half of them.
+    # Rows with another row's keys would have other counts: the fullest row sees N keys, the mean row half of them.
     assert found["count"] == pytest.approx(wanted["count"], rel=0.15)
 
 
@@ -341,3 +341,97 @@ def test_whatever_number_hides_a_key_the_head_reads_the_same(
     assert wanted["count"].tolist() == [[130.0] * HEADS]
     for name in wanted:
         np.testing.assert_allclose(found[name], wanted[name], rtol=1e-5, atol=1e-6, err_msg=name)
+
+
+class Explicit(nn.Module):
+    """Attention with a softmax of its own, whose empty rows become zeros."""
+
+    def forward(self, q: Any, k: Any, v: Any, mask: Any) -> Any:
+        logits = (q @ k.mT).masked_fill(~mask, -math.inf)
+        return torch.softmax(logits, dim=-1).nan_to_num(0.0) @ v
+
+
+@pytest.mark.parametrize("model", [Explicit(), Mix()], ids=["explicit", "sdpa"])
+def test_a_row_that_is_left_out_does_not_spoil_the_head(model: nn.Module) -> None:
+    """0·NaN is NaN: a single empty or NaN row made the place of all other rows' weight unknown."""
+    q, k, v = (torch.ones(2, 1, 16, 4, dtype=torch.float64).requires_grad_() for _ in range(3))
+    with torch.no_grad():
+        k[:, :, 6, 0] += 60.0  # every row reads key 6
+        v.copy_(torch.randn(v.shape, dtype=v.dtype))
+        mask = torch.ones(2, 1, 16, 16, dtype=torch.bool)
+        mask[0, :, 0] = False
+        if isinstance(model, Mix):
+            mask[0, :, 0], mask[0, :, :, 15] = True, False  # position 15 is padding, and its query is NaN
+            q[0, :, 15] = math.nan
+    with ss.probe(model, every=1, max_rows=None) as found:
+        output = model(q, k, v, mask) if isinstance(model, Explicit) else model(q, k, v, attn_mask=mask, scale=1.0)
+        output.nan_to_num(0.0).backward(torch.randn_like(output))
+    readings = found.history().snapshots[0].readings
+    assert readings["sink_mass"][0, 0] == pytest.approx(1.0)
+    assert readings["sink_column"][0, 0] == 6
+    assert readings["blocked_mass"][0, 0] == pytest.approx(1.0)
+
+
+def test_the_norm_of_keys_leaves_out_padding_that_is_nan() -> None:
+    arrays, options, _ = case("plain", torch.float64)
+    shown = torch.ones(BATCH, 1, 1, N, dtype=torch.bool)
+    shown[0, ..., -1] = False
+    wanted = arrays["k"].norm(dim=-1).masked_fill(~shown[:, 0], 0.0).sum(-1) / shown.sum(-1)[:, 0]
+    arrays["k"][0, :, -1] = math.nan
+    found = read(arrays, {**options, "attn_mask": shown}).snapshots[0].readings["k_norm"]
+    assert found[0] == pytest.approx(wanted.mean(dim=0).numpy(), rel=1e-6)
+
+
+def test_a_learned_sink_is_one_column_whatever_the_lengths_of_the_passes() -> None:
+    class Sink(nn.Module):
+        def forward(self, q: Any) -> Any:
+            return ss.attention(q, q, q, sink=3.0)
+
+    model, lengths = Sink(), (10, 16)
+    with ss.probe(model, every=1, max_rows=None) as found:
+        for n in lengths:
+            model(torch.zeros(1, 1, n, 4, requires_grad=True)).sum().backward()
+        found.step()
+    readings = found.history().snapshots[0].readings
+    # Each pass puts e³/(n + e³) of its n rows on the sink.
+    wanted = sum(n * math.exp(3.0) / (n + math.exp(3.0)) for n in lengths) / sum(lengths)
+    assert readings["sink_column"][0, 0] == -1
+    assert readings["sink_mass"][0, 0] == pytest.approx(wanted, rel=1e-6)
+
+
+SHAPES = {
+    "keys of one head": ((2, 4, 16, 8), (2, 1, 16, 8), (2, 4, 16, 8)),
+    "values of one head": ((2, 4, 16, 8), (2, 4, 16, 8), (2, 1, 16, 8)),
+    "queries without a batch": ((4, 16, 8), (4, 4, 16, 8), (4, 4, 16, 8)),
+    "five axes": ((1, 3, 2, 16, 8), (3, 1, 2, 16, 8), (3, 1, 2, 16, 8)),
+}
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_shapes_that_broadcast_are_read_as_what_they_broadcast_to(name: str) -> None:
+    torch.manual_seed(0)
+    q, k, v = (torch.randn(shape, dtype=torch.float64) for shape in SHAPES[name])
+    lead = torch.broadcast_shapes(*(x.shape[:-2] for x in (q, k, v)))
+    whole = [x.expand(*lead, *x.shape[-2:]).reshape(-1, *lead[-1:], *x.shape[-2:]) for x in (q, k, v)]
+    grad = torch.randn(*lead, 16, 8, dtype=torch.float64)
+    found, wanted = (
+        read(dict(zip("qkvg", (*given, of), strict=True)), {}).snapshots[0].readings
+        for given, of in (((q, k, v), grad), (whole, grad.reshape(whole[0].shape)))
+    )
+    for reading in wanted:
+        np.testing.assert_allclose(found[reading], wanted[reading], rtol=1e-5, err_msg=reading)
+
+
+def test_a_layer_that_is_the_whole_model_is_one_site_with_one_name() -> None:
+    """In eval mode PyTorch fuses the layer into one call, which belongs to its attention as the separate calls do."""
+    model = nn.TransformerEncoderLayer(8, 2, 8, batch_first=True)
+    with ss.probe(model, every=1) as found:
+        model.eval()
+        with torch.no_grad():
+            model(torch.randn(2, 5, 8))
+        found.step()
+        model.train()
+        model(torch.randn(2, 5, 8)).sum().backward()
+        found.step()
+    assert [site.name for site in found.history().sites] == ["self_attn"]
+    assert not found.history().unseen

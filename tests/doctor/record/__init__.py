@@ -1,1 +1,1 @@
-"""The record of a run: what is written is read again, whatever happens in between."""
+"""The record of a run: what was written can be read back, whatever happens in between."""

@@ -1,4 +1,4 @@
-"""Small made-up runs: sites, snapshots, and the code of processes that record."""
+"""Small made-up runs: sites, snapshots, and code for processes that record."""
 
 import contextlib
 import math
@@ -34,7 +34,7 @@ def snapshot(step, *, sites=SITES, loss=2.5, names=(*FORWARD, *GRADIENT)):
 
 
 def same(a, b):
-    """Whether two snapshots are the same to the last bit, NaN included."""
+    """Whether two snapshots are equal bit for bit, NaN included."""
     assert (a.step, a.seconds) == (b.step, b.seconds)
     assert a.loss == b.loss or (math.isnan(a.loss) and math.isnan(b.loss))
     assert a.readings.keys() == b.readings.keys()
@@ -50,7 +50,7 @@ def history(steps=3):
 
 @contextlib.contextmanager
 def one_warning(match):
-    """What is done in it must warn exactly once, with these words."""
+    """The block must warn exactly once, with a message that matches."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield caught
@@ -68,7 +68,7 @@ warnings.simplefilter("always")
 
 
 def process(code, *arguments, **options):
-    """A process of its own that runs the code; it finds the tests' modules."""
+    """Run the code in a new process that can import the test modules."""
     path = f"import sys; sys.path[:0] = {sys.path!r}\n"
     code = path + BEGIN + textwrap.dedent(code)
     return subprocess.Popen(
@@ -78,7 +78,7 @@ def process(code, *arguments, **options):
 
 
 def finished(code, *arguments):
-    """What such a process printed; it must end well."""
+    """Everything such a process printed; it must exit successfully."""
     with process(code, *arguments) as running:
         out, err = running.communicate(timeout=60)
     assert running.returncode == 0, err

@@ -1,11 +1,11 @@
-"""A stand-in for the probe: it reads nothing, and makes up a snapshot for every step."""
+"""A stand-in for the probe: it reads nothing and makes up a snapshot for every step."""
 
 from doctor.record.runs import SITES, snapshot
 from softscope.doctor.read.snapshot import History
 
 
 class FakeScope:
-    """`with probe(model) as scope`, with the methods that those who follow a probe use."""
+    """`with probe(model) as scope`, with the methods that followers of a probe use."""
 
     made: list = []  # noqa: RUF012
 

@@ -1,4 +1,4 @@
-"""What is exported is what was written."""
+"""The export holds exactly what was recorded."""
 
 import csv
 import dataclasses
@@ -16,7 +16,7 @@ from softscope.doctor.record.export import COLUMNS, suffixes
 
 
 def rebuilt(rows, sites=SITES):
-    """The snapshots from rows in the long form, by nothing but that form."""
+    """Rebuild the snapshots from long-form rows alone."""
     names = [site.name for site in sites]
     steps = {}
     for step, site, head, reading, value in rows:
@@ -56,7 +56,7 @@ READERS = {".csv": csv_rows, ".json": json_rows, ".parquet": parquet_rows}
 
 
 def odd():
-    """NaN, infinities, subnormals, a loss of NaN, and none."""
+    """NaN, infinities, subnormals, a NaN loss, and no loss."""
     extreme = np.array([[np.inf, -np.inf, np.nan, 1e-45], [0.1, 3.4e38, -0.0, np.nan]], np.float32)
     return dataclasses.replace(
         history(2),
@@ -77,7 +77,7 @@ def test_the_same_again(tmp_path, suffix):
     found = rebuilt(READERS[suffix](tmp_path / f"out{suffix}"))
     assert len(found) == len(wanted.snapshots) == 4
     for a, b in zip(wanted.snapshots, found, strict=True):
-        if suffix == ".parquet" and b.loss is not None:  # its one column of values is float32
+        if suffix == ".parquet" and b.loss is not None:  # parquet has a single value column, in float32
             b = dataclasses.replace(b, loss=a.loss if np.float32(a.loss) == np.float32(b.loss) else b.loss)
         assert same(a, b)
     assert os.listdir(tmp_path) == [f"out{suffix}"]

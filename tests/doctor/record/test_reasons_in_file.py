@@ -1,4 +1,4 @@
-"""A record keeps the code of a reason and its values; older ones kept an English sentence, and still say it in both."""
+"""Records store a reason's code and values; old ones stored an English sentence, still shown in both languages."""
 
 import sqlite3
 
@@ -13,7 +13,7 @@ from softscope.doctor.record.reasons_in_file import reason_as_text, reason_of_te
 from softscope.doctor.report.as_json import document
 from softscope.doctor.report.as_text import lines
 
-# Word for word what records of before hold.
+# Verbatim from older records.
 OLD = {
     "its name says attention, but no call was seen in it": Reason("silent"),
     "no forward pass of the model was seen; if it is called inside compiled code, pass the compiled module": Reason(
@@ -38,7 +38,7 @@ def test_every_reason_of_before_is_here():
 
 @pytest.fixture
 def old_record(tmp_path):
-    """A record as it was written when reasons were sentences."""
+    """A record from the time when reasons were stored as sentences."""
     path = tmp_path / "run.db"
     with Record(path) as record:
         record.sites(SITES)

@@ -1,4 +1,4 @@
-"""What cannot be read is told in one sentence, with the way out."""
+"""If a record cannot be read, one sentence says so and what to do."""
 
 import os
 import pathlib
@@ -110,7 +110,7 @@ def test_locked(path, monkeypatch):
 
 
 def test_the_record_of_a_killed_run_on_a_read_only_place(path, tmp_path):
-    """In WAL mode without its log: SQLite alone would want to write beside it."""
+    """In WAL mode without its log, SQLite by itself would want to write next to the file."""
     alter(path, "PRAGMA journal_mode = WAL")
     folder = tmp_path / "read-only"
     folder.mkdir()
@@ -124,4 +124,4 @@ def test_the_record_of_a_killed_run_on_a_read_only_place(path, tmp_path):
 
 def test_every_reason_is_met():
     met = set(re.findall(r'refused\(.*?, "(\w+)"', pathlib.Path(__file__).read_text("utf-8")))
-    assert met == set(reasons()) - {"part"}  # which stands with the tests of parts
+    assert met == set(reasons()) - {"part"}  # which is tested with the parts

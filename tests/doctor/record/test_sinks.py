@@ -1,4 +1,4 @@
-"""What loggers of scalars get: few numbers, stable names, and never an end of the training."""
+"""What scalar loggers get: few numbers, stable names, and nothing that ever stops the training."""
 
 import dataclasses
 import re

@@ -1,4 +1,4 @@
-"""Killed runs, readers beside the writer, full disks, places where nothing can be written, two writers."""
+"""Killed runs, readers next to the writer, full disks, read-only locations, two writers."""
 
 import os
 import signal
@@ -20,7 +20,7 @@ def test_kill_9_loses_nothing_that_was_added(tmp_path):
             record.add(snapshot(step))
             print(step, flush=True)
         """
-    for _ in range(3):  # and the next run goes on in what the killed one left
+    for _ in range(3):  # the next run continues from what the killed one left
         running = process(endless, path)
         told = [int(running.stdout.readline()) for _ in range(40)]
         running.send_signal(signal.SIGKILL)
@@ -30,7 +30,7 @@ def test_kill_9_loses_nothing_that_was_added(tmp_path):
         found = read_record(path)
         steps = [s.step for s in found.snapshots]
         assert steps == list(range(len(steps)))
-        assert told[-1] <= steps[-1] <= told[-1] + 1  # one more may be in the file, and its print not yet out
+        assert told[-1] <= steps[-1] <= told[-1] + 1  # one more may be in the file without having been printed yet
         assert same(found.snapshots[-1], snapshot(steps[-1]))
         assert news(path).ended is None
     assert read_record(path).facts["sessions"] == 3
@@ -76,7 +76,7 @@ def test_read_from_another_process_while_it_is_written(tmp_path):
             """,
             path,
         )
-        assert reader.stdout.readline()  # it reads: now write beside it
+        assert reader.stdout.readline()  # it is reading: now write at the same time
         for step in range(1, 300):
             record.add(snapshot(step))
         out, err = reader.communicate(timeout=120)
@@ -95,7 +95,7 @@ def test_a_reader_that_dawdles_does_not_hold_up_the_writer_or_its_end(tmp_path):
         with file.reading(tmp_path / "run.db") as database:
             assert database.execute("SELECT count(*) FROM steps").fetchone() == (1,)
             record.add(snapshot(1))
-            assert database.execute("SELECT count(*) FROM steps").fetchone() == (1,)  # one moment
+            assert database.execute("SELECT count(*) FROM steps").fetchone() == (1,)  # a consistent snapshot
             record.close()
     assert caught == []
     assert len(read_record(tmp_path / "run.db").snapshots) == 2
@@ -207,7 +207,7 @@ def test_the_database_of_others_is_left_as_it_is(tmp_path):
 
 
 def test_without_wal_a_rollback_journal_and_nothing_recorded(tmp_path, monkeypatch):
-    """A network filesystem has no shared memory. Neither has SQLite's dotfile VFS: its answer to WAL is the same."""
+    """A network filesystem has no shared memory. Neither does SQLite's dotfile VFS, which answers WAL the same way."""
     monkeypatch.setattr(file, "_VFS", "unix-dotfile")
     with one_warning("without SQLite's WAL mode.* a local path is better"):
         record = Record(tmp_path / "run.db")

@@ -1,4 +1,4 @@
-"""Hugging Face's trainer: the probe is attached and removed, steps and losses are the trainer's."""
+"""Hugging Face's trainer: the probe is attached and removed; steps and losses come from the trainer."""
 
 import inspect
 import os
@@ -9,6 +9,7 @@ import sys
 import types
 
 import pytest
+import torch
 
 import softscope
 from doctor.record.scopes import FakeScope
@@ -35,10 +36,19 @@ def test_a_whole_training(tmp_path):
     callback.on_step_end(None, state(2), None, model=None)
     callback.on_train_end(None, state(2), None)
     assert (scope.attached, callback.scope) == (False, None)
-    callback.on_step_end(None, state(3), None)  # after the end: nothing
+    callback.on_step_end(None, state(3), None)  # after the end: ignored
     assert [(s.step, s.loss) for s in read_record(tmp_path / "run.db").snapshots] == [(0, None), (1, 1.5)]
     assert news(tmp_path / "run.db").ended == ""
     assert read_record(tmp_path / "run.db").facts["model"] == "str"
+
+
+def test_the_probe_takes_what_the_callback_passes_on():
+    model = torch.nn.MultiheadAttention(8, 2, batch_first=True)
+    with HuggingFaceCallback(every=1, max_rows=3) as callback:
+        callback.on_train_begin(None, state(), None, model=model)
+        model(*3 * [torch.ones(1, 40, 8)])
+        callback.on_step_end()
+        assert callback.scope.history().facts["max_rows"] == 3
 
 
 def test_a_resumed_training_counts_on(tmp_path):
@@ -118,7 +128,7 @@ def test_it_answers_every_event_that_there_is():
 
 
 def trains(name, tmp_path, monkeypatch):
-    """Run an example where the probe is a stand-in, and give back what it recorded."""
+    """Run an example with a stand-in for the probe, and return what it recorded."""
     monkeypatch.setattr(softscope, "probe", FakeScope, raising=False)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", [name, "run.db"])

@@ -1,4 +1,4 @@
-"""What is written is read again, to the last bit; resumed runs go on; other models begin a part of their own."""
+"""What was written reads back bit for bit; a resumed run continues; a different model starts a new part."""
 
 import dataclasses
 import json
@@ -33,7 +33,7 @@ def test_all_of_it_comes_back(tmp_path):
         for step in (0, 10, 20):
             record.add(snapshot(step))
     found = read_record(path)
-    assert repr(found.sites) == repr(SITES)  # NaN is not equal to itself, but looks the same
+    assert repr(found.sites) == repr(SITES)  # NaN is not equal to itself, but prints the same
     assert found.unseen == (("pooler", Reason(TOLD, ("no softmax seen",))), ("encoder.3", Reason(HEADS, ("4", "8"))))
     assert all(same(a, snapshot(b)) for a, b in zip(found.snapshots, (0, 10, 20), strict=True))
     assert found.series("blocked").shape == (3, 2, 4)
@@ -163,7 +163,7 @@ def test_a_resumed_run_goes_on(tmp_path):
 @pytest.mark.parametrize(
     ("first", "second", "wanted"),
     [
-        ((0, 10, 20, 30), (15, 25), [0, 10, 15, 25]),  # what came after the checkpoint is past history
+        ((0, 10, 20, 30), (15, 25), [0, 10, 15, 25]),  # steps after the checkpoint are superseded
         ((0, 10, 20), (20, 30), [0, 10, 20, 30]),
         ((0, 10, 20), (0, 10), [0, 10]),  # started over
     ],

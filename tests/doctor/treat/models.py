@@ -1,4 +1,4 @@
-"""One small model for each way in which the weights of q and k are kept, in float64, and what to call it with."""
+"""One small float64 model for each way to store the weights of q and k, with inputs to call it on."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from softscope import tasks
 class Patient(NamedTuple):
     model: nn.Module
     inputs: tuple[Tensor, ...]
-    site: str  # of its first attention
+    site: str  # the first attention's
     heads: int
-    group: int = 1  # query heads that share a key head
+    group: int = 1  # query heads per key head
 
 
 def _tokens(d: int) -> tuple[Tensor]:
@@ -31,7 +31,7 @@ def multihead(make: Callable[..., nn.Module] = nn.MultiheadAttention, **options:
 
 
 def apart() -> Patient:
-    """W_Q, W_K and W_V kept apart, as other widths of keys want it."""
+    """W_Q, W_K and W_V stored separately, as keys of another width require."""
 
     class Cross(nn.Module):
         def __init__(self) -> None:
@@ -58,7 +58,7 @@ def _hugging_face(name: str, site: str, group: int = 1, **sizes: Any) -> Patient
     config = getattr(transformers, name.partition("For")[0].removesuffix("Model") + "Config")
     model = getattr(transformers, name)(config(**sizes)).double().eval()
     with torch.no_grad():
-        for parameter in model.parameters():  # biases start at 0, and weights so small that all heads are uniform
+        for parameter in model.parameters():  # biases start at 0, and weights so small that every head is uniform
             parameter.copy_(0.3 * torch.randn(parameter.shape, dtype=torch.float64))
     return Patient(model, (_ids(20),), site, 4, group)
 

@@ -1,4 +1,4 @@
-"""Remedies that form the weights otherwise: against the definition in float64, and back."""
+"""Remedies that change how the weights are formed: checked against the float64 definition, and undone again."""
 
 import copy
 import math
@@ -13,7 +13,7 @@ from doctor.treat.models import HUGGING_FACE, OTHERS, built, output
 from softscope import tasks
 from softscope.doctor.treat import remedies
 
-# How each is applied, and the options it stands for in a head of d components.
+# How each remedy is applied, and the options it means for a head of size d.
 WAYS = {
     "unit": (remedies.qk_norm, {}, lambda d: {"qk_norm": "unit", "scale": math.sqrt(d)}),
     "rms": (remedies.qk_norm, {"kind": "rms"}, lambda _: {"qk_norm": "rms"}),
@@ -89,7 +89,7 @@ def test_in_hugging_face_models_it_is_the_definition(way, name, monkeypatch):
         )
 
     mask = torch.ones_like(patient.inputs[0])
-    mask[1, -2:] = 0  # padding, so that there is a mask
+    mask[1, -2:] = 0  # padding, so there is a mask
     for named in ({}, {"attention_mask": mask}):
         with monkeypatch.context() as patched:
             patched.setitem(AttentionInterface._global_mapping, "sdpa", definition)

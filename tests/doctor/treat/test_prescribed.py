@@ -1,4 +1,4 @@
-"""From the probe's readings to a treated model: what is prescribed can be applied, and helps."""
+"""From the probe's readings to a treated model: what is prescribed can be applied, and it helps."""
 
 import math
 
@@ -38,7 +38,7 @@ def test_a_stuck_model_is_treated_and_learns():
     assert [(change.site, change.heads) for change in done.changes] == [("attention", (0,))]
     with remedies.largest_logits(model) as largest:
         model(*batches(torch.Generator().manual_seed(7)).inputs)
-    assert 0.5 * REST < largest["attention"][0] < 2 * REST  # readings are signed, and of other sequences
+    assert 0.5 * REST < largest["attention"][0] < 2 * REST  # readings are signed, and come from other sequences
     scope, told = watched(model, 80, seed=1)
     assert told.recent_accuracy() > 0.9
     assert diagnose(scope.history()).states["starving"] == 0

@@ -1,4 +1,4 @@
-"""What cannot be applied is refused in one sentence, and nothing is half done."""
+"""A remedy that cannot be applied is refused in one sentence, and nothing is left half done."""
 
 import re
 

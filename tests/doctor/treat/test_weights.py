@@ -1,4 +1,4 @@
-"""Temperature and QK-clip: what they do to logits, in every layout, and what they leave alone."""
+"""Temperature and QK-clip: what they do to the logits, in every layout, and what they leave alone."""
 
 import math
 
@@ -56,7 +56,7 @@ def test_a_temperature_divides_the_logits_of_its_head(name, way):
 @pytest.mark.parametrize("way", ["logits", "weights"])
 @pytest.mark.parametrize("name", HUGGING_FACE)
 def test_a_temperature_is_a_smaller_scale_in_the_forward_pass(name, way, monkeypatch):
-    """The definition: the same model, with the queries of the head divided where attention is computed."""
+    """By definition: the same model, with the head's queries divided where attention is computed."""
     patient = built(name)
     from transformers.modeling_utils import AttentionInterface
 
@@ -82,7 +82,7 @@ def test_a_temperature_on_logits_is_not_trained_and_adds_up(name):
     for value in (2.0, 3.0):
         assert not remedies.temperature(patient.model, {patient.site: {0: value}}).parameters
     torch.testing.assert_close(Heard(patient).logits[patient.site][:, 0], wanted, rtol=1e-10, atol=1e-12)
-    if name == "our multihead":  # its temperature was learned before
+    if name == "our multihead":  # it already had a learned temperature
         assert patient.model.attention.log_temperature.requires_grad
         return
     new = [p for key, p in patient.model.named_parameters() if key.endswith("log_temperature")]
@@ -91,7 +91,7 @@ def test_a_temperature_on_logits_is_not_trained_and_adds_up(name):
 
 
 def clip(patient, tau):
-    """Until nothing is clipped: what a layer reads changes with the layers before it."""
+    """Repeat until nothing is clipped: each layer's input depends on the layers before it."""
     for _ in range(4):
         with remedies.largest_logits(patient.model) as largest:
             output(patient)
@@ -110,7 +110,7 @@ def test_the_largest_logit_is_the_bound(name, dtype):
         patient = patient._replace(inputs=tuple(x.to(dtype) for x in patient.inputs))
     with remedies.largest_logits(patient.model) as largest:
         output(patient)
-    tau = sum(sorted(largest[patient.site])[:2]) / 2  # between the two smallest: one head is healthy
+    tau = sum(sorted(largest[patient.site])[:2]) / 2  # between the two smallest, so one head is healthy
     after = clip(patient, tau)
     for site, tops in after.items():
         assert max(tops) <= tau, site
@@ -204,7 +204,7 @@ def test_the_keys_of_the_state_dict_stay_and_training_goes_on():
 
 
 def test_a_clipped_head_stays_within_its_bound_whatever_the_weights() -> None:
-    """Rounding must not lift the largest logit above tau again; with 8 roundings of margin it did."""
+    """Rounding must not push the largest logit back above tau; with a margin of 8 roundings it did."""
     x = 100 * torch.ones(1, 5, 8)
     for seed in range(60):
         torch.manual_seed(seed)

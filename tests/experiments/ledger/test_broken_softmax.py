@@ -1,4 +1,4 @@
-"""The ledger measures: where softmax is broken, verdicts flip."""
+"""The ledger really measures: break softmax, and verdicts flip."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from softscope.experiments.ledger.texts import jacobians
 RIGHT = ss.softmax
 CLAIMS = {claim.id: claim for claim in ledger.claims()}
 
-# What is broken, and the claims that must no longer get the verdict that they get.
+# What is broken, and the claims whose verdict must change.
 BROKEN = {
     "not normalised": (
         lambda x, **_: np.exp(np.asarray(x)),
@@ -65,7 +65,7 @@ def test_verdicts_flip(broken, name):
     for claim in chosen:
         try:
             after[claim.id] = claim.check().verdict
-        except (ValueError, ArithmeticError):  # cases that no condition explains, or a sample that cannot tell
+        except (ValueError, ArithmeticError):  # cases no condition explains, or an inconclusive sample
             after[claim.id] = "raised"
     assert {claim for claim in wanted if before[claim] != after[claim]} == wanted, (before, after)
 

@@ -1,6 +1,6 @@
-"""Every claim is there once, says the same in both languages, and gets the verdict that is on record.
+"""Every claim is there once, says the same in both languages, and gets its recorded verdict.
 
-A verdict that flips fails here. If it is meant to, write the new one into verdicts_00N.json, and say why in the commit.
+A verdict that flips fails here. If the change is intended, update verdicts_00N.json and say why in the commit.
 """
 
 import functools
@@ -25,7 +25,7 @@ RECORDED = {
 }
 CLAIMS = {claim.id: claim for claim in ledger.claims()}
 CHINESE = re.compile(r"[\u3400-\u9fff\u3001\u3002\uff00-\uffef]")
-# Whole numbers up to ten may be a word in one of the languages.
+# Whole numbers up to ten may be spelled out in one of the languages.
 NUMBER = re.compile(r"\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 SMALL = {str(n) for n in range(11)}
 
@@ -35,7 +35,7 @@ def marked(name):
 
 
 def test_the_list_is_whole():
-    """219 statements; what is missing is named."""
+    """219 statements; if any are missing, they are named."""
     assert len(IDS) == len(set(IDS)) == 219
     assert Counter(name[:2] for name in IDS) == {"S0": 32, "S1": 40, "S2": 64, "S3": 59, "S4": 24}
     assert sorted(set(IDS) - CLAIMS.keys()) == [], "claims without a check"

@@ -15,7 +15,7 @@ from softscope.experiments.ledger.texts import text_002_paper as on_paper
 
 
 def density(d: int, x: float) -> float:
-    """Of q·k with d normal components: its characteristic function (1 + t²)^(−d/2) inverted by hand."""
+    """The density of q·k with d normal components: its characteristic function (1 + t²)^(−d/2), inverted by hand."""
     order = mpmath.mpf(d - 1) / 2
     return (x / 2) ** order * mpmath.besselk(order, x) / (mpmath.sqrt(mpmath.pi) * mpmath.gamma(mpmath.mpf(d) / 2))
 
@@ -43,7 +43,7 @@ def test_the_kurtosis_of_samples_is_the_derived_one():
 
 @pytest.mark.parametrize(("d", "scaled"), [(16, False), (64, False), (256, False), (16, True), (1024, True)])
 def test_entropies_by_another_road(d, scaled):
-    """Given its length, a query's scores are independent normals: so a row needs one chi variable and ten normals."""
+    """Given the query's length, its scores are independent normals, so a row needs one chi variable and ten normals."""
     rng = np.random.default_rng(d)
     length = np.sqrt(rng.chisquare(d, (40_000, 1)))
     scores = length * rng.standard_normal((40_000, 10)) / (math.sqrt(d) if scaled else 1.0)

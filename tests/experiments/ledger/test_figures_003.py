@@ -24,7 +24,7 @@ def test_the_chapter_s_softmax(x):
 
 
 def test_the_listing_s_wrong_digits():
-    """0.006693 and 0.993184 in the text: each is one off in its last place."""
+    """The text prints 0.006693 and 0.993184: each is off by one in its last place."""
     assert [mpmath.nstr(v, 6) for v in in_many_digits([1.0, 5.0, 10.0])[1:]] == ["0.00669203", "0.993185"]
 
 
@@ -56,7 +56,7 @@ def test_an_exception_is_reported():
 
 
 def test_the_chapter_s_sparsemax_is_the_nearest_point():
-    """By a general solver: the point of the simplex at the least distance."""
+    """By a general solver: the point of the simplex at the smallest distance."""
     rng = np.random.default_rng(7)
     for _ in range(5):
         x = rng.standard_normal(4)

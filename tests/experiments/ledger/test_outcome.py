@@ -1,4 +1,4 @@
-"""A verdict follows from the cases, a comparison within the noise raises, and nothing is typed in."""
+"""A verdict follows from the cases, a comparison within the noise raises, and no result is typed in."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Every exercise takes right answers and refuses wrong ones, each for its own reason, in both languages."""
+"""Every exercise accepts right answers and rejects wrong ones, each for its own reason, in both languages."""
 
 import re
 
@@ -78,7 +78,7 @@ def test_the_starter_runs_and_does_not_pass(exercise):
 
 
 def test_the_input_shown_is_short():
-    """A function that is wrong only from length 4 on is shown four numbers, and round ones."""
+    """If a function is wrong only from length 4 on, the input shown is four round numbers."""
     source = NUMPY + (
         "def log_softmax(x):\n    y = x - x.max()\n    return y - np.log(np.exp(y).sum()) + (len(x) > 3) * 0.5"
     )
@@ -110,7 +110,7 @@ def test_a_large_input_is_told_in_the_language_of_the_sentence():
 
 
 def texts(exercise):
-    """Every text of an exercise in both languages, with its place."""
+    """Every text of an exercise in both languages, with its location."""
     yield "title", exercise.title
     yield "task", exercise.task
     yield "notice", exercise.notice

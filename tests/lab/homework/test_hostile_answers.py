@@ -1,4 +1,4 @@
-"""Whatever an answer does, it ends in a clear message, the grader lives on, and nothing is left behind."""
+"""Whatever an answer does, the result is a clear message; the grader survives and nothing is left behind."""
 
 import dataclasses
 import os
@@ -26,8 +26,8 @@ FINE = NUMPY + RIGHT["softmax"][0]
 FORBIDDEN = "may not use files, the network, processes or signals"
 filtered = pytest.mark.skipif(not seccomp.available(), reason="needs the filter: Linux on x86-64 or arm64")
 
-# Name: the answer, the name of what is found, and words of the message. Each is tried as the file's own lines and
-# inside the function.
+# Name: the answer, the name of the problem found, and words from the message. Each is tried both at the top level of
+# the file and inside the function.
 HOSTILE = {
     "endless loop": ("while True: pass", "slow", "No result within 1.5 s"),
     "endless loop that ignores signals": (
@@ -125,7 +125,7 @@ def test_in_chinese_too(name):
 
 
 def _short(says):
-    """What the battery says of it: the exception itself."""
+    """How the battery reports it: by the exception itself."""
     return {"not enough memory": "MemoryError", FORBIDDEN: "PermissionError"}.get(says, says)
 
 
@@ -142,7 +142,7 @@ def test_the_grader_works_as_before_after_all_that():
 
 
 def children():
-    """The processes that this one has started and that are still there, ended ones that nobody waited for too."""
+    """Processes started by this one that still exist, including zombies."""
     listed = pathlib.Path("/proc/self/task").glob("*/children")
     return {pid for path in listed for pid in path.read_text().split()}
 
@@ -151,7 +151,7 @@ def test_no_process_file_or_open_pipe_is_left(tmp_path, monkeypatch):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", None)
     before = set(os.listdir("/proc/self/fd")) if sys.platform == "linux" else set()
-    others = children()  # a browser and a lab of tests before this one, say
+    others = children()  # such as a browser and a lab from earlier tests
     for name in ("endless loop", "os._exit", "endless output", "closes the pipes", "10 GB", "reads a file"):
         homework.grade("softmax", HOSTILE[name][0], limits=SHORT)
     homework.grade("softmax", FINE)
@@ -202,12 +202,12 @@ def test_main_block_is_not_run():
 
 @filtered
 def test_an_ordinary_user_is_as_safe():
-    """Grader and answer have the same user here, so that nothing but the filter stands between them."""
+    """Grader and answer run as the same user here, so only the filter stands between them."""
     become = []
     if os.geteuid() == 0:
         if shutil.which("setpriv") is None:
             pytest.skip("only setpriv (of util-linux) makes root an ordinary user here; install it to run this")
-        # Python may live where only root can read: that one right is kept.
+        # Python may be installed where only root can read, so that one capability is kept.
         become = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--bounding-set=-all,+dac_read_search"]
         become += ["--inh-caps=-all,+dac_read_search", "--ambient-caps=-all,+dac_read_search"]
     names = ("kills the parent", "kills all", "fork bomb", "reads a file", "opens a socket", "shell")
@@ -238,7 +238,7 @@ def test_root_becomes_nobody_and_the_filter_stands():
 
 
 def test_without_the_filter_root_still_starts_no_process(monkeypatch, tmp_path):
-    """The second line of defence alone: limits and no rights, as on a machine without the filter."""
+    """The second line of defence alone: limits and no privileges, as on a machine without the filter."""
     folder = tmp_path / "sandbox"
     folder.mkdir()
     ours = pathlib.Path(seccomp.__file__).parent
@@ -283,7 +283,7 @@ def _runs(pid):
 
 
 def test_replies_are_only_values():
-    """What comes from the child is read as data: no pickle, no names, and a forged reply has no say."""
+    """Replies from the child are read as data: no pickle, no names, and a forged reply counts for nothing."""
     forged = 'import os\nos.write({fd}, b\'{"loaded": ["softmax"], "passed": true}\\n\')\n'
     for fd in range(3, 12):
         grade = homework.grade("softmax", forged.replace("FD", str(fd)))
@@ -320,7 +320,7 @@ def test_large_arguments_do_not_block_on_a_child_that_does_not_listen():
 
 
 def test_a_regrade_is_quick():
-    """No time is asserted, but that only NumPy was imported: that is what makes it quick."""
+    """We assert no time, only that nothing but NumPy was imported: that is what makes it quick."""
     code = NUMPY + "import sys\ndef loaded():\n    return sorted(m for m in sys.modules if '.' not in m)"
     with Answer(code) as answer:
         loaded = set(answer.call("loaded"))

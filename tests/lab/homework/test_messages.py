@@ -1,4 +1,4 @@
-"""What travels between grader and answer: values survive, and what no `encode` wrote is refused."""
+"""Messages between grader and answer: values survive the trip, and anything not written by `encode` is refused."""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""Progress is kept whole, survives a broken file and an unwritable home, and knows what comes next."""
+"""Progress is never half-written, survives a broken file and an unwritable home, and knows what comes next."""
 
 import json
 import os

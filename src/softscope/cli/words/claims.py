@@ -22,7 +22,7 @@ CLAIMS: dict[str, Text] = {
     "claims.option.format": Text(
         en="Output format; html is one page for a browser.", zh="输出格式；html 是用浏览器打开的一个网页。"
     ),
-    "claims.example.one": Text(en="One claim.", zh="一条论断。"),
+    "claims.example.one": Text(en="Two claims, by number.", zh="按编号指定的两条论断。"),
     "claims.example.fails": Text(en="The claims of text 004 that do not hold.", zh="第 004 篇中不成立的论断。"),
     "claims.example.page": Text(en="The whole ledger as a page.", zh="把整本总账输出为网页。"),
     "claims.id.unknown": Text(

@@ -1,32 +1,32 @@
 """The ledger: every claim in the source texts, measured, with a verdict that follows from the measurement.
 
-Claims live in `texts/text_00N_….py`. We load every module with such a name and every `Claim` in it. One claim:
+Claims live in `texts/text_00N_….py`; every `Claim` in a module with such a name is loaded. One looks like this:
 
     @claim(
         "S1-03",                                              # its id; text 001
-        says=Text(zh="……", en="the claim in our words"),      # numbers of the text may stand here
+        says=Text(zh="……", en="the claim in our words"),      # may quote the text's numbers
         where="Part 1, L21-22",
-        experiment="normalisers",                             # a module of softscope.experiments, or nothing
-        slow=False,                                           # True: more than about a second; left out of CI's tier
+        experiment="normalisers",                             # a module of softscope.experiments; omit if none
+        slow=False,                                           # True: over a second or so; left to the nightly tier
     )
     def _s1_03() -> Outcome:
         p = …                                                 # measure; random numbers from generator("S1-03")
         return Outcome.of(
             {"[2.0, 2.1, 2.2]": near(p, ["0.326", "0.342", "0.358"])},    # label → does the claim hold there?
-            measured=f"[{p[0]:.3f}, …]",                      # a string where it is only figures, else a Text
+            measured=f"[{p[0]:.3f}, …]",                      # a string if it is only figures, else a Text
             because=Text(zh="……", en="one sentence"),
-            only_if=Text(zh="……", en="…"),                    # completes "holds only if"; needed for mixed cases
+            only_if=Text(zh="……", en="…"),                    # completes "holds only if"; required if cases differ
         )
 
-If all cases are true the claim holds; if none, it fails; if some, it holds only-if. `cited(source=…, because=…)` and
-`opinion(because)` label claims that we cannot measure. Numbers in `measured` and `because` come from the measurement
-through f-strings, and both languages show the same ones. If several claims need a measurement, take it once in a
-function with `functools.cache`. Import torch, sympy and softscope.tasks inside functions, so that
-`softscope claims S1-03` does not wait for them.
+If all cases are true, the claim holds; if none are, it fails; if only some are, the verdict is only-if.
+`cited(source=…, because=…)` and `opinion(because)` label claims that we cannot measure. Numbers in `measured` and
+`because` come from the measurement through f-strings, and both languages show the same ones. If several claims share a
+measurement, take it once, in a function with `functools.cache`. Import torch, sympy and softscope.tasks inside
+functions, so that `softscope claims S1-03` does not wait for them.
 
 `near`, `cut`, `within`, `equal` and `off_by` compare. `estimate`, `variance_of` and `share` give a mean with its
-standard error; its `above`, `below` and `agrees` raise NoiseError within four standard errors of the edge. `times`
-compares speeds. `paper` holds what the paper says. `texts.figures` formats rows of figures.
+standard error; its `above`, `below` and `agrees` raise NoiseError if the mean lies within four standard errors of the
+edge. `times` compares speeds. `paper` records what the paper says. `texts.figures` formats rows of figures.
 """
 
 from softscope.experiments.ledger import paper

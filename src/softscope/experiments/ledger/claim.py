@@ -57,7 +57,7 @@ def claim(
 
 
 def generator(name: str) -> np.random.Generator:
-    """Return a generator seeded by the name of a claim or shared measurement, so that order does not matter.
+    """Return a generator seeded by the name of a claim or shared measurement, so the order of checks does not matter.
 
     >>> float(generator("S1-03").random()) == float(generator("S1-03").random())
     True

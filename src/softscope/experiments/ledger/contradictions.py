@@ -26,7 +26,7 @@ class Contradiction:
 
     @property
     def ids(self) -> tuple[str, ...]:
-        """Return every claim on either side."""
+        """Return the ids of all claims on both sides."""
         return self.one + self.other
 
 
@@ -58,16 +58,16 @@ CONTRADICTIONS = (
         ("S4-01",),
         ("S2-47", "S3-44"),
         Text(
-            zh="d 变小让注意力更接近 one-hot（004 的标题），还是不缩放时 d 变大才会（002、003）",
-            en="Whether attention gets closer to one-hot as d falls (title of 004) or, unscaled, as d grows (002, 003)",
+            zh="注意力是随 d 变小而接近 one-hot（004 的标题），还是不缩放时随 d 变大而接近（002、003）",
+            en="Whether attention nears one-hot as d falls (title of 004) or, without scaling, as d grows (002, 003)",
         ),
     ),
     Contradiction(
         ("S4-01",),
         ("S2-48", "S2-56"),
         Text(
-            zh="缩放之后，注意力的尖锐程度随 d 变化（004），还是与 d 无关（002）",
-            en="Whether scaled attention sharpens as d falls (004) or stays as it is at every d (002)",
+            zh="缩放之后，注意力随 d 变小而变尖锐（004），还是与 d 无关（002）",
+            en="Whether scaled attention sharpens as d falls (004) or does not depend on d (002)",
         ),
     ),
     Contradiction(
@@ -75,7 +75,7 @@ CONTRADICTIONS = (
         ("S3-14", "S3-15"),
         Text(
             zh="数值整体变大会使 softmax 变尖锐（000），还是平移不改变结果（003）",
-            en="Whether larger values as such make softmax sharp (000) or a common shift changes nothing (003)",
+            en="Whether larger values alone make softmax sharp (000) or a common shift changes nothing (003)",
         ),
     ),
     Contradiction(
@@ -83,7 +83,7 @@ CONTRADICTIONS = (
         ("S2-54", "S3-47"),
         Text(
             zh="送入 softmax 的一行有 d 项（004），还是每个键一项（002、003）",
-            en="Whether a row of attention's softmax has d entries (004) or one for each key (002, 003)",
+            en="Whether a row that goes into softmax has d entries (004) or one per key (002, 003)",
         ),
     ),
     Contradiction(
@@ -91,7 +91,7 @@ CONTRADICTIONS = (
         ("S1-18",),
         Text(
             zh="尖锐的 softmax 不再可微（000），还是 softmax 处处可微（001）",
-            en="Whether a sharp softmax is no longer differentiable (000) or softmax is so everywhere (001)",
+            en="Whether a sharp softmax stops being differentiable (000) or softmax is differentiable everywhere (001)",
         ),
     ),
     Contradiction(
@@ -107,15 +107,15 @@ CONTRADICTIONS = (
         ("S3-51",),
         Text(
             zh="不用 softmax 就没有概率意义（001），还是 sparsemax 也给出概率分布（003）",
-            en="Whether nothing but softmax means a probability (001) or sparsemax gives distributions too (003)",
+            en="Whether only softmax has a probabilistic meaning (001) or sparsemax gives a distribution too (003)",
         ),
     ),
     Contradiction(
         ("S3-40",),
         ("S0-20",),
         Text(
-            zh="除以 √d 是 softmax 的作用（003），还是在 softmax 之前做的（000）",
-            en="Whether dividing by √d is something softmax does (003) or something done before it (000)",
+            zh="除以 √d 是 softmax 的作用（003），还是 softmax 之前的一步（000）",
+            en="Whether dividing by √d is one of softmax's roles (003) or a step before it (000)",
         ),
     ),
 )

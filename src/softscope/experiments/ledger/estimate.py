@@ -12,7 +12,7 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-MARGIN = 4.0  # standard errors between a verdict and its opposite: only one seed in ten thousand would come closer
+MARGIN = 4.0  # standard errors between a verdict and its opposite: about six seeds in a hundred thousand stray this far
 
 
 class NoiseError(ArithmeticError):
@@ -21,18 +21,18 @@ class NoiseError(ArithmeticError):
 
 @dataclass(frozen=True)
 class Estimate:
-    """A mean with its standard error. `f"{x:.2f}"` gives "1.93 ± 0.01"; the ledger says that ± is one error."""
+    """A mean with its standard error. `f"{x:.2f}"` gives "1.93 ± 0.01"; ± is one standard error."""
 
     mean: float
     error: float
     n: int
 
     def above(self, bound: float) -> bool:
-        """Check whether it is above the value; raise if noise could flip the answer."""
+        """Check whether it is above the bound; raise if noise could flip the answer."""
         return self._decided(self.mean - bound, f"above {bound}")
 
     def below(self, bound: float) -> bool:
-        """Check whether it is below the value; raise if noise could flip the answer."""
+        """Check whether it is below the bound; raise if noise could flip the answer."""
         return self._decided(bound - self.mean, f"below {bound}")
 
     def agrees(self, value: float, tolerance: float) -> bool:
@@ -42,8 +42,8 @@ class Estimate:
     def _decided(self, margin: float, question: str) -> bool:
         if not abs(margin) > MARGIN * self.error:
             raise NoiseError(
-                f"{self.mean:.6g} ± {self.error:.2g} (n = {self.n}) is too near the edge of: {question}; "
-                f"{MARGIN:g} standard errors are asked for"
+                f"{self.mean:.6g} ± {self.error:.2g} (n = {self.n}) is too close to the edge of: {question}; "
+                f"a verdict needs a margin of {MARGIN:g} standard errors"
             )
         return margin > 0.0
 
@@ -84,7 +84,7 @@ def share(held: Any) -> Estimate:
 
 
 def times(slow: Callable[[], object], fast: Callable[[], object], rounds: int = 7) -> float:
-    """Time how many times longer `slow` takes than `fast`: best of several, interleaved so both see the same load."""
+    """Return how many times longer `slow` takes than `fast`; best of several rounds, interleaved to share the load."""
     best = [math.inf, math.inf]
     for _ in range(rounds):
         for i, f in enumerate((slow, fast)):

@@ -37,7 +37,7 @@ class Outcome:
     @classmethod
     def of(
         cls,
-        cases: Mapping[Any, bool],  # Text or str: type checkers would join the two into a type of their own
+        cases: Mapping[Any, bool],  # Text or str: type checkers would join the two into one broader type
         *,
         measured: Text | str,
         because: Text,
@@ -49,7 +49,7 @@ class Outcome:
         # numpy.bool_ is not a bool: JSON rejects it, and `is True` misses it.
         outcome = cls({label: bool(held) for label, held in cases.items()}, measured, because, only_if)
         if outcome.verdict == "only-if" and only_if is None:
-            raise ValueError(f"only_if must say when the claim holds, since it does in some cases only: {dict(cases)}")
+            raise ValueError(f"only_if must say when the claim holds, which it does in some cases only: {dict(cases)}")
         return outcome
 
     @property
@@ -62,12 +62,12 @@ class Outcome:
 
 
 def cited(*, source: str, because: Text, measured: Text | str = "–") -> Outcome:
-    """Label a claim about practice or a paper that no measurement here can decide, with where to read about it."""
+    """Label a claim about practice or a paper that we cannot measure here, and say where to read about it."""
     if not source:
-        raise ValueError("source must name what is cited, but it is empty; use opinion() where there is none")
+        raise ValueError("source must name what is cited, but it is empty; use opinion() if there is no source")
     return Outcome({}, measured, because, source=source, label="cited")
 
 
 def opinion(because: Text, *, measured: Text | str = "–") -> Outcome:
-    """Label a matter of taste or a plan: nothing that could be true or false."""
+    """Label a matter of taste or a plan: something neither true nor false."""
     return Outcome({}, measured, because, label="opinion")

@@ -16,7 +16,7 @@ FOOTNOTE_QUOTED_VERBATIM = True
 
 EQUATION_1 = "softmax(QKᵀ/√d_k)V"
 
-# Section 3.2.1: at small d_k the two perform alike; at larger d_k additive beats the unscaled dot product. The paper
-# cites this; it is not its own experiment.
+# Section 3.2.1: additive and dot-product attention perform alike at small d_k; at larger d_k additive beats the
+# unscaled dot product. The paper cites this result; the experiment is not its own.
 SAYS_ADDITIVE_WINS_AT_LARGE_D = True
 ADDITIVE_SOURCE = "Britz et al. 2017, arXiv 1703.03906"

@@ -1,4 +1,4 @@
-"""Where a claim stands in a text, in both languages; chapters and lines are written once, in English."""
+"""Where a text makes a claim, in both languages; chapters and lines are written once, in English."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def claims() -> tuple[Claim, ...]:
         for value in vars(importlib.import_module(f"{texts.__name__}.{module.name}")).values():
             if isinstance(value, Claim):
                 if value.id in found:
-                    raise ValueError(f"{value.id} is there twice, once in {module.name}; give one another id")
+                    raise ValueError(f"{value.id} is defined twice, the second time in {module.name}; rename one")
                 found[value.id] = value
     return tuple(found[name] for name in sorted(found))
 

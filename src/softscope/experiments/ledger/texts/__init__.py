@@ -1,1 +1,1 @@
-"""The claims, text by text: every module named text_00N… is found, and every `Claim` in it."""
+"""The claims, text by text. Every `Claim` in a module named text_00N… is loaded."""

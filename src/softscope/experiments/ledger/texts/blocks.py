@@ -1,4 +1,4 @@
-"""One attention block, measured backwards: which weights and which inputs the gradient still reaches."""
+"""The backward pass of one attention block: which weights and inputs the gradient still reaches."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ N, D = 16, 64
 
 @functools.cache
 def gradient_norms(gain: float) -> dict[str, float]:
-    """Norms of the gradients of W_Q, W_K, W_V and of the input: scores times `gain`/√d, loss Σ output·target.
+    """Gradient norms of W_Q, W_K, W_V and the input, with scores times `gain`/√d and loss Σ output·target.
 
-    "input" is the plain block, "input, residual" adds the input to the output, "input, scores" lets the input
-    reach only q and k.
+    "input" is the plain block, "input, residual" adds the input to the output, and in "input, scores" the input
+    reaches only q and k.
     """
     import torch
 

@@ -1,4 +1,4 @@
-"""Text 003's functions, written anew from its descriptions, and its listings as NumPy prints them."""
+"""Text 003's functions, rewritten from its descriptions, and its listings as NumPy prints them."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ import numpy as np
 
 
 def naive(x: Any) -> Any:
-    """exp(x)/Σexp(x), with nothing done about overflow; NumPy's warning is what the claims ask about."""
+    """exp(x)/Σexp(x), with no guard against overflow; the claims are about NumPy's warning."""
     e = np.exp(x)
     return e / np.sum(e)
 
 
 def stable(x: Any) -> Any:
-    """The same after the largest entry is subtracted; over the last axis."""
+    """The same after subtracting the largest entry; over the last axis."""
     e = np.exp(x - np.max(x, axis=-1, keepdims=True))
     return e / np.sum(e, axis=-1, keepdims=True)
 
 
 def attention(q: Any, k: Any, v: Any) -> tuple[Any, Any, Any]:
-    """The chapter's single-head attention: scores, weights, output. `k.T`, so for matrices only."""
+    """The chapter's single-head attention: scores, weights, output. It uses `k.T`, so matrices only."""
     scores = q @ k.T
     weights = stable(scores / np.sqrt(q.shape[-1]))
     return scores, weights, weights @ v
@@ -34,7 +34,7 @@ def log_weights(x: Any) -> Any:
 
 
 def sparse(x: Any) -> Any:
-    """The chapter's sparsemax: sort, find how many entries stay above the threshold, subtract it, cut at 0."""
+    """The chapter's sparsemax: sort, find how many entries stay above the threshold, subtract it, clip at 0."""
     ordered = np.sort(x)[::-1]
     counts = np.arange(1, len(x) + 1)
     sums = np.cumsum(ordered) - 1.0
@@ -53,7 +53,7 @@ def printed(x: Any, decimals: int) -> str:
 
 
 def reported(function: Any, x: Any) -> tuple[Any, list[str], str]:
-    """The result, the warnings and the exception (its name, or "") of a call, NumPy's settings as they come."""
+    """The result, warnings and exception name ("" if none) of a call, under NumPy's default settings."""
     with warnings.catch_warnings(record=True) as seen, np.errstate(all="warn", under="ignore"):
         warnings.simplefilter("always")
         try:

@@ -1,4 +1,4 @@
-"""Dot products of random vectors: samples of them, and for normal components the exact distribution."""
+"""Dot products of random vectors: samples, and the exact distribution for normal components."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def sampled(d: int, kind: str = "normal") -> Any:
     if kind == "normal":
         return scores.dot_products(d)
     rng, shape = generator(f"dot product {kind} {d}"), (20_000, d)
-    # A quarter at a time: the components need not all stand in memory at once.
+    # A quarter at a time, so that the components are never all in memory at once.
     quarters = (np.einsum("ij,ij->i", _components(kind, shape, rng), _components(kind, shape, rng)) for _ in range(4))
     return np.concatenate(list(quarters))
 
@@ -44,9 +44,9 @@ def scaled_variance(d: int, kind: str = "normal") -> Estimate:
 
 
 def _lengths(d: int) -> tuple[Any, Any]:
-    """‖q‖ of d normal components on a grid, with weights that integrate its density.
+    """A grid of lengths ‖q‖ for d normal components, with weights that integrate their density.
 
-    Given its length, q·k is normal with standard deviation ‖q‖: so the law of q·k is a mixture over lengths.
+    Given ‖q‖, q·k is normal with standard deviation ‖q‖, so the distribution of q·k is a mixture over lengths.
     """
     middle = math.sqrt(d - 1.0)
     r = np.linspace(max(1e-9, middle - 9.0), middle + 9.0, 4001)
@@ -70,13 +70,13 @@ def distance_from_normal(d: int) -> float:
 
 
 def outside(d: int, sds: float) -> float:
-    """The probability that |q·k| exceeds so many standard deviations."""
+    """The probability that |q·k| exceeds this many standard deviations."""
     r, weights = _lengths(d)
     return float(2.0 * (weights @ _normal_cdf(-sds * math.sqrt(d) / r)))
 
 
 def excess_kurtosis(d: int) -> float:
-    """Of q·k with d normal components, exact: a product has second moment 1 and fourth moment 3·3; others are 0.
+    """Exact, for q·k with d normal components: each product has second moment 1, fourth 3·3 and odd moments 0.
 
     >>> excess_kurtosis(1), excess_kurtosis(64) == 6 / 64
     (6.0, True)

@@ -1,4 +1,4 @@
-"""Numbers beside what they belong to, as the measurements print them."""
+"""Format rows of figures, as the measurements print them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def by(numbers: Mapping[Any, Any], spec: str = ".2f", name: str = "d") -> str:
-    """One number or estimate for each d, or for what else `name` says.
+    """One number or estimate per d, or per value of another `name`.
 
     >>> by({16: 0.75, 64: 0.35})
     'd = 16: 0.75, d = 64: 0.35'

@@ -1,4 +1,4 @@
-"""The Jacobian of softmax, measured: autograd of ours against the formula."""
+"""The Jacobian of softmax, measured: autograd through our softmax against the formula."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import numpy as np
 import softscope as ss
 from softscope.experiments.ledger.claim import generator
 
-TOLERANCE = 1e-12  # float64 with weights of at most 1 and rows of at most 50
+TOLERANCE = 1e-12  # float64, weights up to 1, rows of up to 50 entries
 
 
 class Errors(NamedTuple):
-    """The largest absolute errors over all the rows."""
+    """The largest absolute errors over all rows."""
 
     rows: int
     longest: int
@@ -24,7 +24,7 @@ class Errors(NamedTuple):
 
 @functools.cache
 def autograd_against_formula() -> Errors:
-    """∂s_i/∂x_j by automatic differentiation, minus s_i(δ_ij − s_j), for 245 random rows of 2 to 50 entries."""
+    """∂s_i/∂x_j by autograd minus s_i(δ_ij − s_j), over 245 random rows of 2 to 50 entries."""
     import torch
 
     rng = generator("jacobian")
@@ -33,7 +33,7 @@ def autograd_against_formula() -> Errors:
         for _ in range(5):
             x = torch.from_numpy(3.0 * rng.standard_normal(n))
             measured = torch.autograd.functional.jacobian(ss.softmax, x).numpy()  # type: ignore[no-untyped-call]
-            # The plain formula, from exp itself: ours must not vouch for ours.
+            # The plain formula, from exp itself: our softmax must not vouch for itself.
             e = np.exp(x.numpy())
             s = e / e.sum()
             error = np.abs(measured - (np.diag(s) - np.outer(s, s)))

@@ -1,4 +1,4 @@
-"""How large ∂L/∂Q is for random q, k and v and a random gradient at the output, with and without 1/√d."""
+"""How large ∂L/∂Q is for random q, k and v and a random output gradient, with and without 1/√d."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ MATRICES, KEYS = 400, 10
 def row_norms(d: int, value_width: int, scaled: bool) -> Any:
     """‖∂L/∂q‖ of every row, (matrices, keys): ten queries, ten keys, L = Σ G ⊙ softmax(s·QKᵀ)V with G normal.
 
-    The same draws with and without scaling. `value_width` is the number of components of v and of G: the gradient
-    that reaches a weight is a dot product of that many terms, so it too grows with its width.
+    The draws are the same with and without scaling. `value_width` is the number of components of v and G: the
+    gradient that reaches a weight is a dot product of that many terms, so it grows with the width too.
     """
     import torch
 
@@ -34,7 +34,7 @@ def row_norms(d: int, value_width: int, scaled: bool) -> Any:
 
 
 def local_slopes(numbers: dict[int, float]) -> list[float]:
-    """The power of d between neighbours: −1 everywhere for 1/d.
+    """The exponent of d between neighbouring points: −1 everywhere for 1/d.
 
     >>> local_slopes({1: 8.0, 2: 4.0, 4: 1.0})
     [-1.0, -2.0]

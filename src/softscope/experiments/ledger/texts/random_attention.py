@@ -24,9 +24,9 @@ class Sharpness:
         peak: largest weight of a row.
         trace: Σ s(1−s) of a row.
         over_half: share of rows in which one key outweighs all others together.
-        largest: the largest of all weights of each matrix, one number per matrix.
-        median_trace: over all rows.
-        median_lead: of the largest score over the second largest, over all rows.
+        largest: the largest weight of each matrix, one number per matrix.
+        median_trace: median trace over all rows.
+        median_lead: median lead of the largest score over the second largest, over all rows.
     """
 
     entropy: Estimate
@@ -46,7 +46,7 @@ def _draws(d: int) -> int:
 def _scores(d: int) -> np.ndarray:
     rng = generator(f"random attention {d}")
     parts = []
-    for _ in range(_draws(d) // 500):  # 500 matrices at a time: d = 1024 need not stand in memory at once
+    for _ in range(_draws(d) // 500):  # 500 matrices at a time, to bound the memory at d = 1024
         q, k = rng.standard_normal((500, KEYS, d)), rng.standard_normal((500, KEYS, d))
         parts.append(q @ k.transpose(0, 2, 1))
     return np.concatenate(parts)
@@ -80,11 +80,11 @@ def scaled(d: int) -> Sharpness:
 
 
 def matrices(d: int) -> int:
-    """How many score matrices the readings rest on."""
+    """How many score matrices the readings are based on."""
     return _draws(d)
 
 
 def error_of_weights(scores: np.ndarray) -> float:
-    """How far the library's weights are from those in extended precision, at most."""
+    """The largest error of the library's weights, against extended precision."""
     wide = np.exp((scores - scores.max(-1, keepdims=True)).astype(np.longdouble))
     return float(np.abs(ss.softmax(scores) - wide / wide.sum(-1, keepdims=True)).max())

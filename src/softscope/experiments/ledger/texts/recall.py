@@ -1,4 +1,4 @@
-"""Associative recall learned with other weights than softmax's: which ways of weighing can learn to look."""
+"""Associative recall with weights other than softmax's: which kinds of weights can learn to look things up."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def _over_sum(x: Any) -> Any:
     return x / x.sum(-1, keepdim=True)
 
 
-# Scores (..., keys) to weights. Softmax goes the same way as the others, so that all are compared alike.
+# From scores (..., keys) to weights. Softmax takes the same path as the others, so that the comparison is fair.
 WEIGHINGS: dict[str, Callable[[Any], Any]] = {
     "softmax": lambda x: ss.softmax(x),
     "sigmoid": lambda x: x.sigmoid(),
@@ -30,7 +30,7 @@ WEIGHINGS: dict[str, Callable[[Any], Any]] = {
 
 @functools.cache
 def accuracy(weighing: str) -> float:
-    """The lowest accuracy of three seeds after training: 16 pairs, d = 64, one layer, Adam."""
+    """The lowest accuracy over three seeds after training: 16 pairs, d = 64, one layer, Adam."""
     import torch
 
     from softscope.tasks import RecallModel, recall_batch, train
@@ -38,7 +38,7 @@ def accuracy(weighing: str) -> float:
     weigh = WEIGHINGS[weighing]
 
     class Recall(RecallModel):
-        """The recall model with weights of another kind."""
+        """The recall model with another kind of weights."""
 
         def forward(self, keys: torch.Tensor, values: torch.Tensor, query: torch.Tensor) -> torch.Tensor:
             layer = self.attention
@@ -48,7 +48,7 @@ def accuracy(weighing: str) -> float:
             return read
 
     threads = torch.get_num_threads()
-    torch.set_num_threads(1)  # small tensors: a second thread costs more than it brings
+    torch.set_num_threads(1)  # small tensors: a second thread costs more than it saves
     try:
         return min(
             train(

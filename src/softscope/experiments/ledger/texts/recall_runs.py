@@ -11,13 +11,13 @@ SEEDS = (0, 1, 2)
 
 @functools.cache
 def accuracy(d: int, scaled: bool, optimizer: str, seed: int) -> float:
-    """Share of right answers over the last 20 of 300 steps; chance is 1 in 16."""
+    """Share of correct answers over the last 20 of 300 steps; chance is 1 in 16."""
     import torch
 
     from softscope import tasks
 
     threads = torch.get_num_threads()
-    torch.set_num_threads(1)  # the matrices are small: more threads only wait for each other
+    torch.set_num_threads(1)  # small matrices: more threads would only wait for each other
     try:
         options = tasks.AttentionOptions(scale="sqrt" if scaled else 1.0)
         model = tasks.RecallModel(d=d, vocabulary=PAIRS, options=options, seed=seed)
@@ -35,5 +35,5 @@ def accuracy(d: int, scaled: bool, optimizer: str, seed: int) -> float:
 
 
 def accuracies(d: int, scaled: bool, optimizer: str, seeds: tuple[int, ...] = SEEDS) -> list[float]:
-    """One accuracy for each seed."""
+    """One accuracy per seed."""
     return [accuracy(d, scaled, optimizer, seed) for seed in seeds]

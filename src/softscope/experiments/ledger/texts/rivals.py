@@ -1,4 +1,4 @@
-"""The rivals that the texts name, and two that they do not, as maps of one row."""
+"""Softmax's rivals: those that the texts name and two that they do not, each a map of one row."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from softscope.testing import Report, check_simplex_map
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# The five reasons of text 001, each as the properties of the contract battery that it amounts to.
+# Text 001's five reasons, each as the properties of the contract battery that it amounts to.
 REASONS: dict[str, tuple[str, ...]] = {
     "stands out": ("order", "sharpens"),
     "in [0, 1]": ("non_negative",),
@@ -24,7 +24,7 @@ REASONS: dict[str, tuple[str, ...]] = {
 
 
 def mixed_exponentials(x: Any) -> Any:
-    """(eˣ + e²ˣ) / Σ(eˣ + e²ˣ), with the largest power taken out so that nothing overflows."""
+    """(eˣ + e²ˣ) / Σ(eˣ + e²ˣ), with the largest power factored out so that nothing overflows."""
     x = np.asarray(x, dtype=np.float64)
     if not x.size:
         return x
@@ -51,6 +51,6 @@ def report(name: str) -> Report:
 
 
 def reasons_missed(name: str) -> list[str]:
-    """The reasons of text 001 that a map does not meet."""
+    """Text 001's reasons that a map does not meet."""
     found = report(name)
     return [reason for reason, properties in REASONS.items() if any(found[p].status == "broken" for p in properties)]

@@ -20,7 +20,7 @@ def dot_products(d: int, n: int = 80_000) -> NDArray[np.float64]:
     """n independent dot products of standard normal vectors of d components."""
     rng = generator(f"dot products {d}")
     parts = []
-    for start in range(0, n, 8_000):  # a bounded amount of memory
+    for start in range(0, n, 8_000):  # in chunks, to bound the memory
         q, k = rng.standard_normal((2, min(8_000, n - start), d), dtype=np.float32)
         parts.append(np.einsum("nd,nd->n", q, k, dtype=np.float64))
     return np.concatenate(parts)
@@ -28,9 +28,9 @@ def dot_products(d: int, n: int = 80_000) -> NDArray[np.float64]:
 
 @functools.cache
 def entropies(d: int, scale: float | None = None, keys: int = 10, std: float = 1.0, n: int = 4_000) -> Estimate:
-    """Mean entropy in nats of attention over random keys; one query each, so that the rows are independent.
+    """Mean entropy in nats of attention over random keys; each row has keys of its own, so that rows are independent.
 
-    `scale` None is 1/√d; `std` is the standard deviation of the components of q and k.
+    `scale=None` means 1/√d; `std` is the standard deviation of the components of q and k.
     """
     rng = generator(f"entropies {d} {scale} {keys} {std}")
     q = std * rng.standard_normal((n, 1, d))
@@ -40,12 +40,12 @@ def entropies(d: int, scale: float | None = None, keys: int = 10, std: float = 1
 
 @functools.cache
 def jacobian_norms(std: float, keys: int = 10, n: int = 20_000) -> Estimate:
-    """Mean Frobenius norm of softmax's Jacobian over rows of independent normal logits with this deviation."""
+    """Mean Frobenius norm of softmax's Jacobian over rows of independent normal logits with this standard deviation."""
     rows = std * generator(f"jacobian norms {std} {keys}").standard_normal((n, keys))
     return estimate(frobenius(ss.softmax(rows)))
 
 
 def frobenius(p: Any) -> Any:
-    """‖diag(p) − p pᵀ‖ of each row: Σp² − 2Σp³ + (Σp²)² under the root."""
+    """‖diag(p) − p pᵀ‖ of each row: the square root of Σp² − 2Σp³ + (Σp²)²."""
     square = (p**2).sum(-1)
     return np.sqrt(np.maximum(square - 2.0 * (p**3).sum(-1) + square**2, 0.0))

@@ -40,14 +40,16 @@ def _s0_20() -> Outcome:
     error = off_by(ss.attention(q[None], k[None], np.eye(6)[None])[0], e / e.sum(-1, keepdims=True))
     return Outcome.of(
         {
-            Text(zh="本库的注意力", en="attention of this library"): error < 1e-12,
+            Text(zh="本库的注意力", en="this library's attention"): error < 1e-12,
             paper.NAME: paper.EQUATION_1.startswith("softmax(QKᵀ/√d"),
         },
         measured=Text(
             zh=f"与公式相差 {error:.1g}；论文公式 (1)：{paper.EQUATION_1}",
-            en=f"{error:.1g} from the formula; the paper's equation 1: {paper.EQUATION_1}",
+            en=f"off from the formula by {error:.1g}; equation (1) of the paper: {paper.EQUATION_1}",
         ),
-        because=Text(zh="这就是论文的公式 (1)，只差乘以 V。", en="It is the paper's equation 1, before it meets V."),
+        because=Text(
+            zh="这就是论文的公式 (1)，只差乘以 V。", en="This is the paper's equation (1), without the product with V."
+        ),
     )
 
 
@@ -55,7 +57,7 @@ def _s0_20() -> Outcome:
     "S0-21",
     says=Text(
         zh="分量为标准正态、d = 512 时，点积的方差是 512",
-        en="With standard normal components and d = 512 the dot product has variance 512",
+        en="With standard normal components and d = 512, the dot product has variance 512",
     ),
     where="III.1, L88-92",
     experiment="variance",
@@ -66,8 +68,8 @@ def _s0_21() -> Outcome:
         {Text(zh="方差在 512 的 3% 以内", en="the variance is within 3% of 512"): found.agrees(512.0, 0.03 * 512)},
         measured=Text(zh=f"方差 {found:.1f}（n = {found.n}）", en=f"variance {found:.1f} (n = {found.n})"),
         because=Text(
-            zh="d 个互不相关、方差为 1 的乘积，方差相加。",
-            en="The variances of d uncorrelated products of variance 1 add up.",
+            zh="d 个乘积互不相关，方差各为 1；和的方差等于方差之和。",
+            en="The d products are uncorrelated, each with variance 1, and their variances add up.",
         ),
     )
 
@@ -75,15 +77,16 @@ def _s0_21() -> Outcome:
 @claim(
     "S0-22",
     says=Text(
-        zh="点积方差随维度增长就是“维度的诅咒”", en="The growth of the variance with d is the curse of dimensionality"
+        zh="点积的方差随维度增长，就是“维度的诅咒”",
+        en="The growth of the dot product's variance with d is the “curse of dimensionality”",
     ),
     where="III.1, L86",
 )
 def _s0_22() -> Outcome:
     return opinion(
         Text(
-            zh="这是名称问题：这个词通常指体积随维度指数增长，而这里的标准差只按 √d 增长。",
-            en="A matter of names: the term usually means volume growing exponentially with d; here a deviation grows as √d.",
+            zh="这是用词问题：这个词通常指体积随维度指数增长，而这里的标准差只按 √d 增长。",
+            en="A matter of terms: this one usually means volume growing exponentially with d; here a standard deviation grows only as √d.",
         )
     )
 
@@ -102,16 +105,17 @@ def _s0_23() -> Outcome:
     return Outcome.of(
         {
             Text(
-                zh="大小不低于 60 的分数多于千分之一", en="more than one score in a thousand reaches a size of 60"
+                zh="绝对值不低于 60 的分数多于千分之一",
+                en="more than one score in a thousand has absolute value 60 or more",
             ): rare.above(0.001)
         },
         measured=Text(
             zh=f"标准差 {x.std():.1f}；|分数| ≥ 60 的占 {rare:.4f}（n = {rare.n}）",
-            en=f"standard deviation {x.std():.1f}; |score| ≥ 60 in {rare:.4f} of them (n = {rare.n})",
+            en=f"standard deviation {x.std():.1f}; share with |score| ≥ 60: {rare:.4f} (n = {rare.n})",
         ),
         because=Text(
-            zh=f"60 是 {60 / x.std():.2f} 个标准差，每 {1 / rare.mean:.0f} 个分数里约有一个；−30 和 −10 都很平常。",
-            en=f"60 is {60 / x.std():.2f} standard deviations: about one score in {1 / rare.mean:.0f}; −30 and −10 are common.",
+            zh=f"60 是 {60 / x.std():.2f} 个标准差，约每 {1 / rare.mean:.0f} 个分数里出现一个；−30 和 −10 都很常见。",
+            en=f"60 is {60 / x.std():.2f} standard deviations, reached by about one score in {1 / rare.mean:.0f}; −30 and −10 are common.",
         ),
     )
 
@@ -127,13 +131,13 @@ def _s0_24() -> Outcome:
     return Outcome.of(
         {"e⁶⁰ > 10²⁰": large > 1e20, "e⁻³⁰ < 10⁻¹⁰": small < 1e-10},
         measured=f"e⁶⁰ = {large:.2e}, e⁻³⁰ = {small:.1e}",
-        because=Text(zh="指数每增加 2.3，结果就多一位数字。", en="Each 2.3 in the exponent is one more digit."),
+        because=Text(zh="指数每增加 2.3，结果就多一位数字。", en="Every 2.3 in the exponent adds one digit."),
     )
 
 
 @claim(
     "S0-25",
-    says=Text(zh="softmax([−30, 60, −10]) 约为 [0, 1, 0]", en="softmax of [−30, 60, −10] is about [0, 1, 0]"),
+    says=Text(zh="softmax([−30, 60, −10]) 约为 [0, 1, 0]", en="softmax([−30, 60, −10]) is about [0, 1, 0]"),
     where="III.3, L102",
     experiment="extremes",
 )
@@ -142,7 +146,7 @@ def _s0_25() -> Outcome:
     return Outcome.of(
         {"[−30, 60, −10]": off_by(p, [0.0, 1.0, 0.0]) < 1e-6},
         measured=listed(p, ".2g"),
-        because=Text(zh="第二名落后 70，只剩 e⁻⁷⁰。", en="The second is 70 behind and keeps e⁻⁷⁰."),
+        because=Text(zh="第二名落后 70，只剩 e⁻⁷⁰。", en="The runner-up is 70 behind and keeps only e⁻⁷⁰."),
     )
 
 
@@ -157,11 +161,11 @@ def _s0_26() -> Outcome:
     return Outcome.of(
         {
             Text(zh="四舍五入", en="rounded"): near(root, "22"),
-            Text(zh="舍去小数", en="decimals dropped"): cut(root, "22"),
+            Text(zh="舍去小数", en="truncated"): cut(root, "22"),
         },
         measured=f"√512 = {root:.3f}",
-        because=Text(zh=f"四舍五入到整数是 {root:.0f}。", en=f"Rounded to a whole number it is {root:.0f}."),
-        only_if=Text(zh="小数被舍去而不是四舍五入", en="its decimals are dropped instead of rounded"),
+        because=Text(zh=f"四舍五入到整数是 {root:.0f}。", en=f"Rounded to a whole number, it is {root:.0f}."),
+        only_if=Text(zh="小数直接舍去，而不是四舍五入", en="it is truncated, not rounded"),
     )
 
 
@@ -175,7 +179,7 @@ def _s0_27() -> Outcome:
     return Outcome.of(
         {"60/√512": near(SCALED[1], "2.7")},
         measured=f"{SCALED[1]:.4f}",
-        because=Text(zh="按印出的一位小数舍入，两者一致。", en="Rounded to the printed decimal they agree."),
+        because=Text(zh="舍入到文中的一位小数，两者一致。", en="They agree to the one decimal printed."),
     )
 
 
@@ -189,13 +193,13 @@ def _s0_28() -> Outcome:
     return Outcome.of(
         {"−30/√512": near(SCALED[0], "-1.3")},
         measured=f"{SCALED[0]:.4f}",
-        because=Text(zh="按印出的一位小数舍入，两者一致。", en="Rounded to the printed decimal they agree."),
+        because=Text(zh="舍入到文中的一位小数，两者一致。", en="They agree to the one decimal printed."),
     )
 
 
 @claim(
     "S0-29",
-    says=Text(zh="缩放之后 softmax 重新变得平滑", en="After the scaling the softmax is smooth again"),
+    says=Text(zh="缩放之后 softmax 重新变得平滑", en="After scaling, softmax is smooth again"),
     where="III fix, L113",
     experiment="entropy",
 )
@@ -205,26 +209,27 @@ def _s0_29() -> Outcome:
     return Outcome.of(
         {
             Text(zh="比缩放前平滑", en="smoother than before"): bool(after.entropy > before.entropy + 0.1),
-            Text(zh="比 one-hot 更接近均匀（熵过半）", en="nearer to uniform than to one-hot (half the entropy)"): bool(
-                after.sharpness < 0.5
-            ),
+            Text(
+                zh="比 one-hot 更接近均匀（熵超过最大值的一半）",
+                en="closer to uniform than to one-hot (over half the maximum entropy)",
+            ): bool(after.sharpness < 0.5),
         },
         measured=Text(
-            zh=f"缩放后 {listed(p, '.3f')}，熵 {after.entropy:.2f} nat（最多 {math.log(3):.2f}），尖锐度 {after.sharpness:.2f}",
-            en=f"scaled {listed(p, '.3f')}, entropy {after.entropy:.2f} nats of at most {math.log(3):.2f}, sharpness {after.sharpness:.2f}",
+            zh=f"缩放后 {listed(p, '.3f')}，熵 {after.entropy:.2f} nat（最大 {math.log(3):.2f}），尖锐度 {after.sharpness:.2f}",
+            en=f"after scaling {listed(p, '.3f')}, entropy {after.entropy:.2f} nats (maximum {math.log(3):.2f}), sharpness {after.sharpness:.2f}",
         ),
         because=Text(
-            zh=f"60 是少见的大值，缩放后仍有 {SCALED[1]:.2f}，最大权重还有 {p.max():.2f}。",
-            en=f"60 is a rare value: scaled it is still {SCALED[1]:.2f}, and the largest weight {p.max():.2f}.",
+            zh=f"60 是少见的大值，缩放后仍为 {SCALED[1]:.2f}，最大权重仍有 {p.max():.2f}。",
+            en=f"60 is unusually large: even scaled it is {SCALED[1]:.2f}, and the largest weight is still {p.max():.2f}.",
         ),
-        only_if=Text(zh="与缩放之前相比", en="it is compared with what it was before"),
+        only_if=Text(zh="“平滑”是与缩放之前相比", en="“smooth” means smoother than before scaling"),
     )
 
 
 @claim(
     "S0-30",
     says=Text(
-        zh="缩放之后梯度恢复流动，S(1−S) 不再为 0", en="After the scaling gradient flows and S(1−S) is no longer 0"
+        zh="缩放之后梯度恢复流动，S(1−S) 不再为 0", en="After scaling, gradients flow again and S(1−S) is no longer 0"
     ),
     where="III fix, L113",
     experiment="gradients",
@@ -241,9 +246,7 @@ def _s0_30() -> Outcome:
             zh=f"缩放前 {listed(before, '.0e')}，缩放后 {listed(after, '.3f')}",
             en=f"before {listed(before, '.0e')}, after {listed(after, '.3f')}",
         ),
-        because=Text(
-            zh="三项都回到了抛物线中间可用的部分。", en="All three are back on the usable part of the parabola."
-        ),
+        because=Text(zh="三项都回到了抛物线可用的部分。", en="All three are back on the usable part of the parabola."),
     )
 
 
@@ -251,7 +254,7 @@ def _s0_30() -> Outcome:
     "S0-31",
     says=Text(
         zh="因为输入数值过大，输出落在抛物线 S(1−S) 的两端",
-        en="Because the inputs are too large, the outputs land on the two ends of the parabola S(1−S)",
+        en="Because the inputs are too large, the outputs land at the two ends of the parabola S(1−S)",
     ),
     where="Summary, L120",
     experiment="saturation",
@@ -265,17 +268,17 @@ def _s0_31() -> Outcome:
         },
         measured=Text(zh=f"S(1−S)：{apart:.1e}；{together:.3f}", en=f"S(1−S): {apart:.1e}; {together:.3f}"),
         because=Text(
-            zh="决定位置的是差，不是大小：softmax 不受平移影响。",
-            en="What decides is the differences, not the size: softmax ignores a shift.",
+            zh="起决定作用的是分数之差，不是分数的大小：softmax 不受平移影响。",
+            en="Differences between scores decide, not their size: softmax ignores a common shift.",
         ),
-        only_if=Text(zh="大的是分数之间的差", en="it is the differences that are large"),
+        only_if=Text(zh="大的是分数之间的差", en="it is the differences between scores that are large"),
     )
 
 
 @claim(
     "S0-32",
     says=Text(
-        zh="源头的梯度为 0，上游整条河就断流", en="With zero gradient at the source, the whole river upstream dries up"
+        zh="源头的梯度为 0，上游整条河就断流", en="With zero gradient at the source, the whole river upstream runs dry"
     ),
     where="Summary, L120",
     experiment="gradients",
@@ -285,17 +288,17 @@ def _s0_32() -> Outcome:
     left = {name: stuck[name] / healthy[name] for name in ("input, scores", "input", "input, residual")}
     return Outcome.of(
         {
-            Text(zh="只经过 q 和 k 的路", en="the way through q and k alone"): left["input, scores"] < 1e-6,
-            Text(zh="整个注意力块（含 V）", en="the whole block, with V"): left["input"] < 1e-6,
-            Text(zh="整个块加残差", en="the whole block with its residual"): left["input, residual"] < 1e-6,
+            Text(zh="只经过 q 和 k 的路径", en="the path through q and k only"): left["input, scores"] < 1e-6,
+            Text(zh="整个注意力块（含 V）", en="the whole attention block, including V"): left["input"] < 1e-6,
+            Text(zh="整个块加残差", en="the whole block plus its residual"): left["input, residual"] < 1e-6,
         },
         measured=Text(
-            zh=f"块输入处剩下的梯度范数：经 q、k {left['input, scores']:.2g}，整个块 {left['input']:.2f}，含残差 {left['input, residual']:.2f}",
-            en=f"norm left at the block's input: through q, k {left['input, scores']:.2g}, whole {left['input']:.2f}, with residual {left['input, residual']:.2f}",
+            zh=f"块输入处的梯度范数，饱和时与正常时之比：经 q、k {left['input, scores']:.2g}，整个块 {left['input']:.2f}，含残差 {left['input, residual']:.2f}",
+            en=f"gradient norm at the block's input, saturated relative to healthy: through q, k {left['input, scores']:.2g}, whole block {left['input']:.2f}, with residual {left['input, residual']:.2f}",
         ),
         because=Text(
             zh="梯度还可以经过 V 和残差连接到达上游。",
-            en="The gradient still reaches what lies upstream through V and the residual.",
+            en="The gradient still gets upstream through V and the residual connection.",
         ),
-        only_if=Text(zh="唯一的回路经过分数", en="the only way back leads through the scores"),
+        only_if=Text(zh="梯度只能经过分数回传", en="the gradient can flow back only through the scores"),
     )

@@ -36,7 +36,9 @@ def _s0_11() -> Outcome:
 
 @claim(
     "S0-12",
-    says=Text(zh="对自己求导得到 S_i(1 − S_i)", en="The derivative by an entry's own input is S_i(1 − S_i)"),
+    says=Text(
+        zh="对自己求导得到 S_i(1 − S_i)", en="The derivative with respect to an entry's own input is S_i(1 − S_i)"
+    ),
     where="II, L47-49",
     experiment="saturation",
 )
@@ -48,7 +50,7 @@ def _s0_12() -> Outcome:
             zh=f"对角线最大误差 {found.diagonal:.1g}（{found.rows} 行）",
             en=f"largest error on the diagonal {found.diagonal:.1g} ({found.rows} rows)",
         ),
-        because=Text(zh="这是上一条公式在 i = j 时的情形。", en="It is the formula above with i = j."),
+        because=Text(zh="这是上一条公式在 i = j 时的情形。", en="It is the previous formula with i = j."),
     )
 
 
@@ -56,7 +58,7 @@ def _s0_12() -> Outcome:
     "S0-13",
     says=Text(
         zh="S(1−S) 像抛物线，类似 sigmoid 的导数",
-        en="S(1−S) is shaped like a parabola, as the derivative of the sigmoid is",
+        en="S(1−S) is shaped like a parabola, similar to the derivative of the sigmoid",
     ),
     where="II, L53",
     experiment="saturation",
@@ -72,23 +74,23 @@ def _s0_13() -> Outcome:
         {
             Text(
                 zh="以 S 为横轴是抛物线：二阶导数是负常数",
-                en="over S a parabola: its second derivative is a negative constant",
+                en="a parabola in S: the second derivative is a negative constant",
             ): bool(curvature.is_constant() and curvature < 0),
             Text(
-                zh="两项的 softmax 的导数就是 sigmoid 的导数", en="with two entries it is the sigmoid's derivative"
+                zh="两项 softmax 的导数就是 sigmoid 的导数", en="with two entries, it is the sigmoid's derivative"
             ): equal(sympy.diff(s[0], z[0]), sympy.diff(sigmoid, z[0])),
         },
         measured=Text(zh=f"符号推导；二阶导数 {curvature}", en=f"derived symbolically; second derivative {curvature}"),
         because=Text(
             zh="以 S 为横轴，它正好是抛物线；以 logit 为横轴，则是 sigmoid 导数的钟形。",
-            en="Over S it is exactly a parabola; over the logits it is the bell of the sigmoid's derivative.",
+            en="Plotted against S it is exactly a parabola; against the logit, it is the bell curve of the sigmoid's derivative.",
         ),
     )
 
 
 @claim(
     "S0-14",
-    says=Text(zh="S = 0.5 时梯度是 0.25", en="At S = 0.5 the gradient is 0.25"),
+    says=Text(zh="S = 0.5 时梯度是 0.25", en="At S = 0.5, the gradient is 0.25"),
     where="II.1, L55-57",
     experiment="saturation",
 )
@@ -99,7 +101,7 @@ def _s0_14() -> Outcome:
         measured=f"{slope:.4f}",
         because=Text(
             zh="两个相等的分数各得一半，斜率为四分之一。",
-            en="Two equal scores get half each, and a slope of a quarter.",
+            en="Two equal scores get half each, so the slope is a quarter.",
         ),
     )
 
@@ -108,7 +110,7 @@ def _s0_14() -> Outcome:
     "S0-15",
     says=Text(
         zh="平滑的 softmax（例如 S = 0.5）梯度很大，学得很快",
-        en="A smooth softmax (S may be 0.5) has a large gradient and learns fast",
+        en="A smooth softmax (S = 0.5, say) has a large gradient and learns fast",
     ),
     where="II.1, L55-59",
     experiment="saturation",
@@ -122,22 +124,22 @@ def _s0_15() -> Outcome:
         {f"n = {n}": slopes[n] >= large for n in (2, 10, 1000)},
         measured=Text(
             zh=f"完全均匀时每项的斜率：n = 2 为 {slopes[2]:.3f}，n = 10 为 {slopes[10]:.3f}，n = 1000 为 {slopes[1000]:.4f}",
-            en=f"slope of an entry of a uniform row: n = 2 {slopes[2]:.3f}, n = 10 {slopes[10]:.3f}, n = 1000 {slopes[1000]:.4f}",
+            en=f"slope per entry of a uniform row: {slopes[2]:.3f} at n = 2, {slopes[10]:.3f} at n = 10, {slopes[1000]:.4f} at n = 1000",
         ),
         because=Text(
             zh=f"n 项均匀时每项的斜率只有约 1/n；大的是总和：n = 1000 时各项斜率之和为 {trace:.3f}。",
-            en=f"Among n equal entries each slope is about 1/n; what is large is their sum, {trace:.3f} at n = 1000.",
+            en=f"With n equal entries, each slope is only about 1/n; what is large is their sum, {trace:.3f} at n = 1000.",
         ),
         only_if=Text(
-            zh=f"只有很少几项：到 n = {most} 为止，斜率不低于最大值 0.25 的一半",
-            en=f"there are few entries: up to n = {most} the slope is at least half of the largest possible 0.25",
+            zh=f"项数很少：n 不超过 {most} 时，斜率不低于最大值 0.25 的一半",
+            en=f"there are few entries: up to n = {most}, the slope is at least half of its maximum, 0.25",
         ),
     )
 
 
 @claim(
     "S0-16",
-    says=Text(zh="S 接近 1 时梯度接近 0", en="Where S is near 1 the gradient is near 0"),
+    says=Text(zh="S 接近 1 时梯度接近 0", en="When S is near 1, the gradient is near 0"),
     where="II.2 A, L63-65",
     experiment="saturation",
 )
@@ -150,14 +152,14 @@ def _s0_16() -> Outcome:
     return Outcome.of(
         {
             Text(zh="极限为 0", en="the limit is 0"): limit == 0,
-            Text(zh="差距越大越小", en="it falls as the gap grows"): traces[0] > traces[1] > traces[2]
+            Text(zh="差距越大，它越小", en="it shrinks as the gap grows"): traces[0] > traces[1] > traces[2]
             and traces[2] < 1e-9,
         },
         measured=Text(
             zh=f"极限 {limit}；差距 5、20、50 时 S(1−S) 为 {traces[0]:.1e}、{traces[1]:.1e}、{traces[2]:.1e}",
             en=f"limit {limit}; S(1−S) at gaps of 5, 20, 50: {traces[0]:.1e}, {traces[1]:.1e}, {traces[2]:.1e}",
         ),
-        because=Text(zh="另一个因子 1 − S 趋近 0。", en="The other factor, 1 − S, goes to 0."),
+        because=Text(zh="另一个因子 1 − S 趋于 0。", en="The other factor, 1 − S, tends to 0."),
     )
 
 
@@ -165,7 +167,7 @@ def _s0_16() -> Outcome:
     "S0-17",
     says=Text(
         zh="S 接近 0（预测错了，或者不是目标）时梯度接近 0",
-        en="Where S is near 0, in a wrong prediction or for what is not the target, the gradient is near 0",
+        en="When S is near 0 (a wrong prediction, or not the target), the gradient is near 0",
     ),
     where="II.2 B, L67-69",
     experiment="saturation",
@@ -177,26 +179,26 @@ def _s0_17() -> Outcome:
     return Outcome.of(
         {
             same("∂S/∂x"): slope < 1e-9,
-            Text(zh="交叉熵，该项不是目标", en="cross-entropy, the entry is not the target"): other < 1e-9,
+            Text(zh="交叉熵，该项不是目标", en="cross-entropy, if the entry is not the target"): other < 1e-9,
             Text(
-                zh="交叉熵，该项是目标（预测错了）", en="cross-entropy, the entry is the target (wrong prediction)"
+                zh="交叉熵，该项是目标（预测错了）", en="cross-entropy, if the entry is the target (wrong prediction)"
             ): target < 1e-9,
         },
         measured=Text(
             zh=f"∂S/∂x = {slope:.1e}；交叉熵对该 logit 的梯度：非目标 {other:.1e}，目标 {target:.3f}",
-            en=f"∂S/∂x = {slope:.1e}; gradient of cross-entropy by that logit: no target {other:.1e}, target {target:.3f}",
+            en=f"∂S/∂x = {slope:.1e}; cross-entropy's gradient with respect to that logit: non-target {other:.1e}, target {target:.3f}",
         ),
         because=Text(
-            zh=f"预测错了时，交叉熵的梯度 S − 1 的大小是 {target:.0f}，正是最大的时候。",
-            en=f"In a wrong prediction cross-entropy's gradient S − 1 has size {target:.0f}: that is where it is largest.",
+            zh=f"预测错了时，交叉熵的梯度 S − 1 的大小是 {target:.0f}，恰好最大。",
+            en=f"When the prediction is wrong, cross-entropy's gradient S − 1 has size {target:.0f}, its largest.",
         ),
-        only_if=Text(zh="该项不是交叉熵的目标", en="the entry is not the target of a cross-entropy"),
+        only_if=Text(zh="该项不是交叉熵的目标", en="the entry is not the target of a cross-entropy loss"),
     )
 
 
 @claim(
     "S0-18",
-    says=Text(zh="极度自信时 S(1−S) 直接归零", en="In extreme confidence S(1−S) goes straight to zero"),
+    says=Text(zh="极度自信时 S(1−S) 直接归零", en="At extreme confidence, S(1−S) goes straight to zero"),
     where="II, L74",
     experiment="saturation",
 )
@@ -206,18 +208,18 @@ def _s0_18() -> Outcome:
     exact = float(ss.partition([0.0, 50.0]).jacobian_trace) / 2
     return Outcome.of(
         {
-            Text(zh="先把 S 舍入成 float64 再算 S(1−S)", en="from S rounded to float64"): rounded == 0.0,
-            Text(zh="精确值", en="exactly"): exact == 0.0,
+            Text(zh="先把 S 舍入为 float64，再算 S(1−S)", en="computed from S rounded to float64"): rounded == 0.0,
+            Text(zh="精确值", en="exact value"): exact == 0.0,
         },
         measured=Text(
-            zh=f"差距 50：由舍入的 S 得 {rounded:g}，不相消地算得 {exact:.2e}",
+            zh=f"差距 50：由舍入后的 S 得 {rounded:g}，避开相消则得 {exact:.2e}",
             en=f"gap of 50: {rounded:g} from the rounded S, {exact:.2e} computed without cancellation",
         ),
         because=Text(
-            zh="精确的 S(1−S) 从不为零；归零的是 1 − S 的舍入。",
-            en="S(1−S) itself is never 0; what becomes 0 is the rounding of 1 − S.",
+            zh="精确的 S(1−S) 永不为零；归零的是舍入后的 1 − S。",
+            en="The exact S(1−S) is never 0; what becomes 0 is the rounded 1 − S.",
         ),
-        only_if=Text(zh="S 被舍入成了 1", en="S has been rounded to 1"),
+        only_if=Text(zh="S 已舍入为 1", en="S has been rounded to 1"),
     )
 
 
@@ -225,7 +227,7 @@ def _s0_18() -> Outcome:
     "S0-19",
     says=Text(
         zh="这一层梯度为零时，Q、K、V 的权重都收不到更新",
-        en="With this layer's gradient at zero the weights of Q, K and V all receive no update",
+        en="When this layer's gradient is zero, none of the weights of Q, K and V get updates",
     ),
     where="II, L76",
     experiment="gradients",
@@ -236,12 +238,12 @@ def _s0_19() -> Outcome:
     return Outcome.of(
         {name: part < 1e-6 for name, part in left.items()},
         measured=Text(
-            zh=f"n = {N}、d = {D}，分数放大 10⁶ 倍后梯度范数剩下：W_Q {left['W_Q']:.2g}、W_K {left['W_K']:.2g}、W_V {left['W_V']:.2f}",
-            en=f"n = {N}, d = {D}, scores × 10⁶, norms left: W_Q {left['W_Q']:.2g}, W_K {left['W_K']:.2g}, W_V {left['W_V']:.2f}",
+            zh=f"n = {N}、d = {D}，分数放大 10⁶ 倍后，梯度范数与原来之比：W_Q {left['W_Q']:.2g}、W_K {left['W_K']:.2g}、W_V {left['W_V']:.2f}",
+            en=f"n = {N}, d = {D}, scores × 10⁶; gradient norms relative to before: W_Q {left['W_Q']:.2g}, W_K {left['W_K']:.2g}, W_V {left['W_V']:.2f}",
         ),
         because=Text(
-            zh="通往 V 的路不经过 softmax 的导数：输出是权重乘 V，权重不为零，V 就继续学习。",
-            en="The way to V does not lead through softmax's derivative: the output is weights times V, so V still learns.",
+            zh="通往 V 的路径不经过 softmax 的导数：输出是权重乘以 V，权重不为零，V 就能继续学习。",
+            en="The path to V bypasses softmax's derivative: the output is weights times V, so while the weights are not zero, V keeps learning.",
         ),
-        only_if=Text(zh="说的是 Q 和 K；V 仍然得到更新", en="it is said of Q and K; V still gets its update"),
+        only_if=Text(zh="说的是 Q 和 K；V 仍会得到更新", en="it is about Q and K; V still gets updates"),
     )

@@ -1,4 +1,4 @@
-"""Text 000, part one: the smooth softmax is a slope, the sharp one a cliff."""
+"""Text 000, part one: a smooth softmax is a slope, a sharp one a cliff."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SMOOTH, SHARP = [2.0, 2.5], [200.0, 250.0]
 
 
 def _slope(logits: list[float], entry: int) -> float:
-    """∂s/∂x of one entry by its own logit, exact also next to one-hot, where 1 − s would cancel."""
+    """∂s/∂x of one entry with respect to its own logit, exact even near one-hot, where 1 − s would cancel."""
     others = np.delete(np.array(logits), entry)
     return float(ss.softmax(logits)[entry] * np.exp(ss.logsumexp(others) - ss.logsumexp(logits)))
 
@@ -35,24 +35,27 @@ def _s0_01() -> Outcome:
     return Outcome.of(
         {
             Text(
-                zh="输出像门：与 0/1 相差不到百万分之一", en="the output is a gate's: within a millionth of 0 and 1"
+                zh="输出像门：与 0/1 相差不到百万分之一", en="the output is like a gate's: within a millionth of 0 or 1"
             ): gate < 1e-6,
-            Text(zh="导数不存在", en="there is no derivative"): not exists,
+            Text(zh="导数不存在", en="the derivative does not exist"): not exists,
         },
         measured=Text(
-            zh=f"与 [0, 1] 相差 {gate:.1e}；导数 {slope:.3e}", en=f"{gate:.1e} from [0, 1]; derivative {slope:.3e}"
+            zh=f"与 [0, 1] 相差 {gate:.1e}；导数 {slope:.3e}",
+            en=f"off from [0, 1] by {gate:.1e}; derivative {slope:.3e}",
         ),
         because=Text(
             zh=f"指数函数处处光滑：在 [200, 250] 处导数是 {slope:.1e}，极小，但存在且不为零。",
-            en=f"The exponential is smooth everywhere: at [200, 250] the derivative is {slope:.1e}, tiny but there.",
+            en=f"The exponential is smooth everywhere: at [200, 250] the derivative is {slope:.1e}, tiny, but it exists and is not zero.",
         ),
-        only_if=Text(zh="说的是输出的形状，而不是可微性", en="it is said of the output's shape, not of its derivative"),
+        only_if=Text(
+            zh="说的是输出的形状，而不是可微性", en="it is about the shape of the output, not about differentiability"
+        ),
     )
 
 
 @claim(
     "S0-02",
-    says=Text(zh="softmax([2.0, 2.5]) 是 [0.38, 0.62]", en="softmax of [2.0, 2.5] is [0.38, 0.62]"),
+    says=Text(zh="softmax([2.0, 2.5]) 是 [0.38, 0.62]", en="softmax([2.0, 2.5]) is [0.38, 0.62]"),
     where="I.1, L13-15",
     experiment="extremes",
 )
@@ -61,7 +64,7 @@ def _s0_02() -> Outcome:
     return Outcome.of(
         {"[2.0, 2.5]": near(p, ["0.38", "0.62"])},
         measured=listed(p, ".4f"),
-        because=Text(zh="按印出的两位小数舍入，两者一致。", en="Rounded to the two printed decimals they agree."),
+        because=Text(zh="舍入到文中的两位小数，两者一致。", en="They agree to the two decimals printed."),
     )
 
 
@@ -76,24 +79,26 @@ def _s0_03() -> Outcome:
     moved = off_by(before, after)
     return Outcome.of(
         {
-            Text(zh="印出的两位小数变了", en="the two printed decimals change"): bool(
+            Text(zh="文中的两位小数变了", en="the two printed decimals change"): bool(
                 np.all(before.round(2) != after.round(2))
             )
         },
         measured=Text(
-            zh=f"{listed(before, '.4f')} 变为 {listed(after, '.4f')}，移动 {moved:.4f}",
-            en=f"{listed(before, '.4f')} becomes {listed(after, '.4f')}: moved by {moved:.4f}",
+            zh=f"{listed(before, '.4f')} 变为 {listed(after, '.4f')}，变动 {moved:.4f}",
+            en=f"{listed(before, '.4f')} becomes {listed(after, '.4f')}, a change of {moved:.4f}",
         ),
         because=Text(
-            zh=f"移动量约为斜率 {_slope(SMOOTH, 0):.3f} 乘以步长，在两位小数里看得见。",
-            en=f"The move is about the slope, {_slope(SMOOTH, 0):.3f}, times the step, and shows in two decimals.",
+            zh=f"变动约为斜率 {_slope(SMOOTH, 0):.3f} 乘以步长，在两位小数里看得见。",
+            en=f"The change is about the slope, {_slope(SMOOTH, 0):.3f}, times the step: visible at two decimals.",
         ),
     )
 
 
 @claim(
     "S0-04",
-    says=Text(zh="有坡度就有梯度，模型就能学习", en="Where there is slope there is gradient, and the model can learn"),
+    says=Text(
+        zh="有坡度就有梯度，模型就能学习", en="Where there is a slope there is a gradient, and the model can learn"
+    ),
     where="I.1, L19",
     experiment="saturation",
 )
@@ -106,21 +111,22 @@ def _s0_04() -> Outcome:
     return Outcome.of(
         {
             Text(zh="斜率不为零", en="the slope is not 0"): slope > 0.1,
-            Text(zh="梯度下降能把权重移到想要的一边", en="descent moves the weight to the wanted entry"): end > 0.9,
+            Text(zh="梯度下降能把权重移到想要的一项", en="gradient descent moves the weight to the entry we want"): end
+            > 0.9,
         },
         measured=Text(
             zh=f"斜率 {slope:.3f}；{steps} 步之后权重由 {start:.2f} 变为 {end:.2f}",
             en=f"slope {slope:.3f}; {steps} steps move the weight from {start:.2f} to {end:.2f}",
         ),
         because=Text(
-            zh="从这里出发，普通的梯度下降就能到达目标。", en="From here plain gradient descent reaches the goal."
+            zh="从这里出发，普通的梯度下降就能到达目标。", en="From here, plain gradient descent reaches the goal."
         ),
     )
 
 
 @claim(
     "S0-05",
-    says=Text(zh="softmax([200, 250]) 是 [0.0000, 1.0000]", en="softmax of [200, 250] is [0.0000, 1.0000]"),
+    says=Text(zh="softmax([200, 250]) 是 [0.0000, 1.0000]", en="softmax([200, 250]) is [0.0000, 1.0000]"),
     where="I.2, L24-26",
     experiment="extremes",
 )
@@ -129,7 +135,7 @@ def _s0_05() -> Outcome:
     return Outcome.of(
         {"[200, 250]": near(p, ["0.0000", "1.0000"])},
         measured=listed(p, ".3g"),
-        because=Text(zh="差距 50 使较小的一项只剩 e⁻⁵⁰。", en="A gap of 50 leaves the smaller entry e⁻⁵⁰."),
+        because=Text(zh="差距 50 使较小的一项只剩 e⁻⁵⁰。", en="A gap of 50 leaves the smaller entry only e⁻⁵⁰."),
     )
 
 
@@ -137,7 +143,7 @@ def _s0_05() -> Outcome:
     "S0-06",
     says=Text(
         zh="softmax 变尖锐，是因为差距变大，或者数值整体变大",
-        en="The softmax becomes sharp because the gap grew, or because the values grew as a whole",
+        en="Softmax becomes sharp because the gap grew, or because all the values grew",
     ),
     where="I.2, L24",
     experiment="extremes",
@@ -156,8 +162,8 @@ def _s0_06() -> Outcome:
             en=f"largest weight: [2, 2.5] {plain.max():.4f}, [2, 52] {gap.max():.4f}, [200, 200.5] {whole.max():.4f}",
         ),
         because=Text(
-            zh=f"softmax 不受平移影响：整体变大而差距不变，权重只相差 {off_by(plain, whole):.1g}。",
-            en=f"Softmax ignores a shift: larger values with the same gap move the weights by {off_by(plain, whole):.1g}.",
+            zh=f"softmax 不受平移影响：整体变大而差距不变，权重相差 {off_by(plain, whole):.1g}。",
+            en=f"Softmax ignores a common shift: larger values with the same gap change the weights by {off_by(plain, whole):.1g}.",
         ),
         only_if=Text(zh="差距变大", en="the gap grows"),
     )
@@ -165,9 +171,7 @@ def _s0_06() -> Outcome:
 
 @claim(
     "S0-07",
-    says=Text(
-        zh="尖锐的 softmax 是一堵垂直的墙加平坦的屋顶", en="The sharp softmax is a vertical wall with a flat roof"
-    ),
+    says=Text(zh="尖锐的 softmax 是一堵垂直的墙加平坦的屋顶", en="A sharp softmax is a vertical wall with a flat roof"),
     where="I.2, L28",
     experiment="saturation",
 )
@@ -180,20 +184,23 @@ def _s0_07() -> Outcome:
     return Outcome.of(
         {
             Text(zh="屋顶是平的", en="the roof is flat"): roof < 1e-9,
-            Text(zh="墙是垂直的（对 logit 而言）", en="the wall is vertical, over the logits"): steepest > 10.0,
-            Text(zh="墙很陡（对被放大 100 倍的输入而言）", en="the wall is steep, over an input with gain 100"): wall
+            Text(zh="墙是垂直的（横轴为 logit）", en="the wall is vertical (plotted against the logit)"): steepest
             > 10.0,
+            Text(
+                zh="墙很陡（横轴为放大 100 倍之前的输入）",
+                en="the wall is steep (plotted against the input before a gain of 100)",
+            ): wall > 10.0,
         },
         measured=Text(
             zh=f"屋顶斜率 {roof:.1e}；对 logit 的最大斜率 {steepest:.2f}；输入放大 {gain:.0f} 倍后 {wall:.1f}",
-            en=f"slope of the roof {roof:.1e}; steepest over the logits {steepest:.2f}, with gain {gain:.0f} {wall:.1f}",
+            en=f"slope of the roof {roof:.1e}; steepest slope against the logit {steepest:.2f}; with an input gain of {gain:.0f}, {wall:.1f}",
         ),
         because=Text(
             zh=f"对 logit 的斜率是 s(1−s)，从不超过 {steepest:.2f}；只有把输入放大 k 倍，墙才会变陡到 k/4。",
-            en=f"Over the logits the slope is s(1−s), never above {steepest:.2f}; a gain of k makes the wall k/4 steep.",
+            en=f"Against the logit, the slope is s(1−s), never above {steepest:.2f}; only an input gain of k makes the wall as steep as k/4.",
         ),
         only_if=Text(
-            zh="横轴是被放大的输入，而不是 logit", en="the axis is an input that a gain multiplies, not the logits"
+            zh="横轴是放大之前的输入，而不是 logit", en="the axis is the input before the gain, not the logit"
         ),
     )
 
@@ -202,7 +209,7 @@ def _s0_07() -> Outcome:
     "S0-08",
     says=Text(
         zh="在输出为 1.0 的地方，怎么推输入都还是 1.0，变化率为 0",
-        en="At the entry of 1.0, however the input is pushed it stays 1.0: the rate of change is 0",
+        en="Where the output is 1.0, it stays 1.0 however you push the input: the rate of change is 0",
     ),
     where="I.2, L30",
     experiment="saturation",
@@ -212,7 +219,7 @@ def _s0_08() -> Outcome:
     rate = _slope(SHARP, 1)
     return Outcome.of(
         {
-            Text(zh="向上推 10（float64）", en="pushed up by 10, float64"): up == float(ss.softmax(SHARP)[1]),
+            Text(zh="向上推 10（float64）", en="pushed up by 10 (float64)"): up == float(ss.softmax(SHARP)[1]),
             Text(zh="向下推 49.5", en="pushed down by 49.5"): abs(down - 1.0) < 1e-6,
             Text(zh="精确的变化率为 0", en="the exact rate is 0"): rate == 0.0,
         },
@@ -221,10 +228,12 @@ def _s0_08() -> Outcome:
             en=f"pushed to 260: {up:g}; to 200.5: {down:.3f}; exact rate {rate:.2e}",
         ),
         because=Text(
-            zh=f"变化率是 s(1−s) = {rate:.1e}，float64 的 16 位数字看不见它；但往回推得够远，权重还是会变。",
-            en=f"The rate is s(1−s) = {rate:.1e}, below float64's 16 digits; pushed back far enough, the weight moves.",
+            zh=f"变化率是 s(1−s) = {rate:.1e}，float64 的 16 位数字看不出来；但往回推得够远，权重还是会变。",
+            en=f"The rate is s(1−s) = {rate:.1e}, too small to show in float64's 16 digits; but push back far enough, and the weight moves.",
         ),
-        only_if=Text(zh="在浮点数里，向上推，或只推一点", en="in floating point, and pushed up or only a little"),
+        only_if=Text(
+            zh="用浮点数计算，并且向上推或只推一点", en="we compute in floating point, and push up or only a little"
+        ),
     )
 
 
@@ -232,7 +241,7 @@ def _s0_08() -> Outcome:
     "S0-09",
     says=Text(
         zh="在输出为 0.0 的地方，稍微动一下输入，输出几乎不动",
-        en="At the entry of 0.0 a small change of the input barely moves the output",
+        en="Where the output is 0.0, a small change in the input barely moves it",
     ),
     where="I.2, L32",
     experiment="saturation",
@@ -243,8 +252,8 @@ def _s0_09() -> Outcome:
         {"200 → 201": after - before < 1e-9},
         measured=Text(zh=f"{before:.2e} 变为 {after:.2e}", en=f"{before:.2e} becomes {after:.2e}"),
         because=Text(
-            zh=f"相对值乘了 {after / before:.2f}（即 e），绝对值只动了 {after - before:.1g}。",
-            en=f"It grows {after / before:.2f}-fold, by e, yet moves by only {after - before:.1g}.",
+            zh=f"它变为原来的 {after / before:.2f} 倍（即 e 倍），绝对量却只变了 {after - before:.1g}。",
+            en=f"It grows by a factor of {after / before:.2f}, that is e, yet by only {after - before:.1g} in absolute terms.",
         ),
     )
 
@@ -266,23 +275,23 @@ def _s0_10() -> Outcome:
     return Outcome.of(
         {
             Text(
-                zh="损失直接作用在权重上（注意力）", en="the loss acts on the weights, as in attention"
+                zh="损失直接作用在权重上（注意力）", en="the loss acts directly on the weights (attention)"
             ): through_weights < 1e-9,
             Text(
                 zh="权重先取对数（交叉熵），正确的一项是 200",
-                en="the log comes between (cross-entropy), entry 200 is right",
+                en="the log comes first (cross-entropy), and the correct entry is 200",
             ): through_loss < 1e-9,
         },
         measured=Text(
             zh=f"梯度范数：直接 {through_weights:.1e}，经交叉熵 {through_loss:.3f}",
-            en=f"norm of the gradient: straight {through_weights:.1e}, through cross-entropy {through_loss:.3f}",
+            en=f"gradient norm: direct {through_weights:.1e}, through cross-entropy {through_loss:.3f}",
         ),
         because=Text(
-            zh=f"对数抵消了 s(1−s)：又错又自信时，交叉熵的梯度 p − y 的范数达到最大值 {through_loss:.2f}。",
-            en=f"The log cancels s(1−s): wrong and confident, the gradient p − y has its largest norm, {through_loss:.2f}.",
+            zh=f"对数抵消了 s(1−s)：预测错误而又自信时，交叉熵的梯度 p − y 的范数达到最大值 {through_loss:.2f}。",
+            en=f"The log cancels s(1−s): when the model is confidently wrong, cross-entropy's gradient p − y has its largest norm, {through_loss:.2f}.",
         ),
         only_if=Text(
-            zh="softmax 的输出不是直接进入交叉熵",
-            en="the softmax does not feed a cross-entropy, as that of an output layer does",
+            zh="softmax 的输出不直接进入交叉熵（输出层的 softmax 会）",
+            en="the softmax does not feed straight into a cross-entropy, as an output layer's does",
         ),
     )

@@ -1,4 +1,4 @@
-"""Text 001, part 1: softmax makes the important stand out; and whether attention must use it."""
+"""Text 001, part 1: how softmax makes the important stand out, and whether attention must use it."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ def _s1_01() -> Outcome:
     shown = ", ".join(f"{name} {a:.2f}" for name, a in found.items())
     learned = [name for name, a in found.items() if a > LEARNED and name != "softmax"]
     return Outcome.of(
-        {Text(zh="没有别的加权方式学得会", en="no other way of weighing learns the task"): not learned},
+        {Text(zh="没有别的加权方式学得会", en="no other kind of weights learns the task"): not learned},
         measured=Text(zh=f"{TASK.zh}：{shown}", en=f"{TASK.en}: {shown}"),
         because=Text(
             zh=f"{'、'.join(learned)} 不用 softmax 也学会了同一个任务。",
-            en=f"{' and '.join(learned)} learn the same task without a softmax.",
+            en=f"{' and '.join(learned)} learn the same task without softmax.",
         ),
     )
 
@@ -49,11 +49,11 @@ def _s1_02() -> Outcome:
     x = 3.0 * generator("S1-02").standard_normal((1_000, 12))
     error = off_by(ss.softmax(x), np.exp(x) / np.exp(x).sum(-1, keepdims=True))
     return Outcome.of(
-        {Text(zh="先取指数再除以总和", en="exp, then divided by the sum"): error < 1e-12},
+        {Text(zh="先取指数再除以总和", en="exponentials divided by their sum"): error < 1e-12},
         measured=Text(
             zh=f"最大误差 {error:.1g}（n = {len(x)} 行）", en=f"largest error {error:.1g} (n = {len(x)} rows)"
         ),
-        because=Text(zh="这就是定义。", en="It is the definition."),
+        because=Text(zh="这就是定义。", en="That is the definition."),
     )
 
 
@@ -61,7 +61,7 @@ def _s1_02() -> Outcome:
     "S1-03",
     says=Text(
         zh="[2.0, 2.1, 2.2] 除以总和是 [0.326, 0.342, 0.358]",
-        en="[2.0, 2.1, 2.2] over its sum is [0.326, 0.342, 0.358]",
+        en="[2.0, 2.1, 2.2] divided by its sum is [0.326, 0.342, 0.358]",
     ),
     where="Part 1, L21-22",
     experiment="normalisers",
@@ -74,7 +74,7 @@ def _s1_03() -> Outcome:
         measured=listed(p, ".4f"),
         because=Text(
             zh=f"文中三个数之和是 {total:.3f}，而不是 1。",
-            en=f"The three figures of the text sum to {total:.3f}, not to 1.",
+            en=f"The text's three figures sum to {total:.3f}, not 1.",
         ),
     )
 
@@ -83,7 +83,7 @@ def _s1_03() -> Outcome:
     "S1-04",
     says=Text(
         zh="直接除以总和，三个权重差不多一样，不聚焦",
-        en="Divided by the sum, the three weights are nearly equal and focus on nothing",
+        en="Dividing by the sum makes the three weights nearly equal: there is no focus",
     ),
     where="Part 1, L25",
     experiment="normalisers",
@@ -95,18 +95,18 @@ def _s1_04() -> Outcome:
         {Text(zh="与 1/3 相差不到 0.02", en="within 0.02 of 1/3"): away < 0.02},
         measured=Text(
             zh=f"最大与最小之比 {p.max() / p.min():.3f}；与 1/3 最多差 {away:.4f}",
-            en=f"largest over smallest {p.max() / p.min():.3f}; at most {away:.4f} from 1/3",
+            en=f"largest to smallest {p.max() / p.min():.3f}; at most {away:.4f} from 1/3",
         ),
         because=Text(
             zh=f"比值与分数的比值相同；softmax 在这里也只有 {ss.softmax(A).max() / ss.softmax(A).min():.2f}。",
-            en=f"The ratios are those of the scores; softmax itself gets to only {ss.softmax(A).max() / ss.softmax(A).min():.2f} here.",
+            en=f"The ratios are those of the scores; even softmax reaches only {ss.softmax(A).max() / ss.softmax(A).min():.2f} here.",
         ),
     )
 
 
 @claim(
     "S1-05",
-    says=Text(zh="[2.0, 2.1, 2.2] 的指数是 [7.39, 8.17, 9.03]", en="exp of [2.0, 2.1, 2.2] is [7.39, 8.17, 9.03]"),
+    says=Text(zh="[2.0, 2.1, 2.2] 的指数是 [7.39, 8.17, 9.03]", en="exp([2.0, 2.1, 2.2]) is [7.39, 8.17, 9.03]"),
     where="Part 1, L32",
     experiment="normalisers",
 )
@@ -115,15 +115,13 @@ def _s1_05() -> Outcome:
     return Outcome.of(
         {"exp": near(e, ["7.39", "8.17", "9.03"])},
         measured=listed(e, ".4f"),
-        because=Text(
-            zh="按印出的两位小数舍入，三个数都一致。", en="Rounded to the two printed decimals all three agree."
-        ),
+        because=Text(zh="舍入到文中的两位小数，三个数都一致。", en="All three agree to the two decimals printed."),
     )
 
 
 @claim(
     "S1-06",
-    says=Text(zh="取指数把差距从 0.2 放大到“1.64 倍”", en="exp enlarges the gap from 0.2 to “1.64 times”"),
+    says=Text(zh="取指数把差距从 0.2 放大到“1.64 倍”", en="exp widens the gap from 0.2 to “1.64 times”"),
     where="Part 1, L35",
     experiment="normalisers",
 )
@@ -133,25 +131,21 @@ def _s1_06() -> Outcome:
     return Outcome.of(
         {
             Text(zh="差", en="the difference"): near(difference, "1.64"),
-            Text(zh="两者之比", en="the ratio of the two"): near(ratio, "1.64"),
-            Text(zh="差距放大的倍数", en="the growth of the gap"): near(growth, "1.64"),
+            Text(zh="两者之比", en="the ratio"): near(ratio, "1.64"),
+            Text(zh="差距放大的倍数", en="the factor by which the gap grows"): near(growth, "1.64"),
         },
         measured=Text(
             zh=f"差 {difference:.3f}；比 {ratio:.3f}；差距放大 {growth:.2f} 倍",
-            en=f"difference {difference:.3f}; ratio {ratio:.3f}; the gap grows {growth:.2f}-fold",
+            en=f"difference {difference:.3f}; ratio {ratio:.3f}; gap grown by a factor of {growth:.2f}",
         ),
-        because=Text(
-            zh=f"{difference:.2f} 是差，不是倍数。", en=f"{difference:.2f} is a difference, not a number of times."
-        ),
-        only_if=Text(zh="1.64 读作差，而不是倍数", en="1.64 is read as a difference and not as a multiple"),
+        because=Text(zh=f"{difference:.2f} 是差，不是倍数。", en=f"{difference:.2f} is a difference, not a factor."),
+        only_if=Text(zh="1.64 读作差，而不是倍数", en="1.64 is read as a difference, not as a factor"),
     )
 
 
 @claim(
     "S1-07",
-    says=Text(
-        zh="softmax([2.0, 2.1, 2.2]) 是 [0.30, 0.33, 0.37]", en="softmax of [2.0, 2.1, 2.2] is [0.30, 0.33, 0.37]"
-    ),
+    says=Text(zh="softmax([2.0, 2.1, 2.2]) 是 [0.30, 0.33, 0.37]", en="softmax([2.0, 2.1, 2.2]) is [0.30, 0.33, 0.37]"),
     where="Part 1, L40",
     experiment="normalisers",
 )
@@ -160,15 +154,13 @@ def _s1_07() -> Outcome:
     return Outcome.of(
         {"[2.0, 2.1, 2.2]": near(p, ["0.30", "0.33", "0.37"])},
         measured=listed(p, ".4f"),
-        because=Text(
-            zh="按印出的两位小数舍入，三个数都一致。", en="Rounded to the two printed decimals all three agree."
-        ),
+        because=Text(zh="舍入到文中的两位小数，三个数都一致。", en="All three agree to the two decimals printed."),
     )
 
 
 @claim(
     "S1-08",
-    says=Text(zh="用 softmax，差距变大了，更有选择性", en="With softmax the gap became larger, more selective"),
+    says=Text(zh="用了 softmax，差距变大，更有选择性", en="With softmax the gap is wider, so it is more selective"),
     where="Part 1, L43",
     experiment="normalisers",
 )
@@ -178,11 +170,11 @@ def _s1_08() -> Outcome:
         {"[2.0, 2.1, 2.2]": bool(soft > 1.5 * plain)},
         measured=Text(
             zh=f"最大减最小：softmax {soft:.4f}，除以总和 {plain:.4f}",
-            en=f"largest minus smallest: softmax {soft:.4f}, over the sum {plain:.4f}",
+            en=f"largest minus smallest: softmax {soft:.4f}, division by the sum {plain:.4f}",
         ),
         because=Text(
-            zh=f"在这三个数上如此；分数缩小到十分之一时，softmax 的差距只有 {tenth:.4f}，比除以总和还小。",
-            en=f"For these three it is so; at a tenth of the scores softmax's gap is {tenth:.4f}, below that of the sum.",
+            zh=f"这三个数确实如此；但分数缩小到十分之一时，softmax 的差距只有 {tenth:.4f}，比除以总和还小。",
+            en=f"True for these three; but with scores a tenth the size, softmax's gap is only {tenth:.4f}, narrower than with division by the sum.",
         ),
     )
 
@@ -190,15 +182,15 @@ def _s1_08() -> Outcome:
 @claim(
     "S1-09",
     says=Text(
-        zh="softmax 最自然地做到让权重向更相关的倾斜",
-        en="Softmax tilts the weights to the relevant in the most natural way",
+        zh="让权重向更相关的一方倾斜，softmax 是最自然的做法",
+        en="Softmax is the most natural way to tilt the weights towards what is more relevant",
     ),
     where="Part 1, L49",
 )
 def _s1_09() -> Outcome:
     return opinion(
         Text(
-            zh="“自然”没有尺度；能说的是：在给定平均分数的分布里，softmax 的熵最大。",
-            en="There is no measure of natural; what can be said is that softmax has the most entropy for its mean score.",
+            zh="“自然”没有衡量标准；能说的是：在平均分数给定的分布中，softmax 的熵最大。",
+            en="“Natural” has no measure; what can be said is that of all distributions with a given mean score, softmax has the largest entropy.",
         )
     )

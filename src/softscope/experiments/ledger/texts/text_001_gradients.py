@@ -23,7 +23,7 @@ def softmax_report() -> Report:
 
 
 def _norms() -> tuple[list[str], list[bool]]:
-    """‖J‖ at each spread in words, and whether it keeps half of what it is at a spread of 1."""
+    """‖J‖ at each spread as text, and whether it keeps over half of its value at a spread of 1."""
     found = [jacobian_norms(std) for std in SPREADS]
     keeps = [True, *(x.above(0.5 * found[0].mean) for x in found[1:])]
     return [f"{std:g}: {x:.3f}" for std, x in zip(SPREADS, found, strict=True)], keeps
@@ -33,7 +33,7 @@ def _norms() -> tuple[list[str], list[bool]]:
     "S1-17",
     says=Text(
         zh="训练必须计算损失对注意力权重的梯度",
-        en="Training has to compute the gradient of the loss by the attention weights",
+        en="Training must compute the gradient of the loss with respect to the attention weights",
     ),
     where="Part 4, L116-118",
     experiment="gradients",
@@ -56,13 +56,13 @@ def _s1_17() -> Outcome:
     }
     shown = ", ".join(f"{name} {x:.3g}" for name, x in norms.items())
     return Outcome.of(
-        {Text(zh=f"{name} 的训练需要它", en=f"{name} needs it"): x == 0.0 for name, x in norms.items()},
-        measured=Text(zh=f"不计算它时的梯度范数：{shown}", en=f"norm of the gradients without it: {shown}"),
+        {Text(zh=f"训练 {name} 需要它", en=f"training {name} needs it"): x == 0.0 for name, x in norms.items()},
+        measured=Text(zh=f"不计算它时的梯度范数：{shown}", en=f"gradient norms without it: {shown}"),
         because=Text(
             zh="没有它，W_Q 和 W_K 得不到梯度；W_V 不需要它。",
-            en="Without it W_Q and W_K get no gradient; W_V does without it.",
+            en="Without it, W_Q and W_K get no gradient; W_V does not need it.",
         ),
-        only_if=Text(zh="要训练的是 Q 和 K", en="it is Q and K that are to be trained"),
+        only_if=Text(zh="要训练的是 Q 和 K", en="you are training Q and K"),
     )
 
 
@@ -77,23 +77,23 @@ def _s1_18() -> Outcome:
     steepest = max(float(np.linalg.norm(ss.jacobian(ss.softmax([gap, 0.0])), 2)) for gap in np.linspace(-5.0, 5.0, 101))
     return Outcome.of(
         {
-            Text(zh="连续", en="no jumps"): report["continuity"].status == "held",
-            Text(zh="可微", en="no kinks"): report["smooth"].status == "held",
+            Text(zh="连续", en="continuous"): report["continuity"].status == "held",
+            Text(zh="可微", en="differentiable"): report["smooth"].status == "held",
         },
         measured=Text(
             zh=f"契约测试的两项都通过；‖J‖₂ 最大 {steepest:.2f}",
-            en=f"both properties of the contract battery are kept; largest ‖J‖₂ {steepest:.2f}",
+            en=f"both tests of the contract battery pass; largest ‖J‖₂ {steepest:.2f}",
         ),
         because=Text(
             zh=f"它无限次可微，权重的变动不超过 logit 变动的 {steepest:.1f} 倍。",
-            en=f"It is smooth, and the weights move by at most {steepest:.1f} times the step of the logits.",
+            en=f"It is infinitely differentiable, and the weights move by at most {steepest:.1f} times the change in the logits.",
         ),
     )
 
 
 @claim(
     "S1-19",
-    says=Text(zh="softmax 有稳定的梯度公式", en="Softmax has a stable formula for its gradient"),
+    says=Text(zh="softmax 有稳定的梯度公式", en="Softmax has a stable gradient formula"),
     where="Part 4, L124",
     experiment="saturation",
 )
@@ -102,23 +102,25 @@ def _s1_19() -> Outcome:
     exact = autograd_against_formula().everywhere
     return Outcome.of(
         {
-            Text(zh="公式 diag(s) − s sᵀ 成立，且从不爆炸", en="diag(s) − s sᵀ is right and never explodes"): exact
-            < TOLERANCE,
-            Text(zh="分数的标准差为 8 时仍有一半以上的梯度", en="at a spread of 8 half of the gradient is left"): keeps[
-                1
-            ],
+            Text(
+                zh="公式 diag(s) − s sᵀ 成立，且从不爆炸", en="the formula diag(s) − s sᵀ is right and never explodes"
+            ): exact < TOLERANCE,
+            Text(
+                zh="分数的标准差为 8 时仍有一半以上的梯度",
+                en="with scores of standard deviation 8, over half of the gradient is left",
+            ): keeps[1],
         },
         measured=Text(
-            zh=f"10 项，平均 ‖J‖，按分数的标准差：{'；'.join(shown)}；公式误差 {exact:.1g}",
-            en=f"10 entries, mean ‖J‖ by the scores' standard deviation: {'; '.join(shown)}; error of the formula {exact:.1g}",
+            zh=f"10 项，按分数的标准差列出平均 ‖J‖：{'；'.join(shown)}；公式误差 {exact:.1g}",
+            en=f"10 entries, mean ‖J‖ by standard deviation of the scores: {'; '.join(shown)}; error of the formula {exact:.1g}",
         ),
         because=Text(
             zh="公式总是对的，但分数的标准差变大时梯度本身会消失。",
-            en="The formula is always right; the gradient itself fades as the scores spread.",
+            en="The formula is always right, but the gradient itself vanishes as the scores spread out.",
         ),
         only_if=Text(
             zh="“稳定”指公式，或者分数的标准差保持在 1 左右",
-            en="stable is said of the formula, or the scores keep a spread of about 1",
+            en="“stable” means the formula, or the scores keep a standard deviation of about 1",
         ),
     )
 
@@ -133,14 +135,14 @@ def _s1_20() -> Outcome:
         source="Goodfellow, Bengio, Courville 2016, Deep Learning, §6.2.2.3; Vaswani et al. 2017, arXiv 1706.03762",
         because=Text(
             zh="这是关于实践的陈述：分类的输出层和注意力都用它。",
-            en="A statement about practice: output layers of classifiers and attention use it.",
+            en="A statement about practice: the output layers of classifiers use it, and so does attention.",
         ),
     )
 
 
 @claim(
     "S1-28",
-    says=Text(zh="softmax 对梯度友好", en="Softmax is friendly to gradients"),
+    says=Text(zh="softmax 对梯度友好", en="Softmax is gradient-friendly"),
     where="Part 4, L135-136",
     experiment="saturation",
 )
@@ -149,16 +151,16 @@ def _s1_28() -> Outcome:
     left = [jacobian_norms(std).mean / jacobian_norms(1.0).mean for std in SPREADS[1:]]
     return Outcome.of(
         {
-            Text(zh=f"分数的标准差 {std:g}", en=f"scores with a spread of {std:g}"): kept
+            Text(zh=f"分数的标准差 {std:g}", en=f"scores with standard deviation {std:g}"): kept
             for std, kept in zip(SPREADS, keeps, strict=True)
         },
         measured=Text(
-            zh=f"10 项，平均 ‖J‖，按分数的标准差：{'；'.join(shown)}（n = {jacobian_norms(1.0).n}）",
-            en=f"10 entries, mean ‖J‖ by the scores' standard deviation: {'; '.join(shown)} (n = {jacobian_norms(1.0).n})",
+            zh=f"10 项，按分数的标准差列出平均 ‖J‖：{'；'.join(shown)}（n = {jacobian_norms(1.0).n}）",
+            en=f"10 entries, mean ‖J‖ by standard deviation of the scores: {'; '.join(shown)} (n = {jacobian_norms(1.0).n})",
         ),
         because=Text(
-            zh=f"标准差 8 和 22.6 是 d = 64 和 512 时不缩放的分数：梯度只剩标准差为 1 时的 {left[0]:.0%} 和 {left[1]:.0%}。",
-            en=f"Spreads of 8 and 22.6 are those of unscaled scores at d = 64 and 512: {left[0]:.0%} and {left[1]:.0%} of it is left.",
+            zh=f"标准差 8 和 22.6 对应 d = 64 和 512 时不缩放的分数：梯度只剩标准差为 1 时的 {left[0]:.0%} 和 {left[1]:.0%}。",
+            en=f"8 and 22.6 are the standard deviations of unscaled scores at d = 64 and 512: the gradient keeps only {left[0]:.0%} and {left[1]:.0%} of its size at standard deviation 1.",
         ),
-        only_if=Text(zh="分数的标准差保持在 1 左右", en="the scores keep a spread of about 1"),
+        only_if=Text(zh="分数的标准差保持在 1 左右", en="the scores keep a standard deviation of about 1"),
     )

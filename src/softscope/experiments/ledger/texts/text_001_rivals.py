@@ -1,4 +1,4 @@
-"""Text 001, part 4, second half: the table of ReLU, sigmoid and sum-normalisation."""
+"""Text 001, part 4, second half: the table of ReLU, sigmoid and division by the sum."""
 
 from __future__ import annotations
 
@@ -26,20 +26,18 @@ def _s1_21() -> Outcome:
     step = 1e-6
     left, right = float((RELU(0.0) - RELU(-step)) / step), float((RELU(step) - RELU(0.0)) / step)
     return Outcome.of(
-        {Text(zh="0 处左右斜率不同", en="at 0 the slopes of the two sides differ"): abs(left - right) > 0.5},
-        measured=Text(
-            zh=f"左斜率 {left:g}，右斜率 {right:g}", en=f"slope on the left {left:g}, on the right {right:g}"
-        ),
+        {Text(zh="0 处左右斜率不同", en="the left and right slopes at 0 differ"): abs(left - right) > 0.5},
+        measured=Text(zh=f"左斜率 {left:g}，右斜率 {right:g}", en=f"left slope {left:g}, right slope {right:g}"),
         because=Text(
-            zh="不可微只在这一个点上；训练时框架在那里取其中一个斜率。",
-            en="Only at this one point; frameworks take one of the two slopes there and train on.",
+            zh="不可微的只有这一个点；训练时，框架在那里取其中一个斜率。",
+            en="This one point is the only exception; in training, frameworks pick one of the two slopes there.",
         ),
     )
 
 
 @claim(
     "S1-22",
-    says=Text(zh="ReLU 产生稀疏，但会丢失信息", en="ReLU gives sparse weights but loses information"),
+    says=Text(zh="ReLU 带来稀疏性，但会丢失信息", en="ReLU gives sparsity but loses information"),
     where="Part 4 table, L131",
     experiment="normalisers",
 )
@@ -52,8 +50,8 @@ def _s1_22() -> Outcome:
             Text(zh="不同的分数得到相同的权重", en="different scores get the same weights"): same,
         },
         measured=Text(
-            zh=f"N(0, 1) 的分数有 {zero:.3f} 变成 0（n = {zero.n}）；[1, −1] 与 [1, −5] 得到一样的结果",
-            en=f"of scores from N(0, 1) {zero:.3f} become 0 (n = {zero.n}); [1, −1] and [1, −5] give the same",
+            zh=f"服从 N(0, 1) 的分数中，变成 0 的占 {zero:.3f}（n = {zero.n}）；[1, −1] 与 [1, −5] 得到一样的结果",
+            en=f"share of N(0, 1) scores that become 0: {zero:.3f} (n = {zero.n}); [1, −1] and [1, −5] give the same result",
         ),
         because=Text(zh="负分数之间的差别全部丢失。", en="All differences between negative scores are lost."),
     )
@@ -70,7 +68,7 @@ def _s1_23() -> Outcome:
     plain = RELU(rows)
     tau = (rows - ss.sparsemax(rows)).max(-1, where=ss.sparsemax(rows) > 0, initial=-np.inf, keepdims=True)
     shifted = RELU(rows - tau)
-    some = plain.max(-1) > 0.0  # where none is, ReLU(x)/Σ is 0/0
+    some = plain.max(-1) > 0.0  # without a positive score, ReLU(x)/Σ is 0/0
 
     def distribution(p: np.ndarray) -> bool:
         return bool((p >= 0.0).all()) and off_by(p.sum(-1), np.ones(len(p))) < 1e-9
@@ -78,7 +76,7 @@ def _s1_23() -> Outcome:
     return Outcome.of(
         {
             "ReLU(x)": not distribution(plain),
-            Text(zh="ReLU(x)/Σ，有正的分数", en="ReLU(x)/Σ, some score is positive"): not distribution(
+            Text(zh="ReLU(x)/Σ，有正的分数", en="ReLU(x)/Σ, with some positive score"): not distribution(
                 plain[some] / plain[some].sum(-1, keepdims=True)
             ),
             "ReLU(x − τ)": not distribution(shifted),
@@ -88,10 +86,10 @@ def _s1_23() -> Outcome:
             en=f"mean sum: ReLU(x) {plain.sum(-1).mean():.2f}, ReLU(x − τ) {shifted.sum(-1).mean():.6f}; {int((~some).sum())} rows have no positive score (n = {len(rows)} rows)",
         ),
         because=Text(
-            zh="sparsemax 就是减去阈值 τ 之后的 ReLU，总是概率分布。",
-            en="Sparsemax is ReLU after a threshold τ is taken off, and always a distribution.",
+            zh="sparsemax 就是减去阈值 τ 之后的 ReLU，结果总是概率分布。",
+            en="Sparsemax is ReLU after subtracting a threshold τ, and always gives a distribution.",
         ),
-        only_if=Text(zh="既不再归一化，也不减去阈值", en="nothing divides by the sum and no threshold is taken off"),
+        only_if=Text(zh="既不除以总和，也不减去阈值", en="it is neither divided by its sum nor shifted by a threshold"),
     )
 
 
@@ -106,21 +104,26 @@ def _s1_24() -> Outcome:
     near_one = float((np.abs(sums - 1.0) < 0.01).mean())
     mean = estimate(sums)
     return Outcome.of(
-        {Text(zh="不到千分之一的行和为 1", en="fewer than one row in a thousand sums to 1"): near_one < 0.001},
+        {
+            Text(
+                zh="和与 1 相差不到 0.01 的行不到千分之一",
+                en="fewer than one row in a thousand sums to within 0.01 of 1",
+            ): near_one < 0.001
+        },
         measured=Text(
             zh=f"10 项之和平均 {mean:.2f}，从 {sums.min():.2f} 到 {sums.max():.2f}（n = {mean.n}）",
             en=f"sum of 10 weights: mean {mean:.2f}, from {sums.min():.2f} to {sums.max():.2f} (n = {mean.n})",
         ),
         because=Text(
             zh="每一项各算各的，没有什么让它们相加为 1。",
-            en="Each entry is computed for itself, and nothing makes them sum to 1.",
+            en="Each entry is computed on its own, and nothing makes them sum to 1.",
         ),
     )
 
 
 @claim(
     "S1-25",
-    says=Text(zh="sigmoid 不适合注意力", en="Sigmoid is unsuitable for attention"),
+    says=Text(zh="sigmoid 不适合注意力", en="Sigmoid does not suit attention"),
     where="Part 4 table, L132",
     experiment="normalisers",
     slow=True,
@@ -136,14 +139,14 @@ def _s1_25() -> Outcome:
         measured=Text(zh=f"{TASK.zh}：{shown}", en=f"{TASK.en}: {shown}"),
         because=Text(
             zh="在这个小任务上它和 softmax 一样好；Ramapuram 等（2024）用它训练了大模型。",
-            en="On this small task it does as well as softmax; Ramapuram et al. (2024) train large models with it.",
+            en="On this small task it does as well as softmax; Ramapuram et al. (2024) trained large models with it.",
         ),
     )
 
 
 @claim(
     "S1-26",
-    says=Text(zh="除以总和没有指数放大的能力", en="Sum-normalisation has no exponential amplification"),
+    says=Text(zh="除以总和没有指数放大的能力", en="Dividing by the sum does not amplify exponentially"),
     where="Part 4 table, L133",
     experiment="normalisers",
 )
@@ -152,21 +155,18 @@ def _s1_26() -> Outcome:
     linear = off_by(LINEAR(10 * x), LINEAR(x))
     soft = ss.softmax(10 * x)
     return Outcome.of(
-        {
-            Text(zh="分数乘 10，权重不变", en="ten times the scores, the same weights"): linear < 1e-12
-            and bool(soft.max() > 0.5)
-        },
+        {Text(zh="分数乘 10，权重不变", en="scores times 10, same weights"): linear < 1e-12 and bool(soft.max() > 0.5)},
         measured=Text(
             zh=f"分数乘 10：除以总和变动 {linear:.1g}，softmax 变为 {listed(soft, '.3f')}",
-            en=f"scores × 10: over the sum moves by {linear:.1g}, softmax becomes {listed(soft, '.3f')}",
+            en=f"scores × 10: division by the sum changes by {linear:.1g}, softmax becomes {listed(soft, '.3f')}",
         ),
-        because=Text(zh="公因子在除法里消去了。", en="A common factor cancels in the division."),
+        because=Text(zh="公因子在相除时约去了。", en="The common factor cancels in the division."),
     )
 
 
 @claim(
     "S1-27",
-    says=Text(zh="除以总和不能突出重要的信息", en="Sum-normalisation cannot make the important stand out"),
+    says=Text(zh="除以总和不能突出重要的信息", en="Dividing by the sum cannot make the important stand out"),
     where="Part 4 table, L133",
     experiment="normalisers",
 )
@@ -179,8 +179,8 @@ def _s1_27() -> Outcome:
             en=f"largest weight {close.max():.3f}; [0.01, 0.01, 10] gets {far.max():.3f}",
         ),
         because=Text(
-            zh="它照搬分数的比例：比例悬殊时同样突出。",
-            en="It keeps the proportions of the scores: where these are large, it stands out as well.",
+            zh="它照搬分数的比例：比例悬殊时，重要的一项同样突出。",
+            en="It keeps the proportions of the scores: where one dominates, it stands out here too.",
         ),
-        only_if=Text(zh="分数之间的比例接近 1", en="the ratios of the scores are near 1"),
+        only_if=Text(zh="分数之间的比例接近 1", en="the ratios between the scores are near 1"),
     )

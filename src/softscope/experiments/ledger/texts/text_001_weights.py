@@ -16,7 +16,7 @@ from softscope.experiments.recall import LEARNED
     "S1-10",
     says=Text(
         zh="权重必须在 [0, 1] 内、总和为 1、可以看作概率",
-        en="Weights must lie in [0, 1], sum to 1 and be readable as probabilities",
+        en="Weights must lie in [0, 1], sum to 1 and make sense as probabilities",
     ),
     where="Part 2, L62-66",
     experiment="normalisers",
@@ -29,8 +29,8 @@ def _s1_10() -> Outcome:
         {Text(zh=f"{name} 学不会", en=f"{name} does not learn"): a < LEARNED for name, a in found.items()},
         measured=Text(zh=f"{TASK.zh}：{shown}", en=f"{TASK.en}: {shown}"),
         because=Text(
-            zh="sigmoid 的权重和不为 1，x/n 还有负数，两者都不是概率，却都学会了查找。",
-            en="Sigmoid weights do not sum to 1, those of x/n are negative too: no probabilities, and both learn to look.",
+            zh="sigmoid 的权重之和不为 1，x/n 的权重还有负数；两者都不是概率，却都学会了查找。",
+            en="Sigmoid weights do not sum to 1, and some x/n weights are even negative: neither are probabilities, yet both learn to look things up.",
         ),
     )
 
@@ -53,15 +53,15 @@ def _s1_11() -> Outcome:
             en=f"smallest {lowest:g} (float64), {single:g} (float32), x from −1000 to 700",
         ),
         because=Text(
-            zh="精确值总是大于 0；浮点数里会下溢成 0，但不会为负。",
-            en="Exactly it is above 0; in floating point it may become 0, never less.",
+            zh="精确值总大于 0；用浮点数计算可能下溢为 0，但不会为负。",
+            en="The exact value is always above 0; in floating point it can underflow to 0, but never go negative.",
         ),
     )
 
 
 @claim(
     "S1-12",
-    says=Text(zh="指数之和总大于 0", en="The sum of the exponentials is always above 0"),
+    says=Text(zh="指数之和总大于 0", en="The sum of exponentials is always above 0"),
     where="Part 2, L72",
     experiment="overflow",
 )
@@ -73,20 +73,21 @@ def _s1_12() -> Outcome:
     masked = float(np.exp(np.full(2, -np.inf)).sum())
     return Outcome.of(
         {
-            Text(zh="先减去最大值", en="with the maximum taken off first"): shifted > 0.0,
-            Text(zh="直接计算 [−800, −801]", en="[−800, −801] as it stands"): naive > 0.0,
-            Text(zh="整行都被掩码", en="a row that is all masked"): masked > 0.0,
+            Text(zh="先减去最大值", en="after subtracting the maximum"): shifted > 0.0,
+            Text(zh="直接计算 [−800, −801]", en="[−800, −801] directly"): naive > 0.0,
+            Text(zh="整行都被掩码", en="a fully masked row"): masked > 0.0,
         },
         measured=Text(
             zh=f"减去最大值 {shifted:.3f}；直接 {naive:g}；全掩码 {masked:g}",
-            en=f"maximum taken off {shifted:.3f}; as it stands {naive:g}; all masked {masked:g}",
+            en=f"maximum subtracted {shifted:.3f}; directly {naive:g}; fully masked {masked:g}",
         ),
         because=Text(
-            zh="在 −745 以下，float64 的指数下溢成 0，总和也是 0，再除就是 0/0。",
-            en="Below −745 float64's exponential underflows to 0, so does the sum, and the division is 0/0.",
+            zh="在 −745 以下，float64 的指数下溢为 0，总和也是 0，再除就是 0/0。",
+            en="Below −745, float64's exponential underflows to 0; then the sum is 0 too, and the division is 0/0.",
         ),
         only_if=Text(
-            zh="先减去最大值，并且至少有一个分数不是 −∞", en="the maximum is taken off first and some score is not −∞"
+            zh="先减去最大值，并且至少有一个分数不是 −∞",
+            en="the maximum is subtracted first and at least one score is not −∞",
         ),
     )
 
@@ -130,9 +131,11 @@ def _s1_14() -> Outcome:
         {name: error < room for name, (error, room) in errors.items()},
         measured=Text(
             zh=f"与 1 最多相差 {'、'.join(f'{error:.1g}（{name}）' for name, (error, _) in errors.items())}；{len(rows)} 行，每行 {rows.shape[1]} 项",
-            en=f"at most {', '.join(f'{error:.1g} ({name})' for name, (error, _) in errors.items())} from 1; {len(rows)} rows of {rows.shape[1]}",
+            en=f"off from 1 by at most {', '.join(f'{error:.1g} ({name})' for name, (error, _) in errors.items())}; {len(rows)} rows of {rows.shape[1]} entries",
         ),
-        because=Text(zh="精确地为 1，计算中只差舍入。", en="Exactly 1; computed, up to rounding."),
+        because=Text(
+            zh="理论上恰为 1，计算中只有舍入误差。", en="In theory exactly 1; in computation, 1 up to rounding."
+        ),
     )
 
 
@@ -140,7 +143,7 @@ def _s1_14() -> Outcome:
     "S1-15",
     says=Text(
         zh="注意力权重不能是负数，语言中没有负注意力",
-        en="Attention weights cannot be negative; language knows no negative attention",
+        en="Attention weights cannot be negative; there is no negative attention in language",
     ),
     where="Part 3, L81-100",
     experiment="normalisers",
@@ -150,14 +153,14 @@ def _s1_15() -> Outcome:
     found = accuracy("x/n")
     negative = share(generator("S1-15").standard_normal(20_000) < 0.0)
     return Outcome.of(
-        {Text(zh="带负权重学不会查找", en="with negative weights looking is not learned"): found < LEARNED},
+        {Text(zh="带负权重学不会查找", en="with negative weights, looking things up is not learned"): found < LEARNED},
         measured=Text(
-            zh=f"{TASK.zh}：x/n {found:.2f}，起初 {negative:.2f} 的权重为负",
-            en=f"{TASK.en}: x/n {found:.2f}, of whose weights {negative:.2f} start negative",
+            zh=f"{TASK.zh}：x/n {found:.2f}；标准正态分数中为负的占 {negative:.2f}",
+            en=f"{TASK.en}: x/n {found:.2f}; share of standard normal scores below 0 {negative:.2f}",
         ),
         because=Text(
-            zh="以分数本身作权重也学会了；Differential Transformer（Ye 等 2024）等工作有意使用负权重。",
-            en="With the scores themselves as weights it is learned; the Differential Transformer (Ye et al. 2024) uses them on purpose.",
+            zh="直接用分数作权重也学会了；Differential Transformer（Ye 等 2024）等工作有意使用负权重。",
+            en="It is learned even with the scores themselves as weights; work such as the Differential Transformer (Ye et al. 2024) uses negative weights on purpose.",
         ),
     )
 
@@ -165,7 +168,7 @@ def _s1_15() -> Outcome:
 @claim(
     "S1-16",
     says=Text(
-        zh="非负的权重保证信息不会被反向扣减", en="Non-negative weights guarantee that no information is subtracted"
+        zh="权重非负，保证不会反向扣减信息", en="Non-negative weights guarantee that no information is subtracted"
     ),
     where="Part 3, L102-108",
     experiment="normalisers",
@@ -178,16 +181,18 @@ def _s1_16() -> Outcome:
     cancelled = float(ss.softmax([1.0, 1.0]) @ np.array([1.0, -1.0]))
     return Outcome.of(
         {
-            Text(zh="每个 α·v 与 v 同号", en="each α·v has the sign of v"): kept,
+            Text(zh="每个 α·v 与 v 同号", en="each α·v has the same sign as v"): kept,
             Text(zh="相加时不会互相抵消", en="nothing cancels in the sum"): smaller.above(0.99),
         },
         measured=Text(
             zh=f"输出的大小平均只有各项大小之和的 {smaller:.2f}（n = {smaller.n}）；v 与 −v 各半得 {cancelled:g}",
-            en=f"the output has on average {smaller:.2f} of the size of its terms (n = {smaller.n}); v and −v, half each, give {cancelled:g}",
+            en=f"on average the output is only {smaller:.2f} of the total size of its terms (n = {smaller.n}); half v and half −v give {cancelled:g}",
         ),
         because=Text(
-            zh="值本身有正有负，正的权重下它们照样相消。",
-            en="The values have signs of their own, and cancel under positive weights too.",
+            zh="值本身有正有负，即使权重为正也会相消。",
+            en="The values have signs of their own and cancel even under positive weights.",
         ),
-        only_if=Text(zh="说的是单独一项的符号，而不是总和", en="it is said of the sign of one term, not of the sum"),
+        only_if=Text(
+            zh="说的是单独一项的符号，而不是总和", en="it is about the sign of a single term, not about the sum"
+        ),
     )

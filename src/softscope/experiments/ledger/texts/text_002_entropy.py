@@ -25,16 +25,16 @@ def _s2_42() -> Outcome:
     off = off_by(ss.partition(x).entropy, -(p * np.log(p)).sum(-1))
     return Outcome.of(
         {Text(zh="200 行随机分数", en="200 random rows"): off < 1e-13},
-        measured=Text(zh=f"与定义最多相差 {off:.1g} nat", en=f"off the definition by at most {off:.1g} nats"),
+        measured=Text(zh=f"与定义最多相差 {off:.1g} nat", en=f"differs from the definition by at most {off:.1g} nats"),
         because=Text(
-            zh="这是定义；库用等价的 log z − u/z 计算，避免 0·log 0。",
-            en="It is the definition; the library computes the same as log z − u/z, which avoids 0·log 0.",
+            zh="这是定义；库用等价的 log z − u/z 来计算，以避免 0·log 0。",
+            en="This is the definition; the library computes the equivalent log z − u/z, which avoids 0·log 0.",
         ),
     )
 
 
 def _unscaled(d: int, stated: str) -> Outcome:
-    """The unscaled column of the table, one row."""
+    """One row of the table's unscaled column."""
     entropy = drawn.plain(d).entropy
     held = entropy.agrees(float(stated), half_unit(stated))
     return Outcome.of(
@@ -44,9 +44,9 @@ def _unscaled(d: int, stated: str) -> Outcome:
             en=f"{entropy:.3f} nats ({entropy.n} random 10×10 matrices)",
         ),
         because=Text(
-            zh=f"分数的标准差是 √{d} = {math.sqrt(d):g}，一行里最大的权重平均为 {drawn.plain(d).peak:.3f}。",
-            en=f"The scores have standard deviation √{d} = {math.sqrt(d):g}, and the largest weight of a row is "
-            f"{drawn.plain(d).peak:.3f} on average.",
+            zh=f"分数的标准差是 √{d} = {math.sqrt(d):g}，一行中的最大权重平均为 {drawn.plain(d).peak:.3f}。",
+            en=f"The scores have standard deviation √{d} = {math.sqrt(d):g}, and the largest weight in a row "
+            f"averages {drawn.plain(d).peak:.3f}.",
         ),
     )
 
@@ -83,7 +83,7 @@ def _s2_45() -> Outcome:
 
 @claim(
     "S2-46",
-    says=Text(zh="d_k = 16、64、256：缩放后的熵都是 2.3", en="d_k = 16, 64, 256: scaled entropy 2.3 each time"),
+    says=Text(zh="d_k = 16、64、256：缩放后的熵都是 2.3", en="d_k = 16, 64, 256: scaled entropy 2.3 in every case"),
     where="VIII table, L194-196",
     experiment="entropy",
 )
@@ -93,8 +93,8 @@ def _s2_46() -> Outcome:
         {f"d = {d}": x.agrees(2.3, half_unit("2.3")) for d, x in found.items()},
         measured=Text(zh=f"{by(found, '.3f')} nat", en=f"{by(found, '.3f')} nats"),
         because=Text(
-            zh=f"2.3 是 log 10 = {_UNIFORM:.3f}，只有 10 个权重完全相等才达到；方差为 1 的分数不会给出相等的权重。",
-            en=f"2.3 is log 10 = {_UNIFORM:.3f}, reached only by 10 equal weights, which scores of variance 1 do not give.",
+            zh=f"2.3 是 log 10 = {_UNIFORM:.3f}，只有 10 个权重完全相等时才能达到；方差为 1 的分数不会给出相等的权重。",
+            en=f"2.3 is log 10 = {_UNIFORM:.3f}, which only 10 equal weights reach; scores of variance 1 do not give equal weights.",
         ),
     )
 
@@ -115,15 +115,15 @@ def _s2_47() -> Outcome:
         },
         measured=Text(zh=f"{by(found)} nat", en=f"{by(found)} nats"),
         because=Text(
-            zh="分数的标准差像 √d 那样增长，softmax 越来越尖。",
-            en="The spread of the scores grows like √d, and the softmax sharpens.",
+            zh="分数的标准差按 √d 增长，softmax 越来越尖锐。",
+            en="The spread of the scores grows like √d, so the softmax sharpens.",
         ),
     )
 
 
 @claim(
     "S2-48",
-    says=Text(zh="缩放后熵保持稳定", en="Scaled, entropy stays constant"),
+    says=Text(zh="缩放后熵保持稳定", en="Scaled, entropy stays stable"),
     where="VIII, L199",
     experiment="entropy",
 )
@@ -133,7 +133,7 @@ def _s2_48() -> Outcome:
         {f"d = {d}": x.agrees(found[64].mean, 0.03) for d, x in found.items()},
         measured=Text(zh=f"{by(found, '.3f')} nat", en=f"{by(found, '.3f')} nats"),
         because=Text(
-            zh=f"缩放后的分数方差总是 1；熵停在 {found[64].mean:.2f}，是最大值 {_UNIFORM:.2f} 的 {100 * found[64].mean / _UNIFORM:.0f}%。",
+            zh=f"缩放后分数的方差总是 1；熵稳定在 {found[64].mean:.2f}，是最大值 {_UNIFORM:.2f} 的 {100 * found[64].mean / _UNIFORM:.0f}%。",
             en=f"Scaled scores always have variance 1; entropy stays at {found[64].mean:.2f}, "
             f"{100 * found[64].mean / _UNIFORM:.0f}% of the maximum {_UNIFORM:.2f}.",
         ),

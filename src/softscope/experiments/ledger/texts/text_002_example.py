@@ -21,7 +21,7 @@ def _power(exponent: float, stated: str) -> Outcome:
     return Outcome.of(
         {f"e^{exponent:g}": near(value, stated)},
         measured=f"{value:.4g}",
-        because=Text(zh=f"四舍五入到所印的位数正是 {stated}。", en=f"Rounded to the digits printed it is {stated}."),
+        because=Text(zh=f"按文中的位数四舍五入，正是 {stated}。", en=f"Rounded to the printed digits, it is {stated}."),
     )
 
 
@@ -62,8 +62,8 @@ def _s2_11() -> Outcome:
         {"[0, 0, 0, 0, 1]": near(p, ["0", "0", "0", "0", "1"])},
         measured=listed(p, ".2g"),
         because=Text(
-            zh=f"第一名领先 14，其余的权重合起来只有 {1.0 - p[4]:.1e}。",
-            en=f"The first leads by 14, and all others together get {1.0 - p[4]:.1e}.",
+            zh=f"最大的分数领先 14，其余各项的权重合计只有 {1.0 - p[4]:.1e}。",
+            en=f"The largest score leads by 14; all the others together get {1.0 - p[4]:.1e}.",
         ),
     )
 
@@ -71,7 +71,8 @@ def _s2_11() -> Outcome:
 @claim(
     "S2-12",
     says=Text(
-        zh="softmax 的对角导数是 s_i(1 − s_i)", en="The derivative of a softmax entry by its own input is s_i(1 − s_i)"
+        zh="softmax 的对角导数是 s_i(1 − s_i)",
+        en="The derivative of a softmax entry with respect to its own input is s_i(1 − s_i)",
     ),
     where="II, L66-68",
     experiment="saturation",
@@ -91,8 +92,8 @@ def _s2_12() -> Outcome:
             Text(zh="推导，n = 4", en="derivation, n = 4"): derived,
             Text(zh="自动求导，n = 10", en="autograd, n = 10"): off < 1e-14,
         },
-        measured=Text(zh=f"与自动求导最多相差 {off:.1g}", en=f"off autograd by at most {off:.1g}"),
-        because=Text(zh="这是雅可比矩阵的对角线。", en="It is the diagonal of the Jacobian."),
+        measured=Text(zh=f"与自动求导最多相差 {off:.1g}", en=f"differs from autograd by at most {off:.1g}"),
+        because=Text(zh="这是雅可比矩阵的对角线。", en="This is the diagonal of the Jacobian."),
     )
 
 
@@ -100,7 +101,7 @@ def _s2_12() -> Outcome:
     "S2-13",
     says=Text(
         zh="s 接近 0 或 1 时 s(1 − s) 接近 0，梯度消失",
-        en="Where s is near 0 or 1, s(1 − s) is near 0: the gradient vanishes",
+        en="When s is near 0 or 1, s(1 − s) is near 0 and the gradient vanishes",
     ),
     where="II, L70-72",
     experiment="saturation",
@@ -113,7 +114,7 @@ def _s2_13() -> Outcome:
     return Outcome.of(
         {
             "s → 0, s → 1": limit < 1e-8,
-            Text(zh="例子里的五项", en="the five entries of the example"): bool((slopes < 1e-6).all()),
+            Text(zh="例子中的五项", en="the example's five entries"): bool((slopes < 1e-6).all()),
             Text(zh="整个雅可比矩阵", en="the whole Jacobian"): whole < 1e-5,
         },
         measured=Text(
@@ -121,8 +122,8 @@ def _s2_13() -> Outcome:
             en=f"s(1−s): {listed(slopes, '.1e')}; ‖J‖ = {whole:.1e}",
         ),
         because=Text(
-            zh="非对角项 −s_i·s_j 也同样小，所以几乎没有梯度能穿过这个 softmax。",
-            en="The other entries −s_i·s_j are just as small, so hardly any gradient gets through this softmax.",
+            zh="非对角项 −s_i·s_j 同样小，所以几乎没有梯度能通过这个 softmax。",
+            en="The off-diagonal entries −s_i·s_j are just as small, so hardly any gradient gets through this softmax.",
         ),
     )
 
@@ -130,8 +131,8 @@ def _s2_13() -> Outcome:
 @claim(
     "S2-17",
     says=Text(
-        zh="[−3, −1, 0, 1, 3] 是 [−24, −10, 0, 10, 24] 缩放后的样子",
-        en="[−3, −1, 0, 1, 3] is [−24, −10, 0, 10, 24] scaled",
+        zh="[−24, −10, 0, 10, 24] 缩放后是 [−3, −1, 0, 1, 3]",
+        en="[−24, −10, 0, 10, 24] becomes [−3, −1, 0, 1, 3] when scaled",
     ),
     where="III, L92",
     experiment="extremes",
@@ -153,7 +154,7 @@ def _s2_17() -> Outcome:
     "S2-20",
     says=Text(
         zh="[−3, −1, 0, 1, 3] 的 softmax 是 [0.012, 0.089, 0.243, 0.661, 0.995]",
-        en="softmax of [−3, −1, 0, 1, 3] is [0.012, 0.089, 0.243, 0.661, 0.995]",
+        en="The softmax of [−3, −1, 0, 1, 3] is [0.012, 0.089, 0.243, 0.661, 0.995]",
     ),
     where="III, L99-101",
     experiment="extremes",
@@ -166,8 +167,8 @@ def _s2_20() -> Outcome:
         {"[−3, −1, 0, 1, 3]": near(p, stated)},
         measured=listed(p, ".3f"),
         because=Text(
-            zh=f"文中 5 个数之和是 {total:.3f}，任何 softmax 的和都是 1。",
-            en=f"The 5 numbers in the text add up to {total:.3f}, and those of every softmax to 1.",
+            zh=f"文中 5 个数之和是 {total:.3f}，而任何 softmax 的各项之和都是 1。",
+            en=f"The 5 numbers in the text add up to {total:.3f}; any softmax adds up to 1.",
         ),
     )
 
@@ -190,15 +191,15 @@ def _s2_21() -> Outcome:
             en=f"entropy {before.entropy:.1e} → {after.entropy:.2f} nats (uniform: {math.log(5):.2f})",
         ),
         because=Text(
-            zh=f"最大权重从 1 − {1.0 - ss.softmax(_PLAIN)[4]:.1g} 降到 {after.peak:.2f}：更平滑，但离均匀还远。",
-            en=f"The largest weight falls from 1 − {1.0 - ss.softmax(_PLAIN)[4]:.1g} to {after.peak:.2f}: smoother, though far from even.",
+            zh=f"最大权重从 1 − {1.0 - ss.softmax(_PLAIN)[4]:.1g} 降到 {after.peak:.2f}：更平滑，但离均匀分布还很远。",
+            en=f"The largest weight falls from 1 − {1.0 - ss.softmax(_PLAIN)[4]:.1g} to {after.peak:.2f}: smoother, but still far from uniform.",
         ),
     )
 
 
 @claim(
     "S2-22",
-    says=Text(zh="缩放后每个 s(1 − s) 都大于 0.01", en="After scaling every s(1 − s) is above 0.01"),
+    says=Text(zh="缩放后每个 s(1 − s) 都大于 0.01", en="After scaling, every s(1 − s) is above 0.01"),
     where="III, L104-105",
     experiment="saturation",
 )
@@ -207,11 +208,11 @@ def _s2_22() -> Outcome:
     slopes = p * (1.0 - p)
     printed = 0.995 * (1.0 - 0.995)
     return Outcome.of(
-        {Text(zh="最小的一项", en="the smallest of them"): bool(slopes.min() > 0.01)},
+        {Text(zh="最小的一项", en="the smallest one"): bool(slopes.min() > 0.01)},
         measured=listed(slopes, ".4f"),
         because=Text(
-            zh=f"5 项中 {int((slopes > 0.01).sum())} 项大于 0.01，最小的是 {slopes.min():.4f}；用文中印的 0.995 算也只有 {printed:.4f}。",
-            en=f"{int((slopes > 0.01).sum())} of 5 are above 0.01, the smallest is {slopes.min():.4f}; "
+            zh=f"5 项中 {int((slopes > 0.01).sum())} 项大于 0.01，最小的是 {slopes.min():.4f}；用文中的 0.995 来算也只有 {printed:.4f}。",
+            en=f"{int((slopes > 0.01).sum())} of 5 are above 0.01, and the smallest is {slopes.min():.4f}; "
             f"the text's own 0.995 would give only {printed:.4f}.",
         ),
     )

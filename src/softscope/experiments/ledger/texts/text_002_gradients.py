@@ -12,7 +12,7 @@ from softscope.experiments.ledger.texts import query_gradients as grads
 from softscope.experiments.ledger.texts import random_attention as drawn
 from softscope.experiments.ledger.texts.figures import by, listed
 
-_WIDTH = 64  # components of v, the same at every d, so that the gradient reaching the weights does not change
+_WIDTH = 64  # components of v: the same at every d, so the gradient reaching the weights does not change
 
 
 def _mean(d: int, width: int, scaled: bool) -> Estimate:
@@ -52,21 +52,21 @@ def _s2_49() -> Outcome:
         measured=Text(
             zh=f"每行 ‖∂L/∂q‖，v 有 {_WIDTH} 维：平均 {by(means, '.2f')}；中位数 {by(medians, '.2g')}；"
             f"v 有 d 维：平均 {by(wider, '.1f')}（{grads.MATRICES} 个矩阵，各 10 行）",
-            en=f"‖∂L/∂q‖ of a row, v with {_WIDTH} components: mean {by(means, '.2f')}; median {by(medians, '.2g')}; "
+            en=f"‖∂L/∂q‖ per row, v with {_WIDTH} components: mean {by(means, '.2f')}; median {by(medians, '.2g')}; "
             f"v with d components: mean {by(wider, '.1f')} ({grads.MATRICES} matrices of 10 rows)",
         ),
         because=Text(
-            zh=f"平均值不降反升，中位数先慢后快地降（相邻两个 d 之间的幂次 {listed(falling, '.1f')}）："
-            f"d = {largest} 时最大的 10% 行占去全部的 {100 * top:.0f}%。",
-            en=f"The mean grows, if anything, and the median falls ever faster (powers of d between neighbours "
-            f"{listed(falling, '.1f')}): at d = {largest} the largest 10% of the rows hold {100 * top:.0f}% of it all.",
+            zh=f"平均值不降反升，中位数先慢后快地下降（相邻两个 d 之间的幂指数 {listed(falling, '.1f')}）："
+            f"d = {largest} 时，最大的 10% 的行占总和的 {100 * top:.0f}%。",
+            en=f"If anything, the mean grows; the median falls slowly at first, then faster (exponents between neighbouring d: "
+            f"{listed(falling, '.1f')}). At d = {largest} the largest 10% of rows hold {100 * top:.0f}% of the total.",
         ),
     )
 
 
 @claim(
     "S2-50",
-    says=Text(zh="缩放后 ‖∂L/∂Q‖ 大致是常数", en="Scaled, ‖∂L/∂Q‖ is about constant"),
+    says=Text(zh="缩放后 ‖∂L/∂Q‖ 大致是常数", en="Scaled, ‖∂L/∂Q‖ is roughly constant"),
     where="VIII, L204",
     experiment="gradients",
 )
@@ -86,19 +86,22 @@ def _s2_50() -> Outcome:
             en=f"v with {_WIDTH} components {by(same, '.2f')}; v with d components {by(wider, '.2f')}",
         ),
         because=Text(
-            zh=f"缩放使 softmax 的导数不随 d 变；若 v 也随 d 变宽，到达权重的梯度变大，‖∂L/∂q‖ 像 d^{power:.2f} 那样增长。",
-            en=f"Scaling makes the softmax's derivative independent of d; if v widens with d too, more gradient reaches the "
-            f"weights, and ‖∂L/∂q‖ grows like d^{power:.2f}.",
+            zh=f"缩放使 softmax 的导数不随 d 变化；若 v 也随 d 变宽，到达权重的梯度就变大，‖∂L/∂q‖ 按 d^{power:.2f} 增长。",
+            en=f"Scaling makes the softmax's derivative independent of d; if v also widens with d, more gradient reaches the "
+            f"weights and ‖∂L/∂q‖ grows like d^{power:.2f}.",
         ),
         only_if=Text(
-            zh="到达权重的梯度本身不随 d 变", en="the gradient that reaches the weights does not itself change with d"
+            zh="到达权重的梯度本身不随 d 变化", en="the gradient reaching the weights does not itself change with d"
         ),
     )
 
 
 @claim(
     "S2-58",
-    says=Text(zh="缩放使梯度保持在合理范围，避免消失", en="Scaling keeps gradients in range and from vanishing"),
+    says=Text(
+        zh="缩放使梯度保持在合理范围，避免消失",
+        en="Scaling keeps gradients in a reasonable range, so they do not vanish",
+    ),
     where="Summary 2, L255",
     experiment="gradients",
 )
@@ -106,7 +109,7 @@ def _s2_58() -> Outcome:
     medians = {d: _median(d, True) for d in grads.DIMENSIONS}
     plain = {d: _median(d, False) for d in grads.DIMENSIONS}
     traces = {d: drawn.scaled(d).trace for d in grads.DIMENSIONS}
-    # q and k with four times the standard deviation: every score is 16 times as large, and √d the same.
+    # q and k have four times the standard deviation: every score is 16 times as large, while √d stays the same.
     grown = drawn.sharpness(64, 16.0 / math.sqrt(64)).trace
     return Outcome.of(
         {Text(zh=f"中位数，d = {d}", en=f"median, d = {d}"): 0.5 < x / medians[16] < 2.0 for d, x in medians.items()}
@@ -114,13 +117,13 @@ def _s2_58() -> Outcome:
         | {Text(zh="Σs(1−s)，q、k 的标准差为 4", en="Σs(1−s), q and k with standard deviation 4"): grown.above(0.7)},
         measured=Text(
             zh=f"‖∂L/∂q‖ 的中位数：缩放 {by(medians, '.2f')}；不缩放 {by(plain, '.2g')}；Σs(1−s)，q、k 的标准差为 4 时 {grown:.3f}",
-            en=f"median ‖∂L/∂q‖: scaled {by(medians, '.2f')}; unscaled {by(plain, '.2g')}; Σs(1−s) with standard deviation 4 "
-            f"of q and k {grown:.3f}",
+            en=f"median ‖∂L/∂q‖: scaled {by(medians, '.2f')}; unscaled {by(plain, '.2g')}; Σs(1−s) when q and k have "
+            f"standard deviation 4: {grown:.3f}",
         ),
         because=Text(
-            zh=f"q、k 的分量方差为 1 时，Σs(1−s) 在每个 d 都是 {traces[64].mean:.2f} 左右，典型的行总有梯度；q、k 增长了，它又变小。",
-            en=f"With components of variance 1, Σs(1−s) is about {traces[64].mean:.2f} at every d, and a typical row "
-            f"always gets a gradient; where q and k have grown, it shrinks again.",
+            zh=f"q、k 的分量方差为 1 时，Σs(1−s) 在每个 d 下都是 {traces[64].mean:.2f} 左右，典型的行总有梯度；q、k 变大后，它又会变小。",
+            en=f"When the components of q and k have variance 1, Σs(1−s) is about {traces[64].mean:.2f} at every d, and a "
+            f"typical row always gets a gradient; once q and k grow, it shrinks again.",
         ),
-        only_if=Text(zh="q 和 k 的分量保持方差 1 左右", en="the components of q and k keep a variance of about 1"),
+        only_if=Text(zh="q 和 k 各分量的方差保持在 1 左右", en="the components of q and k keep a variance of about 1"),
     )

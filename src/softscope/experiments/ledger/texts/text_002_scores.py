@@ -17,7 +17,7 @@ from softscope.experiments.ledger.texts.figures import by, listed
 
 
 def _additive(seed: str, n: int, d: int, hidden: int, v_sd: float) -> dict[str, Any]:
-    """Random arguments of additive attention: W keeps the variance 1, v_a has the standard deviation asked for."""
+    """Random arguments for additive attention: W keeps the variance at 1, and v_a has standard deviation v_sd."""
     rng = generator(seed)
     return {
         "q": rng.standard_normal((1, n, d)),
@@ -46,14 +46,14 @@ def _s2_32() -> Outcome:
     off = off_by(ss.additive_attention(v=v, **a), ss.softmax(_scores(a)) @ v)
     return Outcome.of(
         {"softscope.additive_attention": off < 1e-12},
-        measured=Text(zh=f"与公式最多相差 {off:.1g}", en=f"off the formula by at most {off:.1g}"),
-        because=Text(zh="这就是 Bahdanau 等人（2015）的形式。", en="It is the form of Bahdanau et al. (2015)."),
+        measured=Text(zh=f"与公式最多相差 {off:.1g}", en=f"differs from the formula by at most {off:.1g}"),
+        because=Text(zh="这就是 Bahdanau 等人（2015）的形式。", en="This is the form of Bahdanau et al. (2015)."),
     )
 
 
 @claim(
     "S2-33",
-    says=Text(zh="加性注意力用前馈网络计算相似度", en="Additive attention scores with a feed-forward network"),
+    says=Text(zh="加性注意力用前馈网络计算相似度", en="Additive attention computes scores with a feed-forward network"),
     where="VI, L150",
     experiment="scores",
 )
@@ -73,15 +73,17 @@ def _s2_33() -> Outcome:
     return Outcome.of(
         {Text(zh="一个隐藏层的网络，输入 [q; k]", en="a network with one hidden layer, fed [q; k]"): off < 1e-12},
         measured=Text(
-            zh=f"与 Linear–Tanh–Linear 最多相差 {off:.1g}", en=f"off Linear–Tanh–Linear by at most {off:.1g}"
+            zh=f"与 Linear–Tanh–Linear 最多相差 {off:.1g}", en=f"differs from Linear–Tanh–Linear by at most {off:.1g}"
         ),
-        because=Text(zh="W₁q + W₂k 就是作用在 [q; k] 上的一个线性层。", en="W₁q + W₂k is one linear layer on [q; k]."),
+        because=Text(
+            zh="W₁q + W₂k 就是作用在 [q; k] 上的一个线性层。", en="W₁q + W₂k is one linear layer applied to [q; k]."
+        ),
     )
 
 
 @claim(
     "S2-34",
-    says=Text(zh="tanh 自带饱和，输出在 [−1, 1]", en="Tanh saturates by itself, with outputs in [−1, 1]"),
+    says=Text(zh="tanh 自带饱和，输出在 [−1, 1]", en="Tanh saturates on its own, with outputs in [−1, 1]"),
     where="VI, L151",
     experiment="scores",
 )
@@ -94,18 +96,18 @@ def _s2_34() -> Outcome:
         {Text(zh="范围", en="range"): bool((np.abs(y) <= 1.0).all()), Text(zh="饱和", en="saturation"): slope < 1e-7},
         measured=Text(
             zh=f"|tanh| ≤ {np.abs(y).max():g}，在 10 处的斜率 {slope:.1g}；隐藏层宽 256、v ~ N(0, 1) 时分数达 {scores:.0f}",
-            en=f"|tanh| ≤ {np.abs(y).max():g}, slope at 10 {slope:.1g}; with 256 hidden units and v ~ N(0, 1) scores reach {scores:.0f}",
+            en=f"|tanh| ≤ {np.abs(y).max():g}, slope {slope:.1g} at 10; with 256 hidden units and v ~ N(0, 1), scores reach {scores:.0f}",
         ),
         because=Text(
             zh="这说的是 tanh；分数 vᵀtanh(…) 只以 Σ|v_i| 为界。",
-            en="This is about tanh; the score vᵀtanh(…) is bounded by Σ|v_i| only.",
+            en="This is about tanh; the score vᵀtanh(…) is bounded only by Σ|v_i|.",
         ),
     )
 
 
 @functools.cache
 def _additive_entropy(hidden: int, v_sd: float) -> Estimate:
-    """Mean entropy over random networks, 10 queries and 10 keys each."""
+    """Mean entropy over random networks, with 10 queries and 10 keys each."""
     found = []
     for trial in range(300):
         a = _additive(f"additive {hidden} {trial}", drawn.KEYS, 64, hidden, v_sd)
@@ -134,11 +136,12 @@ def _s2_35() -> Outcome:
             f"(h hidden units)",
         ),
         because=Text(
-            zh="tanh 限制每一项，不限制项数：v 的每个分量方差为 1 时，分数的标准差像 √h 那样增长。",
-            en="Tanh bounds each term and not their number: with components of variance 1 in v, the scores grow like √h.",
+            zh="tanh 限制每一项的大小，不限制项数：v 的每个分量方差为 1 时，分数的标准差按 √h 增长。",
+            en="Tanh bounds each term, not the number of terms: if the components of v have variance 1, the scores grow like √h.",
         ),
         only_if=Text(
-            zh="v 的长度有界，例如方差为 1/h 的初始化", en="v is bounded in length, as by an initial variance of 1/h"
+            zh="v 的长度有界，例如以方差 1/h 初始化",
+            en="the length of v is bounded, for example by initialising with variance 1/h",
         ),
     )
 
@@ -158,15 +161,15 @@ def _s2_36() -> Outcome:
             Text(zh="权重随 d 塌缩", en="the weights collapse as d grows"): entropies[256].below(
                 0.5 * entropies[16].mean
             ),
-            Text(zh="算出的权重有误差", en="the weights are computed inaccurately"): off > 1e-12,
+            Text(zh="算出的权重不准确", en="the weights are computed inaccurately"): off > 1e-12,
         },
         measured=Text(
             zh=f"熵（nat）{by(entropies)}；d = 256 时权重的误差 {off:.1g}",
-            en=f"entropy in nats {by(entropies)}; error of the weights at d = 256 {off:.1g}",
+            en=f"entropy in nats {by(entropies)}; error of the weights at d = 256: {off:.1g}",
         ),
         because=Text(
-            zh="算得出、算得准，只是饱和：不稳定的是学习，不是数值。",
-            en="They are computed, and accurately, only saturated: it is learning that suffers and not the arithmetic.",
+            zh="权重算得出，也算得准，只是饱和了：不稳定的是学习，不是数值计算。",
+            en="The weights can be computed, and accurately; they are just saturated. Learning is unstable, not the arithmetic.",
         ),
         only_if=Text(zh="“不稳定”指的是权重饱和", en="“unstable” means that the weights saturate"),
     )
@@ -174,7 +177,7 @@ def _s2_36() -> Outcome:
 
 @functools.cache
 def _speed(d: int, n: int = 256) -> float:
-    """How many times as long additive scores take as scaled dot products: n queries, n keys, one thread."""
+    """Time for additive scores as a multiple of the time for scaled dot products: n queries, n keys, one thread."""
     import torch
 
     a = {name: torch.from_numpy(x).float() for name, x in _additive(f"speed {d}", n, d, d, 1.0).items()}
@@ -205,19 +208,19 @@ def _s2_60() -> Outcome:
     return Outcome.of(
         {f"d = {d}": x > 2.0 for d, x in found.items()},
         measured=Text(
-            zh=f"加性分数所需的时间是点积的倍数：{by(found, '.0f')}（256×256 个分数，单线程，7 次取最好）",
-            en=f"time of additive scores in times that of dot products: {by(found, '.0f')} (256×256 scores, one thread, best of 7)",
+            zh=f"加性分数与点积的用时之比：{by(found, '.0f')}（256×256 个分数，单线程，取 7 次中最快的）",
+            en=f"time for additive scores as a multiple of that for dot products: {by(found, '.0f')} (256×256 scores, one thread, best of 7)",
         ),
         because=Text(
-            zh="每一对都要算隐藏层的 tanh，而点积是一次矩阵乘法。",
-            en="Every pair needs a hidden layer of tanh, and dot products are one matrix product.",
+            zh="每一对都要算一个隐藏层的 tanh，而点积只需一次矩阵乘法。",
+            en="Every pair needs a tanh hidden layer, while dot products take a single matrix product.",
         ),
     )
 
 
 @claim(
     "S2-38",
-    says=Text(zh="缩放点积兼有效率和稳定", en="Scaled dot product joins efficiency and stability"),
+    says=Text(zh="缩放点积兼有效率和稳定", en="The scaled dot product combines efficiency and stability"),
     where="VI, L163",
     experiment="scores",
 )
@@ -231,19 +234,19 @@ def _s2_38() -> Outcome:
             for d, x in entropies.items()
         },
         measured=Text(
-            zh=f"d = 64 时比加性快 {faster:.0f} 倍；熵（nat）{by(entropies, '.3f')}",
+            zh=f"d = 64 时速度是加性的 {faster:.0f} 倍；熵（nat）{by(entropies, '.3f')}",
             en=f"{faster:.0f} times as fast as additive at d = 64; entropy in nats {by(entropies, '.3f')}",
         ),
         because=Text(
-            zh="一次除法不花时间，却使权重不随 d 变。",
-            en="One division costs nothing and keeps the weights the same at every d.",
+            zh="缩放只是一次除法，却使权重不随 d 变化。",
+            en="Scaling is one division, yet it keeps the weights from changing with d.",
         ),
     )
 
 
 @claim(
     "S2-39",
-    says=Text(zh="缩放点积在所有 d_k 下都表现良好", en="Scaled dot product works well at every d_k"),
+    says=Text(zh="缩放点积在所有 d_k 下都表现良好", en="The scaled dot product works well at every d_k"),
     where="VI, L164",
     experiment="learning",
     slow=True,
@@ -257,7 +260,7 @@ def _s2_39() -> Outcome:
     return Outcome.of(
         {f"d = {d}": min(x) > 0.95 for d, x in found.items()}
         | {
-            Text(zh="论文表 3：d_k = 16 与 64 一样好", en="the paper's Table 3: d_k = 16 as good as 64"): bleu[16]
+            Text(zh="论文表 3：d_k = 16 与 64 一样好", en="the paper's Table 3: d_k = 16 is as good as 64"): bleu[16]
             >= bleu[64]
         },
         measured=Text(
@@ -265,9 +268,9 @@ def _s2_39() -> Outcome:
             en=f"recall of 16 keys, accuracy after {recall.STEPS} steps: {shown}; BLEU in the paper {by(bleu, '.1f', 'd_k')}",
         ),
         because=Text(
-            zh=f"缩放防止饱和，不能代替维度：d = 4 时不缩放也差不多（{listed(plain, '.2f')}）。",
-            en=f"Scaling prevents saturation and does not replace dimensions: at d = 4 it is much the same unscaled "
+            zh=f"缩放能防止饱和，但不能代替维度：d = 4 时不缩放也差不多（{listed(plain, '.2f')}）。",
+            en=f"Scaling prevents saturation but is no substitute for dimensions: at d = 4, unscaled does about as well "
             f"({listed(plain, '.2f')}).",
         ),
-        only_if=Text(zh="d_k 对任务来说够大", en="d_k is large enough for the task"),
+        only_if=Text(zh="d_k 对任务而言足够大", en="d_k is large enough for the task"),
     )

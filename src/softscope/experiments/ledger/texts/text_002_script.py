@@ -18,7 +18,7 @@ def _as_low_as(largest: np.ndarray, stated: str) -> Estimate:
 
 
 def _sample(d: int, plain: str, scaled: str) -> Outcome:
-    """Whether the two printed numbers are ones that a run may well give: not lower than 99 runs in 100."""
+    """Whether a run could plausibly print these two numbers: more than 1 run in 100 goes that low."""
     runs = {"plain": (drawn.plain(d).largest, plain), "scaled": (drawn.scaled(d).largest, scaled)}
     low = {name: _as_low_as(*pair) for name, pair in runs.items()}
     means = {name: estimate(x) for name, (x, _) in runs.items()}
@@ -32,9 +32,9 @@ def _sample(d: int, plain: str, scaled: str) -> Outcome:
             en=f"prints {means['plain']:.4f} and {means['scaled']:.3f} on average ({drawn.matrices(d)} runs)",
         ),
         because=Text(
-            zh=f"{100 * low['plain'].mean:.2f}% 的运行打印 ≤ {plain}，{100 * low['scaled'].mean:.2f}% 打印 ≤ {scaled}：这段脚本几乎从不打印这样的数。",
-            en=f"{100 * low['plain'].mean:.2f}% of the runs print {plain} or less and {100 * low['scaled'].mean:.2f}% {scaled} or "
-            f"less: the script hardly ever prints such numbers.",
+            zh=f"{100 * low['plain'].mean:.2f}% 的运行打印 ≤ {plain}，{100 * low['scaled'].mean:.2f}% 打印 ≤ {scaled}：这段脚本几乎从不打印这么小的数。",
+            en=f"{100 * low['plain'].mean:.2f}% of runs print {plain} or less, and {100 * low['scaled'].mean:.2f}% print {scaled} or "
+            f"less: the script hardly ever prints numbers this low.",
         ),
     )
 
@@ -87,7 +87,8 @@ def _s2_54() -> Outcome:
         {f"d = {d}": pair == ((1, 10, d), (1, 10, 10)) for d, pair in shapes.items()},
         measured=", ".join(f"{q} → {s}" for q, s in shapes.values()),
         because=Text(
-            zh="10 个查询各与 10 个键作点积，d 消失。", en="Each of 10 queries meets 10 keys, and d is summed away."
+            zh="10 个查询各与 10 个键作点积，d 这一维经求和消去。",
+            en="Each of 10 queries is dotted with 10 keys, and d is summed out.",
         ),
     )
 
@@ -106,15 +107,15 @@ def _s2_55() -> Outcome:
         {f"{a} → {b}": gap[b].below(gap[a].mean) for a, b in ((16, 64), (64, 256))},
         measured=Text(zh=f"1 − 最大权重：{by(gap, '.2g')}", en=f"1 − largest weight: {by(gap, '.2g')}"),
         because=Text(
-            zh="分数越分散，第一名领先得越多；但 d_k = 16 时就已接近 1。",
-            en="The wider the scores, the further the first one leads; but at d_k = 16 it is close to 1 already.",
+            zh="分数越分散，最大的分数领先越多；但 d_k = 16 时最大权重就已接近 1。",
+            en="The more the scores spread, the further the largest leads; but at d_k = 16 the largest weight is already close to 1.",
         ),
     )
 
 
 @claim(
     "S2-56",
-    says=Text(zh="缩放后最大权重保持稳定", en="Scaled, the largest weight stays the same"),
+    says=Text(zh="缩放后最大权重保持稳定", en="Scaled, the largest weight stays stable"),
     where="IX, L246",
     experiment="entropy",
 )
@@ -125,7 +126,7 @@ def _s2_56() -> Outcome:
         {f"d = {d}": x.agrees(middle, 0.03) for d, x in found.items()},
         measured=by(found, ".3f"),
         because=Text(
-            zh=f"它停在 {middle:.2f} 左右，不是文中的 0.28–0.30。",
+            zh=f"它稳定在 {middle:.2f} 左右，而不是文中的 0.28–0.30。",
             en=f"It stays at about {middle:.2f}, not at the text's 0.28–0.30.",
         ),
     )

@@ -25,7 +25,7 @@ _NAMES = {
 def _moments(d: int) -> tuple[Any, list[Any], Any]:
     """E[q·k], Var(q_i k_i) for each i and Var(q·k), from independence and the moments of one component alone.
 
-    The means are 0 and the variances 1; q_i and k_i to higher powers do not occur.
+    The means are 0 and the variances 1; higher powers of q_i and k_i do not occur.
     """
     import sympy
 
@@ -62,11 +62,12 @@ def _s2_01() -> Outcome:
     return Outcome.of(
         {"softscope.attention": ours < 1e-12, "torch scaled_dot_product_attention": theirs < 1e-12},
         measured=Text(
-            zh=f"与公式最多相差 {max(ours, theirs):.1g}", en=f"off the formula by at most {max(ours, theirs):.1g}"
+            zh=f"与公式最多相差 {max(ours, theirs):.1g}",
+            en=f"differs from the formula by at most {max(ours, theirs):.1g}",
         ),
         because=Text(
             zh="这正是论文的式 1；两个实现算出的都是它。",
-            en="It is the paper's equation 1, and both implementations compute it.",
+            en="This is the paper's equation 1, and both implementations compute it.",
         ),
     )
 
@@ -91,7 +92,8 @@ def _s2_03() -> Outcome:
             en=f"mean/√d: {by(means, '.3f')} ({means[1].n} samples each)",
         ),
         because=Text(
-            zh="每一项都是 E[q_i]·E[k_i] = 0，和也一样。", en="Every term is E[q_i]·E[k_i] = 0, and so is the sum."
+            zh="每一项的均值都是 E[q_i]·E[k_i] = 0，和的均值也就是 0。",
+            en="Every term has mean E[q_i]·E[k_i] = 0, and so does the sum.",
         ),
     )
 
@@ -111,19 +113,19 @@ def _s2_04() -> Outcome:
     return Outcome.of(
         {Text(zh="推导，d = 3", en="derivation, d = 3"): equal(whole, sum(parts))},
         measured=Text(
-            zh=f"推导：{whole} = {sum(parts)}；分量全都相同时 {shared:.2f}",
-            en=f"derived: {whole} = {sum(parts)}; with all components alike {shared:.2f}",
+            zh=f"推导：{whole} = {sum(parts)}；各分量全都相同时 {shared:.2f}",
+            en=f"derived: {whole} = {sum(parts)}; with all components identical: {shared:.2f}",
         ),
         because=Text(
-            zh="独立的分量使交叉项为 0；这里独立性必不可少。",
-            en="Independent components make the cross terms 0; without independence it would be false.",
+            zh="分量独立使交叉项为 0；若不独立，此式不成立。",
+            en="Independence makes the cross terms 0; without it the claim would be false.",
         ),
     )
 
 
 @claim(
     "S2-05",
-    says=Text(zh="一项 q_i·k_i 的方差是 1", en="One product q_i·k_i has variance 1"),
+    says=Text(zh="一项 q_i·k_i 的方差是 1", en="A single product q_i·k_i has variance 1"),
     where="I, L32-33",
     experiment="variance",
 )
@@ -133,7 +135,7 @@ def _s2_05() -> Outcome:
     normal, uniform, signs = found.values()
     return Outcome.of(
         {Text(zh="推导", en="derivation"): equal(parts[0], 1)}
-        # ±1 times ±1 is ±1: no spread in the square, so the estimate is exact up to the mean's own error.
+        # ±1 times ±1 is ±1: the square has no spread, so the estimate is exact up to the mean's own error.
         | {
             _NAMES[kind]: abs(x.mean - 1.0) < 1e-4 if x.error < 1e-4 else x.agrees(1.0, 0.06)
             for kind, x in found.items()
@@ -166,9 +168,9 @@ def _s2_06() -> Outcome:
         },
         measured=Text(zh=f"方差/d：{by(found, '.3f')}", en=f"variance/d: {by(found, '.3f')}"),
         because=Text(
-            zh=f"d 个方差为 1 的独立项相加；均匀分布与 ±1 分量在 d = 64 也一样："
+            zh=f"d 个方差为 1 的独立项相加；分量为均匀分布或 ±1 时，在 d = 64 也一样："
             f"{other['uniform']:.3f} 与 {other['±1']:.3f}。",
-            en=f"d independent terms of variance 1 add up; so they do for uniform and ±1 components at d = 64: "
+            en=f"d independent terms of variance 1 add up; uniform and ±1 components behave the same at d = 64: "
             f"{other['uniform']:.3f} and {other['±1']:.3f}.",
         ),
     )
@@ -176,7 +178,7 @@ def _s2_06() -> Outcome:
 
 @claim(
     "S2-14",
-    says=Text(zh="除以 √d_k 后方差恒为 1，与 d_k 无关", en="Divided by √d_k the variance is 1, whatever d_k is"),
+    says=Text(zh="除以 √d_k 后方差恒为 1，与 d_k 无关", en="After dividing by √d_k, the variance is 1 for any d_k"),
     where="III, L82-85",
     experiment="variance",
 )
@@ -186,7 +188,7 @@ def _s2_14() -> Outcome:
         {f"d = {d}": x.agrees(1.0, 0.06) for d, x in found.items()},
         measured=by(found, ".3f"),
         because=Text(
-            zh="Var(q·k)/d = 1，只要分量独立、均值 0、方差 1。",
+            zh="只要分量独立、均值为 0、方差为 1，就有 Var(q·k)/d = 1。",
             en="Var(q·k)/d = 1 as long as the components are independent with mean 0 and variance 1.",
         ),
     )
@@ -218,7 +220,7 @@ def _s2_40() -> Outcome:
     "S2-41",
     says=Text(
         zh="缩放如同批归一化：均值已是 0，只需除以标准差",
-        en="Scaling is like batch normalisation: the mean is 0 already, so only the division by the spread remains",
+        en="Scaling is like batch normalisation: the mean is already 0, so dividing by the standard deviation is enough",
     ),
     where="VII, L180-182",
     experiment="initialisation",
@@ -240,9 +242,9 @@ def _s2_41() -> Outcome:
             en=f"scaled mean / variance, {shown} (d = {d}, {n} samples)",
         ),
         because=Text(
-            zh="批归一化量出均值和方差再去掉它们；√d 是常数，看不见分量本身变大或偏移。",
-            en="Batch normalisation measures mean and variance and removes them; √d is a constant and does not see "
-            "components that have grown or shifted.",
+            zh="批归一化测出均值和方差再予以消除；√d 是常数，觉察不到分量本身的变大或偏移。",
+            en="Batch normalisation measures the mean and variance and removes them; √d is a constant and cannot see that "
+            "the components have grown or shifted.",
         ),
         only_if=Text(zh="q 和 k 的分量均值为 0、方差为 1", en="the components of q and k have mean 0 and variance 1"),
     )

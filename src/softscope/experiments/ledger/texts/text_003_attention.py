@@ -15,7 +15,7 @@ from softscope.experiments.ledger.texts import chapter_code as code
 
 @functools.cache
 def _example(*shape: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Random Q, K and V of the chapter's test, or of another shape."""
+    """Random Q, K and V, shaped as in the chapter's test unless another shape is given."""
     q, k, v = generator(f"chapter 4.5 {shape}").standard_normal((3, *(shape or (3, 4))))
     return q, k, v
 
@@ -32,7 +32,7 @@ def _s3_37() -> Outcome:
     return Outcome.of(
         {"softscope.attention": off < 1e-13},
         measured=Text(zh=f"最多相差 {off:.1g}", en=f"off by at most {off:.1g}"),
-        because=Text(zh="这是论文的式 1。", en="It is the paper's equation 1."),
+        because=Text(zh="这是论文的式 1。", en="This is the paper's equation 1."),
     )
 
 
@@ -54,11 +54,11 @@ def _s3_38() -> Outcome:
         measured=Text(
             zh=f"分数 {scores.min():.1f} 到 {scores.max():.1f}；权重 {weights.min():.4f} 到 {weights.max():.4f}，行和与 1 相差 {off:.1g}",
             en=f"scores {scores.min():.1f} to {scores.max():.1f}; weights {weights.min():.4f} to {weights.max():.4f}, "
-            f"row sums off 1 by {off:.1g}",
+            f"row sums differ from 1 by {off:.1g}",
         ),
         because=Text(
-            zh="指数使它为正，除以和使它归一。",
-            en="The exponential makes it positive and the division gives a sum of one.",
+            zh="取指数使权重为正，除以总和使权重归一。",
+            en="The exponential makes the weights positive, and the division makes them sum to one.",
         ),
     )
 
@@ -75,27 +75,25 @@ def _s3_39() -> Outcome:
     columns = weights.sum(0)
     return Outcome.of(
         {
-            Text(zh="一个查询对所有键", en="one query, over all keys"): off_by(weights.sum(-1), 1.0) < 1e-14,
-            Text(zh="一个键从所有查询", en="one key, from all queries"): off_by(columns, 1.0) < 1e-3,
+            Text(zh="一个查询，对所有键求和", en="one query, summed over all keys"): off_by(weights.sum(-1), 1.0)
+            < 1e-14,
+            Text(zh="一个键，对所有查询求和", en="one key, summed over all queries"): off_by(columns, 1.0) < 1e-3,
             Text(zh="整个矩阵", en="the whole matrix"): abs(float(weights.sum()) - 1.0) < 1e-3,
         },
         measured=Text(
             zh=f"10×10：行和 1，列和 {columns.min():.2f} 到 {columns.max():.2f}，总和 {weights.sum():.0f}",
-            en=f"10×10: row sums 1, column sums {columns.min():.2f} to {columns.max():.2f}, all together {weights.sum():.0f}",
+            en=f"10×10: row sums 1, column sums {columns.min():.2f} to {columns.max():.2f}, total {weights.sum():.0f}",
         ),
-        because=Text(
-            zh="归一化按行进行，即对每个查询。", en="The normalisation goes row by row, that is query by query."
-        ),
-        only_if=Text(
-            zh="说的是一个查询分给所有键的权重", en="it is about the weights that one query gives to all keys"
-        ),
+        because=Text(zh="归一化是逐行的，即逐个查询。", en="Normalisation is row by row, that is, query by query."),
+        only_if=Text(zh="说的是一个查询分给所有键的权重", en="it is about the weights one query gives to all keys"),
     )
 
 
 @claim(
     "S3-40",
     says=Text(
-        zh="softmax 的作用之一是除以 √d，防止极端", en="One of softmax's roles is the division by √d, against extremes"
+        zh="softmax 的作用之一是除以 √d，防止分布过于极端",
+        en="One of softmax's roles is to divide by √d and so prevent extremes",
     ),
     where="4.5, L261/L273",
     experiment="scores",
@@ -105,15 +103,15 @@ def _s3_40() -> Outcome:
     scores, weights, _ = code.attention(q, k, v)
     plain = code.stable(scores)
     return Outcome.of(
-        {Text(zh="softmax 自己就做了除法", en="softmax does the division itself"): off_by(plain, weights) < 1e-6},
+        {Text(zh="softmax 自身就做了除法", en="softmax does the division itself"): off_by(plain, weights) < 1e-6},
         measured=Text(
-            zh=f"不先除以 √d 时，权重相差达 {off_by(plain, weights):.2f}；行和仍与 1 只差 {off_by(plain.sum(-1), 1.0):.1g}",
-            en=f"without dividing by √d first, weights differ by up to {off_by(plain, weights):.2f}; rows still sum to 1 within "
+            zh=f"不先除以 √d 时，权重相差可达 {off_by(plain, weights):.2f}；行和与 1 仍只差 {off_by(plain.sum(-1), 1.0):.1g}",
+            en=f"without dividing by √d first, the weights differ by up to {off_by(plain, weights):.2f}; rows still sum to 1 within "
             f"{off_by(plain.sum(-1), 1.0):.1g}",
         ),
         because=Text(
-            zh="除法在 softmax 之前单独进行，文中自己的代码也是这样。",
-            en="The division is a step of its own before softmax, in the text's own code too.",
+            zh="除法是 softmax 之前单独的一步，文中自己的代码也是如此。",
+            en="The division is a separate step before softmax, in the text's own code too.",
         ),
     )
 
@@ -144,7 +142,9 @@ def _s3_47() -> Outcome:
             "weights @ V": output.shape == (3, 4),
         },
         measured=f"(3, 4) → {scores.shape} → {output.shape}",
-        because=Text(zh="3 个查询与 3 个键，V 有 4 维。", en="3 queries meet 3 keys, and V has 4 components."),
+        because=Text(
+            zh="有 3 个查询、3 个键，V 有 4 维。", en="There are 3 queries and 3 keys, and V has 4 components."
+        ),
     )
 
 
@@ -169,14 +169,15 @@ def _s3_48() -> Outcome:
         cases,
         measured=Text(
             zh=f"与真值相差：{', '.join(f'{s} {x}' for s, x in zip(cases, seen, strict=True))}",
-            en=f"off by: {', '.join(f'{s} {x}' for s, x in zip(cases, seen, strict=True))}",
+            en=f"error: {', '.join(f'{s} {x}' for s, x in zip(cases, seen, strict=True))}",
         ),
         because=Text(
-            zh="K.T 颠倒所有的轴：成批的输入会出错，三个轴等长时甚至不声不响地算错；也没有掩码。",
-            en="K.T reverses all axes: a batch raises, or where all three axes are equally long is silently wrong; and there "
-            "is no mask.",
+            zh="K.T 颠倒所有的轴：成批的输入会报错，三个轴等长时甚至算错而不报错；也没有掩码。",
+            en="K.T reverses all axes: a batch raises an error, or is silently wrong when all three axes have the same "
+            "length; and there is no mask.",
         ),
         only_if=Text(
-            zh="输入是矩阵，没有批次，也不需要掩码", en="the inputs are matrices, without a batch and without a mask"
+            zh="输入是矩阵，没有批次维，也不需要掩码",
+            en="the inputs are matrices with no batch axis, and no mask is needed",
         ),
     )

@@ -42,7 +42,10 @@ def _s3_01() -> Outcome:
 
 @claim(
     "S3-02",
-    says=Text(zh="任意实数输入都给出 0 到 1 之间、和为 1 的值", en="Any real input gives values in 0…1 that sum to 1"),
+    says=Text(
+        zh="任意实数输入都给出介于 0 与 1 之间、和为 1 的值",
+        en="Any real input gives values between 0 and 1 that sum to 1",
+    ),
     where="4.1, L36/L46",
     experiment="overflow",
 )
@@ -58,16 +61,17 @@ def _s3_02() -> Outcome:
     off = max(off_by(p.sum(-1), 1.0) for p in found.values())
     return Outcome.of(
         {n: bool((p >= 0.0).all() and (p <= 1.0).all() and off_by(p.sum(-1), 1.0) < 1e-14) for n, p in found.items()},
-        measured=Text(zh=f"和与 1 最多相差 {off:.1g}", en=f"sums are off 1 by at most {off:.1g}"),
+        measured=Text(zh=f"和与 1 最多相差 {off:.1g}", en=f"sums differ from 1 by at most {off:.1g}"),
         because=Text(
-            zh="每一项都是正数除以所有正数之和。", en="Each is a positive number divided by the sum of them all."
+            zh="每一项都是一个非负数除以所有这些数之和。",
+            en="Each value is a non-negative number divided by the sum of all of them.",
         ),
     )
 
 
 @claim(
     "S3-03",
-    says=Text(zh="softmax 的公式是 exp(x_i)/Σexp(x_j)", en="The formula of softmax is exp(x_i)/Σexp(x_j)"),
+    says=Text(zh="softmax 的公式是 exp(x_i)/Σexp(x_j)", en="The formula for softmax is exp(x_i)/Σexp(x_j)"),
     where="4.1, L40/L50",
 )
 def _s3_03() -> Outcome:
@@ -75,8 +79,8 @@ def _s3_03() -> Outcome:
     off = off_by(ss.softmax(x), np.exp(x) / np.exp(x).sum(-1, keepdims=True))
     return Outcome.of(
         {Text(zh="500 行随机数", en="500 random rows"): off < 1e-15},
-        measured=Text(zh=f"与公式最多相差 {off:.1g}", en=f"off the formula by at most {off:.1g}"),
-        because=Text(zh="这是定义。", en="It is the definition."),
+        measured=Text(zh=f"与公式最多相差 {off:.1g}", en=f"differs from the formula by at most {off:.1g}"),
+        because=Text(zh="这是定义。", en="This is the definition."),
     )
 
 
@@ -91,13 +95,13 @@ def _s3_04() -> Outcome:
     return Outcome.of(
         {"[1, 2, 3]": hard.tolist() == [0.0, 0.0, 1.0]},
         measured=listed(hard, "g"),
-        because=Text(zh="只有最大的一项留下。", en="Only the largest entry stays."),
+        because=Text(zh="只保留最大的一项。", en="Only the largest entry is kept."),
     )
 
 
 @claim(
     "S3-05",
-    says=Text(zh="[1, 2, 3] 的 softmax 是 [0.09, 0.24, 0.67]", en="softmax of [1, 2, 3] is [0.09, 0.24, 0.67]"),
+    says=Text(zh="[1, 2, 3] 的 softmax 是 [0.09, 0.24, 0.67]", en="The softmax of [1, 2, 3] is [0.09, 0.24, 0.67]"),
     where="4.1, L55",
     experiment="extremes",
 )
@@ -106,7 +110,9 @@ def _s3_05() -> Outcome:
     return Outcome.of(
         {"[1, 2, 3]": near(p, ["0.09", "0.24", "0.67"])},
         measured=listed(p, ".4f"),
-        because=Text(zh="四舍五入到 2 位小数正是这 3 个数。", en="Rounded to 2 decimals these are the 3 numbers."),
+        because=Text(
+            zh="四舍五入到 2 位小数正是这 3 个数。", en="Rounded to 2 decimals, it gives exactly these 3 numbers."
+        ),
     )
 
 
@@ -128,11 +134,12 @@ def _s3_06() -> Outcome:
             Text(zh="差值", en="differences"): off < 1e-12,
         },
         measured=Text(
-            zh=f"log(p_i/p_j) 与 x_i − x_j 最多相差 {off:.1g}", en=f"log(p_i/p_j) is off x_i − x_j by at most {off:.1g}"
+            zh=f"log(p_i/p_j) 与 x_i − x_j 最多相差 {off:.1g}",
+            en=f"log(p_i/p_j) differs from x_i − x_j by at most {off:.1g}",
         ),
         because=Text(
-            zh="差值由权重之比原样得回；失去的只是共同的平移。",
-            en="Differences come back from the ratios of the weights; only a common shift is lost.",
+            zh="由权重之比可以原样求回差值；丢失的只是共同的平移量。",
+            en="The ratios of the weights give back the differences; only a common shift is lost.",
         ),
     )
 
@@ -145,7 +152,7 @@ def _ratio(z: object, s: object) -> bool:
 
 @claim(
     "S3-07",
-    says=Text(zh="硬最大值丢失梯度，softmax 保留梯度", en="A hard maximum loses the gradient, softmax keeps it"),
+    says=Text(zh="硬最大值丢失梯度，softmax 保留梯度", en="A hard maximum loses the gradient; softmax keeps it"),
     where="4.1, L58",
     experiment="saturation",
 )
@@ -155,15 +162,15 @@ def _s3_07() -> Outcome:
     soft = float(np.linalg.norm(ss.jacobian(ss.softmax(_X))))
     return Outcome.of(
         {
-            Text(zh="硬最大值没有梯度", en="none for the hard maximum"): hard == 0.0,
-            Text(zh="softmax 有", en="some for softmax"): soft > 0.1,
+            Text(zh="硬最大值没有梯度", en="the hard maximum has no gradient"): hard == 0.0,
+            Text(zh="softmax 有梯度", en="softmax has a gradient"): soft > 0.1,
         },
         measured=Text(
             zh=f"[1, 2, 3] 处：硬最大值的变化率 {hard:g}，softmax 的 ‖J‖ = {soft:.3f}",
             en=f"at [1, 2, 3]: rate of change {hard:g} for the hard maximum, ‖J‖ = {soft:.3f} for softmax",
         ),
         because=Text(
-            zh="one-hot 在名次不变时是常数，处处斜率为 0。",
-            en="A one-hot vector is constant while the ranking is, so its slope is 0.",
+            zh="只要名次不变，one-hot 就是常数，斜率为 0。",
+            en="A one-hot vector is constant as long as the ranking does not change, so its slope is 0.",
         ),
     )

@@ -12,7 +12,7 @@ from softscope.experiments.ledger import Outcome, claim, near
 from softscope.experiments.ledger.texts import chapter_code as code
 from softscope.experiments.ledger.texts.figures import listed
 
-# The five cases, by the chapter's names.
+# The five cases, under the chapter's names.
 _CASES = {
     "Uniform": [1.0, 1.0, 1.0],
     "Slight": [1.0, 2.0, 3.0],
@@ -30,7 +30,7 @@ _LISTING = {
 
 @claim(
     "S3-17",
-    says=Text(zh="输入差异很大时，softmax 趋近 one-hot", en="Where inputs differ greatly, softmax is nearly one-hot"),
+    says=Text(zh="输入差异很大时，softmax 趋近 one-hot", en="When inputs differ greatly, softmax approaches one-hot"),
     where="4.3, L127/L138",
     experiment="extremes",
 )
@@ -47,8 +47,8 @@ def _s3_17() -> Outcome:
         {name: x > 0.999 for name, x in peaks.items()},
         measured=", ".join(f"{name}: {x:g}" for name, x in peaks.items()),
         because=Text(
-            zh=f"只有第一名领先第二名的差起作用：3 个数时领先 {gap:.1f} 就给出 0.999；并列第一则平分。",
-            en=f"Only the lead over the runner-up counts: among 3 numbers a lead of {gap:.1f} gives 0.999; equals share.",
+            zh=f"起作用的只是第一名领先第二名多少：3 个数时领先 {gap:.1f} 就能得到 0.999；并列第一则平分。",
+            en=f"Only the lead over the runner-up counts: with 3 numbers, a lead of {gap:.1f} gives 0.999; ties share the weight.",
         ),
         only_if=Text(zh="最大的一项领先第二名很多", en="the largest is far ahead of the second largest"),
     )
@@ -56,7 +56,7 @@ def _s3_17() -> Outcome:
 
 @claim(
     "S3-18",
-    says=Text(zh="[1000, 1, 1] 的 softmax 约为 [1, 0, 0]", en="softmax of [1000, 1, 1] is about [1, 0, 0]"),
+    says=Text(zh="[1000, 1, 1] 的 softmax 约为 [1, 0, 0]", en="The softmax of [1000, 1, 1] is about [1, 0, 0]"),
     where="4.3, L129/L140",
     experiment="extremes",
 )
@@ -68,8 +68,8 @@ def _s3_18() -> Outcome:
         {"[1000, 1, 1]": near(p, ["1", "0", "0"])},
         measured=listed(p, "g"),
         because=Text(
-            zh=f"另外两项各是 10^−{digits:.0f}，连 float64 也存不下。",
-            en=f"Each of the others is 10^−{digits:.0f}, too small even for float64.",
+            zh=f"另外两项都是 10^−{digits:.0f}，小到连 float64 也无法表示。",
+            en=f"The other two are each 10^−{digits:.0f}, too small even for float64.",
         ),
     )
 
@@ -77,7 +77,8 @@ def _s3_18() -> Outcome:
 @claim(
     "S3-19",
     says=Text(
-        zh="分数最高的几乎独占，其余几乎被忽略", en="The highest score takes nearly all and the others are ignored"
+        zh="分数最高的一项几乎独占权重，其余几乎被忽略",
+        en="The highest score takes nearly all the weight and the others are all but ignored",
     ),
     where="4.3, L133-134",
     experiment="extremes",
@@ -88,18 +89,18 @@ def _s3_19() -> Outcome:
         {f"{_CASES[name]}": x > 0.99 for name, x in peaks.items()},
         measured=", ".join(f"{_CASES[name]}: {x:.4f}" for name, x in peaks.items()),
         because=Text(
-            zh="领先 5 就够到 0.99；领先 1 或没有领先则不然。",
+            zh="领先 5 就足以达到 0.99；领先 1 或不领先则不够。",
             en="A lead of 5 is enough for 0.99; a lead of 1 or none is not.",
         ),
         only_if=Text(zh="第一名领先第二名 5 左右或更多", en="the first leads the second by about 5 or more"),
     )
 
 
-_AS_NUMBERS = Text(zh="读作数值，而不是逐字符的输出", en="it is read as numbers and not as printed characters")
+_AS_NUMBERS = Text(zh="指的是数值，而不是逐字符的输出", en="it is read as numbers, not as printed characters")
 
 
 def _line(name: str) -> str:
-    """The weights of a case as the chapter's code prints them."""
+    """The weights of a case, as the chapter's code prints them."""
     return code.printed(code.stable(np.array(_CASES[name])), 6)
 
 
@@ -139,7 +140,7 @@ def _s3_21() -> Outcome:
         measured=f"{listed(p, '.6f')} → {line}",
         because=Text(
             zh=f"{wrong} 个数的最后一位不对；并且最大与最小之比超过 1000 时，NumPy 用科学记数法打印。",
-            en=f"The last digit of {wrong} numbers is wrong; besides, where the largest is over 1000 times the smallest, "
+            en=f"The last digit of {wrong} numbers is wrong; also, when the largest is over 1000 times the smallest, "
             f"NumPy prints in scientific notation.",
         ),
     )
@@ -163,7 +164,7 @@ def _s3_22() -> Outcome:
         },
         measured=line,
         because=Text(
-            zh="数值对；NumPy 打印整数值时不写小数。",
+            zh="数值正确；NumPy 打印整数值时不写小数。",
             en="The numbers are right; NumPy prints whole values without decimals.",
         ),
         only_if=_AS_NUMBERS,
@@ -177,7 +178,7 @@ def _s3_22() -> Outcome:
     experiment="extremes",
 )
 def _s3_23() -> Outcome:
-    # For each case the code prints a name, the input, the weights and the largest weight; blank lines aside.
+    # For each case the code prints a name, the input, the weights and the largest weight (ignoring blank lines).
     printed: list[str] = []
     for name, x in _CASES.items():
         printed += [f"{name}:", f"Input: {x}", f"Softmax: {_line(name)}", f"Max: {code.stable(np.array(x)).max():.6f}"]
@@ -187,16 +188,16 @@ def _s3_23() -> Outcome:
     found = sum(line in printed for line in listed)
     return Outcome.of(
         {
-            Text(zh="列出的行都会打印", en="every line listed is printed"): found == len(listed),
-            Text(zh="打印的行都已列出", en="every line printed is listed"): all(line in listed for line in printed),
+            Text(zh="列出的行都会打印", en="every listed line is printed"): found == len(listed),
+            Text(zh="打印的行都已列出", en="every printed line is listed"): all(line in listed for line in printed),
         },
         measured=Text(
             zh=f"列出 {len(listed)} 行，其中 {found} 行与打印的一致；代码打印 {len(printed)} 行",
-            en=f"{len(listed)} lines are listed, {found} of them as printed; the code prints {len(printed)}",
+            en=f"{len(listed)} lines are listed, {found} of them exactly as printed; the code prints {len(printed)}",
         ),
         because=Text(
-            zh=f"示例略去 {len(_CASES) - len(_LISTING)} 例和每例的“最大值占比”，并且有 {len(listed) - found} 个数组不是 NumPy 的写法。",
-            en=f"The listing leaves out {len(_CASES) - len(_LISTING)} cases and each case's largest share, and "
-            f"{len(listed) - found} arrays are not as NumPy writes them.",
+            zh=f"示例略去 {len(_CASES) - len(_LISTING)} 例和每例的“最大值占比”，并且有 {len(listed) - found} 个数组不是 NumPy 的打印格式。",
+            en=f"The listing omits {len(_CASES) - len(_LISTING)} cases and each case's largest share, and "
+            f"{len(listed) - found} arrays are not written the way NumPy prints them.",
         ),
     )

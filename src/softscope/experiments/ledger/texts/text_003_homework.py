@@ -16,7 +16,7 @@ from softscope.experiments.ledger.texts.figures import listed
 
 
 def _by_operators(x: np.ndarray) -> np.ndarray:
-    """Softmax of a NumPy vector with operators and Python's max and sum alone: no library function is called."""
+    """Softmax of a NumPy vector with only operators and Python's max and sum: no library function is called."""
     powers = 2.718281828459045 ** (x - max(x))
     return np.asarray(powers / sum(powers))
 
@@ -25,7 +25,7 @@ def _by_operators(x: np.ndarray) -> np.ndarray:
     "S3-55",
     says=Text(
         zh="不调用任何库函数，用 NumPy 写出稳定的 softmax",
-        en="Write a stable softmax with NumPy and without any library call",
+        en="Write a stable softmax in NumPy without calling any library function",
     ),
     where="Homework 1, L395",
     experiment="overflow",
@@ -38,20 +38,20 @@ def _s3_55() -> Outcome:
     return Outcome.of(
         {
             Text(zh="本章自己的写法", en="the chapter's own version"): calls == 0,
-            Text(zh="只用运算符", en="with operators alone"): off < 1e-13,
+            Text(zh="只用运算符", en="with operators only"): off < 1e-13,
         },
         measured=Text(
             zh=f"本章的 softmax_stable 调用 NumPy {calls} 次；只用运算符的写法误差 {off:.1g}（{len(rows)} 行）",
-            en=f"the chapter's softmax_stable calls NumPy {calls} times; a version with operators alone is off by {off:.1g} "
+            en=f"the chapter's softmax_stable calls NumPy {calls} times; a version with operators only is off by {off:.1g} "
             f"({len(rows)} rows)",
         ),
         because=Text(
-            zh="题目照字面与本章的代码矛盾；但 e ** (x − max(x)) 确实够用。",
-            en="Taken literally it contradicts the chapter's code; but e ** (x − max(x)) does the job.",
+            zh="照字面理解，题目与本章的代码矛盾；但 e ** (x − max(x)) 确实够用。",
+            en="Taken literally, the exercise contradicts the chapter's code; but e ** (x − max(x)) does the job.",
         ),
         only_if=Text(
-            zh="以 e ** x 代替 np.exp，并用 Python 的 max 和 sum",
-            en="e ** x replaces np.exp, and max and sum are Python's",
+            zh="用 e ** x 代替 np.exp，并用 Python 自带的 max 和 sum",
+            en="e ** x replaces np.exp, and max and sum are Python's own",
         ),
     )
 
@@ -73,7 +73,9 @@ def _s3_56() -> Outcome:
         {
             Text(zh="T = 0.01：one-hot", en="T = 0.01: one-hot"): bool(found[0.01].peak > 0.999999),
             Text(zh="T = 100：均匀", en="T = 100: uniform"): entropies[-1] > 0.999 * math.log(5.0),
-            Text(zh="熵一路上升", en="entropy rises all the way"): all(a < b for a, b in itertools.pairwise(entropies)),
+            Text(zh="熵逐次上升", en="entropy rises at every step"): all(
+                a < b for a, b in itertools.pairwise(entropies)
+            ),
         },
         measured=Text(
             zh=f"最大权重 {listed([float(p.peak) for p in found.values()], '.4f')}；熵 {listed(entropies, '.3f')} nat",
@@ -89,7 +91,7 @@ def _s3_56() -> Outcome:
 @claim(
     "S3-57",
     says=Text(
-        zh="d = 64 时比较 Q@K.T 与 Q@K.T/√64 的数值范围", en="At d = 64, Q@K.T and Q@K.T/√64 differ in their range"
+        zh="d = 64 时，Q@K.T 与 Q@K.T/√64 的数值范围不同", en="At d = 64, Q@K.T and Q@K.T/√64 differ in their range"
     ),
     where="Homework 3, L397",
     experiment="variance",
@@ -100,7 +102,7 @@ def _s3_57() -> Outcome:
     ratio = float(np.ptp(plain) / np.ptp(scaled))
     return Outcome.of(
         {
-            Text(zh="范围小 8 倍", en="the range is 8 times smaller"): abs(ratio - 8.0) < 1e-12,
+            Text(zh="范围缩小到 1/8", en="the range shrinks to 1/8"): abs(ratio - 8.0) < 1e-12,
             Text(zh="标准差约为 8 与 1", en="standard deviations of about 8 and 1"): abs(plain.std() - 8.0) < 1.0
             and abs(scaled.std() - 1.0) < 0.125,
         },
@@ -118,7 +120,7 @@ def _s3_57() -> Outcome:
 
 @claim(
     "S3-58",
-    says=Text(zh="scores/sum(scores) 遇到负数会有问题", en="scores/sum(scores) has a problem with negative numbers"),
+    says=Text(zh="scores/sum(scores) 遇到负数会有问题", en="scores/sum(scores) breaks down on negative numbers"),
     where="Homework 4, L398",
     experiment="normalisers",
 )
@@ -129,13 +131,13 @@ def _s3_58() -> Outcome:
     return Outcome.of(
         {
             Text(zh="出现负的权重", en="weights become negative"): negative.above(0.9),
-            Text(zh="次序颠倒", en="the order is turned round"): flipped.above(0.1),
+            Text(zh="次序颠倒", en="the order is reversed"): flipped.above(0.1),
         },
         measured=Text(
-            zh=f"10 个 N(0, 1) 的分数：{100 * negative.mean:.1f}% 的行有负权重，{100 * flipped.mean:.1f}% 的行里最大的不再是最大的；"
+            zh=f"10 个 N(0, 1) 的分数：{100 * negative.mean:.1f}% 的行有负权重，{100 * flipped.mean:.1f}% 的行里最大的分数不再得到最大的权重；"
             f"最大的 |权重| {np.abs(p).max():.0f}（{negative.n} 行）",
-            en=f"10 scores of N(0, 1): {100 * negative.mean:.1f}% of the rows have a negative weight, in {100 * flipped.mean:.1f}% the "
-            f"largest is no longer the largest; largest |weight| {np.abs(p).max():.0f} ({negative.n} rows)",
+            en=f"10 scores from N(0, 1): {100 * negative.mean:.1f}% of rows have a negative weight; in {100 * flipped.mean:.1f}% the "
+            f"largest score no longer gets the largest weight; largest |weight| {np.abs(p).max():.0f} ({negative.n} rows)",
         ),
-        because=Text(zh="和可以为负，也可以接近 0。", en="The sum may be negative, and it may be close to 0."),
+        because=Text(zh="和可以为负，也可以接近 0。", en="The sum can be negative or close to 0."),
     )

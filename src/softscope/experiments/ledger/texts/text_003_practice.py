@@ -1,4 +1,4 @@
-"""Text 003: what practice does with temperature, and other statements about practice."""
+"""Text 003: how temperature is used in practice, and other statements about practice."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _PROBLEMS, _CANDIDATES = 4000, 50
 def _problems() -> Any:
     """Logits of a toy model for 4000 problems with 50 candidate answers each.
 
-    The model is calibrated at T = 1: candidate i is right with the probability softmax(logits)_i that it states.
+    The model is calibrated at T = 1: candidate i is right with the probability softmax(logits)_i it is given.
     """
     return 3.0 * generator("toy problems").standard_normal((_PROBLEMS, _CANDIDATES))
 
 
 @functools.cache
 def _passes(temperature: float, k: int) -> Estimate:
-    """The chance that one of k samples at this temperature is right; exact for each problem, averaged over them."""
+    """The chance that one of k samples at this temperature is right: exact for each problem, averaged over problems."""
     right, drawn = ss.softmax(_problems()), ss.softmax(_problems(), temperature=temperature)
     return estimate((right * -np.expm1(k * np.log1p(-np.minimum(drawn, 1.0 - 1e-16)))).sum(-1))
 
@@ -42,7 +42,7 @@ def _entropy(temperature: float) -> Estimate:
 
 @functools.cache
 def _distinct(temperature: float) -> Estimate:
-    """How many different answers 20 draws give."""
+    """How many different answers come up in 20 draws."""
     rng = generator(f"distinct {temperature}")
     draws = np.stack([ss.sample(_problems(), temperature=temperature, rng=rng) for _ in range(20)])
     ordered = np.sort(draws, axis=0)
@@ -51,7 +51,7 @@ def _distinct(temperature: float) -> Estimate:
 
 @claim(
     "S3-32",
-    says=Text(zh="翻译和摘要用 T = 1.0", en="Translation and summaries use T = 1.0"),
+    says=Text(zh="翻译和摘要用 T = 1.0", en="Translation and summarisation use T = 1.0"),
     where="4.4 table, L237/L242",
     experiment="temperature",
 )
@@ -59,9 +59,9 @@ def _s3_32() -> Outcome:
     return cited(
         source=f"{_VENDOR}; {paper.NAME}",
         because=Text(
-            zh="各家不一：有厂商建议翻译用 1.3；Transformer 论文翻译时用束搜索，根本不采样。",
+            zh="各家做法不一：有厂商建议翻译用 1.3；Transformer 论文翻译时用束搜索，根本不采样。",
             en="Practice differs: one vendor recommends 1.3 for translation, and the Transformer paper translates with beam "
-            "search, without sampling.",
+            "search, without sampling at all.",
         ),
     )
 
@@ -81,8 +81,8 @@ def _s3_33() -> Outcome:
             en=f"different answers among 20 draws: {by(found, '.2f', 'T')} ({_PROBLEMS} problems, {_CANDIDATES} candidates)",
         ),
         because=Text(
-            zh="T > 1 使分布更平，所以更多样；是否用它是惯例（DeepSeek 建议 1.5）。",
-            en="T > 1 flattens the distribution, hence diversity; that it is used is custom (DeepSeek recommends 1.5).",
+            zh="T > 1 使分布更平坦，所以更多样；是否采用则属惯例（DeepSeek 建议 1.5）。",
+            en="T > 1 flattens the distribution, hence more diversity; whether to use it is a matter of convention (DeepSeek recommends 1.5).",
         ),
     )
 
@@ -106,13 +106,13 @@ def _s3_34() -> Outcome:
         },
         measured=Text(
             zh=f"抽 1 次的通过率 {by(one, '.3f', 'T')}；抽 100 次 {by(many, '.3f', 'T')}（{_PROBLEMS} 题）",
-            en=f"passed with 1 sample {by(one, '.3f', 'T')}; with 100 samples {by(many, '.3f', 'T')} ({_PROBLEMS} problems)",
+            en=f"pass rate with 1 sample {by(one, '.3f', 'T')}; with 100 samples {by(many, '.3f', 'T')} ({_PROBLEMS} problems)",
         ),
         because=Text(
-            zh=f"低温多半抽到第一名；抽多次时，多样才有用（{_CODEX} 也是如此：0.2 与 0.8）。",
-            en=f"Low temperatures draw the favourite; with many samples diversity is what helps (so in {_CODEX}: 0.2 and 0.8).",
+            zh=f"低温下多半抽到概率最大的答案；抽很多次时，多样才有用（{_CODEX} 也是如此：0.2 与 0.8）。",
+            en=f"Low temperatures mostly draw the favourite; with many samples, diversity is what helps (as in {_CODEX}: 0.2 and 0.8).",
         ),
-        only_if=Text(zh="只抽一次或很少几次", en="one sample or few are drawn"),
+        only_if=Text(zh="只抽一次或很少几次", en="one sample or just a few are drawn"),
     )
 
 
@@ -128,8 +128,8 @@ def _s3_35() -> Outcome:
         {f"T = {T:g}": x.above(found[1.0].mean) for T, x in found.items() if T > 1.0},
         measured=Text(zh=f"平均熵（nat）{by(found, '.2f', 'T')}", en=f"mean entropy in nats {by(found, '.2f', 'T')}"),
         because=Text(
-            zh="T > 1 使非目标类的权重显现；蒸馏用它见 Hinton 等（arXiv 1503.02531）。",
-            en="T > 1 brings out the weights of the other classes; that distillation uses it, see Hinton et al. (arXiv 1503.02531).",
+            zh="T > 1 使其他类别的权重显现出来；用于蒸馏见 Hinton 等（arXiv 1503.02531）。",
+            en="T > 1 brings out the weights of the other classes; for its use in distillation see Hinton et al. (arXiv 1503.02531).",
         ),
     )
 
@@ -144,9 +144,9 @@ def _s3_36() -> Outcome:
     return cited(
         source="Touvron et al. 2023 (Llama 2), arXiv 2307.09288, section 3.2.3 and figure 8",
         because=Text(
-            zh="依方法而定：那里抽 10 到 100 个答案时 1.2–1.3 最好，而且每个阶段都要重新调整。",
-            en="It depends on the method: there 1.2–1.3 is best when 10 to 100 answers are drawn, and every stage has to be "
-            "adjusted anew.",
+            zh="依方法而定：该文中抽 10 到 100 个答案时 1.2–1.3 最好，而且每个阶段都要重新调整。",
+            en="It depends on the method: in that paper 1.2–1.3 is best when 10 to 100 answers are drawn, and it has to be "
+            "readjusted at every stage.",
         ),
     )
 
@@ -167,16 +167,16 @@ def _s3_50() -> Outcome:
     return cited(
         source="PyTorch docs, torch.nn.CrossEntropyLoss: LogSoftmax followed by NLLLoss",
         measured=Text(
-            zh=f"PyTorch 的交叉熵与 log-softmax 的损失相差 {off:.1g}",
-            en=f"PyTorch's cross-entropy differs from the loss of a log-softmax by {off:.1g}",
+            zh=f"PyTorch 的交叉熵与用 log-softmax 算出的损失相差 {off:.1g}",
+            en=f"PyTorch's cross-entropy differs from the loss computed with log-softmax by {off:.1g}",
         ),
         because=Text(
             zh="“常用”是惯例；最常用的损失正是由它定义的。",
-            en="“often” is custom; the most common loss is defined by it.",
+            en="“Often” is a matter of convention; the most common loss is defined by it.",
         ),
     )
 
 
 @claim("S3-59", says=Text(zh="学完本章约需 4–6 小时", en="The chapter takes 4–6 hours"), where="Header, L8")
 def _s3_59() -> Outcome:
-    return opinion(Text(zh="估计的学时，因人而异。", en="An estimate that differs from reader to reader."))
+    return opinion(Text(zh="估计的学时，因人而异。", en="An estimate of study time; it varies from reader to reader."))

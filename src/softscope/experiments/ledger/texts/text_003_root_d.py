@@ -18,7 +18,7 @@ from softscope.experiments.ledger.texts.figures import by
     "S3-41",
     says=Text(
         zh="d 大时 QKᵀ 的数值也大：方差随 d 增长",
-        en="For large d the values of QKᵀ are large: their variance grows with d",
+        en="For large d, the values of QKᵀ are large: their variance grows with d",
     ),
     where="4.5, L277-281",
     experiment="variance",
@@ -32,7 +32,7 @@ def _s3_41() -> Outcome:
         | {Text(zh=f"方差，d = {d}", en=f"variance, d = {d}"): x.agrees(1.0, 0.06) for d, x in variances.items()},
         measured=Text(zh=f"平均 |q·k|：{by(sizes, '.2f')}", en=f"mean |q·k|: {by(sizes, '.2f')}"),
         because=Text(
-            zh="方差是 d，典型的大小像 √d 那样增长。", en="The variance is d, so the typical size grows like √d."
+            zh="方差是 d，所以典型的大小按 √d 增长。", en="The variance is d, so the typical size grows like √d."
         ),
     )
 
@@ -52,10 +52,10 @@ def _s3_42() -> Outcome:
         {
             Text(zh="分量方差 1", en="components of variance 1"): second.agrees(d * 1.0, 0.06 * d),
             Text(
-                zh="分量方差 4，“方差”指 q_i·k_i 的", en="components of variance 4, “variance” that of q_i·k_i"
+                zh="分量方差 4，“方差”指 q_i·k_i 的", en="components of variance 4, “variance” meaning that of q_i·k_i"
             ): grown.agrees(d * sd**4, 0.06 * d * sd**4),
             Text(
-                zh="分量方差 4，“方差”指分量的", en="components of variance 4, “variance” that of a component"
+                zh="分量方差 4，“方差”指分量的", en="components of variance 4, “variance” meaning that of a component"
             ): grown.agrees(d * sd**2, 0.06 * d * sd**2),
         },
         measured=Text(
@@ -64,11 +64,11 @@ def _s3_42() -> Outcome:
         ),
         because=Text(
             zh=f"一项 q_i·k_i 的方差是两个方差之积：4·4 = {sd**4:g}，不是 {sd**2:g}。",
-            en=f"The variance of one q_i·k_i is the product of both: 4·4 = {sd**4:g}, not {sd**2:g}.",
+            en=f"The variance of one q_i·k_i is the product of the two variances: 4·4 = {sd**4:g}, not {sd**2:g}.",
         ),
         only_if=Text(
             zh="“方差”指 q_i·k_i 的方差，或者分量方差为 1",
-            en="“variance” is that of q_i·k_i, or the components have variance 1",
+            en="“variance” means that of q_i·k_i, or the components have variance 1",
         ),
     )
 
@@ -107,7 +107,9 @@ def _s3_44() -> Outcome:
             zh=f"10 个键，不缩放：最大权重 {one.peak:.3f} → {many.peak:.3f}，熵 {one.entropy:.2f} → {many.entropy:.2f} nat",
             en=f"10 keys, unscaled: largest weight {one.peak:.3f} → {many.peak:.3f}, entropy {one.entropy:.2f} → {many.entropy:.2f} nats",
         ),
-        because=Text(zh="分数越分散，第一名领先越多。", en="The wider the scores, the further the first one leads."),
+        because=Text(
+            zh="分数越分散，最大的分数领先越多。", en="The more the scores spread, the further the largest leads."
+        ),
     )
 
 

@@ -15,7 +15,7 @@ from softscope.experiments.ledger.texts.figures import listed
 _SMALL, _BIG = np.array([1.0, 2.0, 3.0]), np.array([1000.0, 1001.0, 1002.0])
 _STATED = ["0.0900", "0.2447", "0.6652"]
 _LINE = "[0.0900 0.2447 0.6652]"
-_AS_NUMBERS = Text(zh="读作数值，而不是逐字符的输出", en="it is read as numbers and not as printed characters")
+_AS_NUMBERS = Text(zh="指的是数值，而不是逐字符的输出", en="it is read as numbers, not as printed characters")
 
 
 @claim(
@@ -36,9 +36,10 @@ def _s3_08() -> Outcome:
     shown = ", ".join(f"{name} {x:.1f}" for name, x in limits.items())
     return Outcome.of(
         broken,
-        measured=Text(zh=f"exp 溢出的界：{shown}", en=f"exp overflows beyond: {shown}"),
+        measured=Text(zh=f"exp 溢出的界限：{shown}", en=f"exp overflows above: {shown}"),
         because=Text(
-            zh="上溢给出 ∞/∞，下溢给出 0/0，两者都是 NaN。", en="Overflow gives ∞/∞ and underflow 0/0, both NaN."
+            zh="上溢给出 ∞/∞，下溢给出 0/0，两者都是 NaN。",
+            en="Overflow gives ∞/∞ and underflow gives 0/0; both are NaN.",
         ),
     )
 
@@ -46,7 +47,8 @@ def _s3_08() -> Outcome:
 @claim(
     "S3-09",
     says=Text(
-        zh="减去最大值后，最大的指数项是 e^0 = 1", en="With the maximum subtracted the largest exponential is e^0 = 1"
+        zh="减去最大值后，最大的指数项是 e^0 = 1",
+        en="After subtracting the maximum, the largest exponential is e^0 = 1",
     ),
     where="4.2, L75-76",
     experiment="overflow",
@@ -58,9 +60,9 @@ def _s3_09() -> Outcome:
         {Text(zh="500 行随机数", en="500 random rows"): bool((largest == 1.0).all())},
         measured=Text(
             zh=f"每行最大的指数项：{largest.min():g} 到 {largest.max():g}",
-            en=f"largest exponential of a row: {largest.min():g} to {largest.max():g}",
+            en=f"largest exponential in each row: {largest.min():g} to {largest.max():g}",
         ),
-        because=Text(zh="最大值减去自身恰好是 0。", en="The maximum less itself is exactly 0."),
+        because=Text(zh="最大值减去自身恰好是 0。", en="The maximum minus itself is exactly 0."),
     )
 
 
@@ -80,7 +82,7 @@ def _s3_10() -> Outcome:
             Text(zh="打印的字符", en="characters printed"): line == _LINE,
         },
         measured=line,
-        because=Text(zh="NumPy 打印数组时去掉末尾的零。", en="NumPy prints an array without trailing zeros."),
+        because=Text(zh="NumPy 打印数组时去掉末尾的零。", en="NumPy drops trailing zeros when printing an array."),
         only_if=_AS_NUMBERS,
     )
 
@@ -103,8 +105,8 @@ def _s3_11() -> Outcome:
 @claim(
     "S3-12",
     says=Text(
-        zh="朴素实现在 [1000, 1001, 1002] 上溢出，异常被 except 捕获",
-        en="The naive version overflows on [1000, 1001, 1002], and the exception is caught",
+        zh="朴素实现遇到 [1000, 1001, 1002] 会溢出，异常由 except 捕获",
+        en="The naive version overflows on [1000, 1001, 1002], and except catches the exception",
     ),
     where="4.2, L95-102",
     experiment="overflow",
@@ -139,14 +141,18 @@ def _s3_13() -> Outcome:
             Text(zh="打印的字符", en="characters printed"): line == _LINE,
         },
         measured=line,
-        because=Text(zh="代码保留 6 位小数，注释写了 4 位。", en="The code keeps 6 decimals, the comment shows 4."),
+        because=Text(
+            zh="代码保留 6 位小数，注释只写了 4 位。", en="The code keeps 6 decimals; the comment shows only 4."
+        ),
         only_if=_AS_NUMBERS,
     )
 
 
 @claim(
     "S3-14",
-    says=Text(zh="[1000, 1001, 1002] 与 [1, 2, 3] 结果相同", en="[1000, 1001, 1002] gives the same as [1, 2, 3]"),
+    says=Text(
+        zh="[1000, 1001, 1002] 与 [1, 2, 3] 的结果相同", en="[1000, 1001, 1002] gives the same result as [1, 2, 3]"
+    ),
     where="4.2, L107-108",
     experiment="overflow",
 )
@@ -158,13 +164,17 @@ def _s3_14() -> Outcome:
             Text(zh="文中的代码", en="the text's code"): off_by(code.stable(_BIG), code.stable(_SMALL)) == 0.0,
         },
         measured=Text(zh=f"相差 {off:g}", en=f"they differ by {off:g}"),
-        because=Text(zh="减去最大值后两者是同样的数。", en="With the maximum subtracted they are the same numbers."),
+        because=Text(
+            zh="减去最大值后，两者是相同的数。", en="After subtracting the maximum, they are the same numbers."
+        ),
     )
 
 
 @claim(
     "S3-15",
-    says=Text(zh="所有分数加同一个数，softmax 不变", en="Adding one number to all scores does not change softmax"),
+    says=Text(
+        zh="所有分数加上同一个数，softmax 不变", en="Adding the same number to all scores does not change softmax"
+    ),
     where="4.2, L114-116",
     experiment="overflow",
 )
@@ -189,7 +199,7 @@ def _s3_15() -> Outcome:
 
 @claim(
     "S3-16",
-    says=Text(zh="取 C = max 时所有指数 ≤ 0，不会溢出", en="With C = max all exponents are ≤ 0 and nothing overflows"),
+    says=Text(zh="取 C = max 时所有指数 ≤ 0，不会溢出", en="With C = max, all exponents are ≤ 0 and nothing overflows"),
     where="4.2, L118-119",
     experiment="overflow",
 )
@@ -207,14 +217,14 @@ def _s3_16() -> Outcome:
         right = right and bool(np.isfinite(p).all()) and abs(float(p.sum()) - 1.0) < 1e-14
     largest = float(np.finfo(np.float64).max)
     return Outcome.of(
-        quiet | {Text(zh="结果有限，和为 1", en="results finite, summing to 1"): right},
+        quiet | {Text(zh="结果有限，和为 1", en="results are finite and sum to 1"): right},
         measured=Text(
-            zh=f"没有溢出警告的：{sum(quiet.values())}/{len(quiet)}",
-            en=f"without an overflow warning: {sum(quiet.values())}/{len(quiet)}",
+            zh=f"没有溢出警告的例子：{sum(quiet.values())}/{len(quiet)}",
+            en=f"cases without an overflow warning: {sum(quiet.values())}/{len(quiet)}",
         ),
         because=Text(
-            zh="exp 从不溢出；相差极大时减法会溢出成 −∞，e^−∞ = 0，结果仍然对。",
-            en="exp never overflows; where the spread is enormous the subtraction overflows to −∞, and since e^−∞ = 0 the "
+            zh="exp 从不溢出；相差极大时减法会溢出为 −∞，但 e^−∞ = 0，结果仍然正确。",
+            en="exp never overflows; when the spread is enormous the subtraction overflows to −∞, but e^−∞ = 0, so the "
             "result is still right.",
         ),
         only_if=Text(

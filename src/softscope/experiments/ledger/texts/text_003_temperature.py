@@ -29,8 +29,8 @@ def _s3_24() -> Outcome:
         {name: bool(p.max() > 0.999) for name, p in found.items()},
         measured=", ".join(f"{name} → {listed(p, 'g')}" for name, p in found.items()) + ", T = 0.001",
         because=Text(
-            zh="并列第一的在任何温度下都平分。",
-            en="Entries that share the maximum share the weight at every temperature.",
+            zh="并列最大的各项在任何温度下都平分权重。",
+            en="Entries tied for the maximum split the weight evenly at every temperature.",
         ),
         only_if=Text(zh="最大值只有一个", en="the maximum is unique"),
     )
@@ -48,7 +48,7 @@ def _s3_25() -> Outcome:
     return Outcome.of(
         {Text(zh="200 行随机数", en="200 random rows"): off < 1e-15},
         measured=Text(zh=f"最多相差 {off:.1g}", en=f"off by at most {off:.1g}"),
-        because=Text(zh="除以 1 不改变分数。", en="Dividing by 1 leaves the scores as they are."),
+        because=Text(zh="除以 1 不改变分数。", en="Dividing by 1 leaves the scores unchanged."),
     )
 
 
@@ -64,24 +64,26 @@ def _s3_26() -> Outcome:
     last = list(off.values())
     return Outcome.of(
         {
-            Text(zh="离均匀越来越近", en="ever closer to uniform"): all(a > b for a, b in itertools.pairwise(last)),
+            Text(zh="离均匀越来越近", en="closer and closer to uniform"): all(
+                a > b for a, b in itertools.pairwise(last)
+            ),
             "T = 1e6": off[1e6] < 1e-5,
         },
         measured=Text(
-            zh="[1, 2, 3, 4, 5] 与 0.2 的最大差：" + ", ".join(f"T = {T:g}: {d:.1g}" for T, d in off.items()),
-            en="largest distance of [1, 2, 3, 4, 5] from 0.2: "
+            zh="[1, 2, 3, 4, 5] 的权重与 0.2 的最大差：" + ", ".join(f"T = {T:g}: {d:.1g}" for T, d in off.items()),
+            en="[1, 2, 3, 4, 5], largest distance of a weight from 0.2: "
             + ", ".join(f"T = {T:g}: {d:.1g}" for T, d in off.items()),
         ),
         because=Text(
-            zh="x/T 的差趋于 0，偏离像 1/T 那样缩小。",
-            en="The differences of x/T go to 0, and the distance shrinks like 1/T.",
+            zh="x/T 各项之差趋于 0，偏离按 1/T 缩小。",
+            en="The differences within x/T go to 0, and the distance shrinks like 1/T.",
         ),
     )
 
 
 @claim(
     "S3-27",
-    says=Text(zh="温度控制 softmax 的尖锐程度", en="Temperature controls how sharp a softmax is"),
+    says=Text(zh="温度控制 softmax 的尖锐程度", en="Temperature controls how sharp the softmax is"),
     where="4.4, L192/L203",
     experiment="temperature",
 )
@@ -96,17 +98,17 @@ def _s3_27() -> Outcome:
             Text(zh="200 个随机向量：熵随 T 上升", en="200 random vectors: entropy rises with T"): bool(
                 (np.diff(entropies, axis=0) > 0.0).all()
             ),
-            Text(zh="能达到指定的熵", en="a wanted entropy can be reached"): off < 1e-6,
+            Text(zh="能达到指定的熵", en="a given entropy can be reached"): off < 1e-6,
         },
         measured=Text(
             zh=f"平均熵从 {entropies[0].mean():.3f}（T = {temperatures[0]:g}）到 {entropies[-1].mean():.3f}（T = {temperatures[-1]:g}），"
             f"最大 {math.log(10):.3f} nat",
             en=f"mean entropy from {entropies[0].mean():.3f} (T = {temperatures[0]:g}) to {entropies[-1].mean():.3f} "
-            f"(T = {temperatures[-1]:g}), at most {math.log(10):.3f} nats",
+            f"(T = {temperatures[-1]:g}); the maximum is {math.log(10):.3f} nats",
         ),
         because=Text(
             zh="dH/dT = Var(x)/T³ ≥ 0，方差按权重计算。",
-            en="dH/dT = Var(x)/T³ ≥ 0, with the variance under the weights.",
+            en="dH/dT = Var(x)/T³ ≥ 0, with the variance taken under the weights.",
         ),
     )
 
@@ -128,7 +130,7 @@ def _at(temperature: float, stated: list[str], because: Text) -> Outcome:
 )
 def _s3_28() -> Outcome:
     return _at(
-        0.1, ["0.0000", "0.0000", "1.0000"], Text(zh="差值放大了 10 倍。", en="The differences are 10 times as large.")
+        0.1, ["0.0000", "0.0000", "1.0000"], Text(zh="差值放大到 10 倍。", en="The differences are 10 times as large.")
     )
 
 
@@ -139,7 +141,7 @@ def _s3_28() -> Outcome:
     experiment="temperature",
 )
 def _s3_29() -> Outcome:
-    return _at(1.0, ["0.0900", "0.2447", "0.6652"], Text(zh="这是标准 softmax。", en="It is the standard softmax."))
+    return _at(1.0, ["0.0900", "0.2447", "0.6652"], Text(zh="这是标准 softmax。", en="This is the standard softmax."))
 
 
 @claim(
@@ -164,7 +166,7 @@ def _s3_30() -> Outcome:
 
 @claim(
     "S3-31",
-    says=Text(zh="输出的行形如“T=0.1: […]”", en="The lines printed look like “T=0.1: […]”"),
+    says=Text(zh="输出的行形如“T=0.1: […]”", en="The printed lines look like “T=0.1: […]”"),
     where="4.4, L229-232",
     experiment="temperature",
 )
@@ -179,10 +181,8 @@ def _s3_31() -> Outcome:
         {f"T = {T:g}": printed[T] == line for T, line in listed.items()},
         measured=" / ".join(printed.values()),
         because=Text(
-            zh="格式 4.1f 在一位数前补一个空格，NumPy 又去掉末尾的零。",
-            en="The format 4.1f puts a space before one digit, and NumPy drops trailing zeros.",
+            zh="格式 4.1f 在一位数前补一个空格，NumPy 又会去掉末尾的零。",
+            en="The format 4.1f pads a one-digit number with a space, and NumPy drops trailing zeros.",
         ),
-        only_if=Text(
-            zh="T 是 10：只有这一行逐字符相同", en="T is 10: only that line is the same character by character"
-        ),
+        only_if=Text(zh="T 是 10：只有这一行逐字符相同", en="T is 10: only that line matches character for character"),
     )

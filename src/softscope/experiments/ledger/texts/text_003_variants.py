@@ -36,7 +36,8 @@ def _s3_49() -> Outcome:
         },
         measured=f"[0, −1000]: log(softmax) {listed(logged, 'g')}, log_softmax {listed(direct, 'g')}",
         because=Text(
-            zh="先取 softmax 会下溢成 0，它的对数是 −∞。", en="Softmax first underflows to 0, whose logarithm is −∞."
+            zh="先算 softmax 会下溢为 0，而 0 的对数是 −∞。",
+            en="Taking softmax first underflows to 0, whose logarithm is −∞.",
         ),
     )
 
@@ -49,7 +50,8 @@ def _has_zero(scale: float) -> np.ndarray:
 @claim(
     "S3-51",
     says=Text(
-        zh="sparsemax 输出稀疏分布，可能有精确的零", en="Sparsemax gives sparse distributions and may give exact zeros"
+        zh="sparsemax 输出稀疏分布，可能有精确的零",
+        en="Sparsemax gives sparse distributions, possibly with exact zeros",
     ),
     where="4.6, L353/L369",
     experiment="normalisers",
@@ -60,22 +62,22 @@ def _s3_51() -> Outcome:
     return Outcome.of(
         {
             "[1, 2, 3]": bool((p == 0.0).any()),
-            Text(zh="10 个 N(0, 1) 的分数", en="10 scores of N(0, 1)"): found.above(0.9),
+            Text(zh="10 个 N(0, 1) 的分数", en="10 scores from N(0, 1)"): found.above(0.9),
             Text(zh="softmax 没有", en="softmax gives none"): bool((ss.softmax(_X) > 0.0).all()),
         },
         measured=Text(
-            zh=f"[1, 2, 3] → {listed(p, 'g')}；10 个 N(0, 1) 的分数中有 0 的占 {found.mean:.3f}，缩小 50 倍后 {small.mean:.3f}",
-            en=f"[1, 2, 3] → {listed(p, 'g')}; share of rows with a 0 for 10 scores of N(0, 1) {found.mean:.3f}, 50 times smaller {small.mean:.3f}",
+            zh=f"[1, 2, 3] → {listed(p, 'g')}；10 个 N(0, 1) 的分数：含零的行占 {found.mean:.3f}，分数缩小到 1/50 后占 {small.mean:.3f}",
+            en=f"[1, 2, 3] → {listed(p, 'g')}; 10 scores from N(0, 1): share of rows with a zero: {found.mean:.3f}; with scores 1/50 as large: {small.mean:.3f}",
         ),
         because=Text(
-            zh="低于阈值的分数得到恰好 0；分数彼此很接近时则一个也没有。",
-            en="Scores below the threshold get exactly 0; where all scores are close together none does.",
+            zh="低于阈值的分数恰好得到 0；分数彼此很接近时，则一个 0 也没有。",
+            en="Scores below the threshold get exactly 0; when all scores are close together, none do.",
         ),
     )
 
 
 def _projected(x: np.ndarray) -> np.ndarray:
-    """The nearest point of the simplex, by halving the interval that holds the threshold; no sorting."""
+    """The nearest point of the simplex, by bisection on the threshold; no sorting."""
     low, high = x.max(-1, keepdims=True) - 1.0, x.max(-1, keepdims=True)
     for _ in range(80):
         middle = (low + high) / 2
@@ -86,9 +88,7 @@ def _projected(x: np.ndarray) -> np.ndarray:
 
 @claim(
     "S3-52",
-    says=Text(
-        zh="文中的 sparsemax 代码只是简化的概念", en="The text's sparsemax code is only a simplified concept of it"
-    ),
+    says=Text(zh="文中的 sparsemax 代码只是概念上的简化", en="The text's sparsemax code is only a simplified concept"),
     where="4.6, L354",
     experiment="normalisers",
 )
@@ -100,11 +100,11 @@ def _s3_52() -> Outcome:
         {Text(zh="与真正的投影不同", en="it differs from the true projection"): off > 1e-12},
         measured=Text(
             zh=f"2000 个向量：与投影最多相差 {off:.1g}（softscope.sparsemax 为 {ours:.1g}）",
-            en=f"2000 vectors: off the projection by at most {off:.1g} (softscope.sparsemax: {ours:.1g})",
+            en=f"2000 vectors: differs from the projection by at most {off:.1g} (softscope.sparsemax: {ours:.1g})",
         ),
         because=Text(
-            zh="它就是完整的排序算法，结果精确；简化之处只是一次一个向量。",
-            en="It is the full sorting algorithm, and exact; simple only in that it takes one vector at a time.",
+            zh="它就是完整的排序算法，结果精确；简化之处只是一次处理一个向量。",
+            en="It is the full sorting algorithm, and it is exact; the only simplification is that it takes one vector at a time.",
         ),
     )
 
@@ -130,11 +130,11 @@ def _s3_53() -> Outcome:
             en=f"largest values: {', '.join(f'{x:.3g}' for x in largest.values())}",
         ),
         because=Text(
-            zh="从不为正；只有一项时恰为 0，第一名领先很多时在 float64 中也是 0。",
-            en="They are never positive; with one entry it is exactly 0, and with a large lead it is 0 in float64.",
+            zh="从不为正；只有一项时恰为 0，最大项领先很多时在 float64 中也是 0。",
+            en="They are never positive; a single entry gives exactly 0, and a large lead also gives 0 in float64.",
         ),
         only_if=Text(
-            zh="至少有两项，并且没有哪一项的权重舍入成 1", en="there are at least two entries and no weight rounds to 1"
+            zh="至少有两项，并且没有哪一项的权重舍入为 1", en="there are at least two entries and no weight rounds to 1"
         ),
     )
 
@@ -142,8 +142,8 @@ def _s3_53() -> Outcome:
 @claim(
     "S3-54",
     says=Text(
-        zh="小结：先减最大值；温度控制尖锐程度；除以 √d 防止维度高时过于极端",
-        en="Summary: subtract the maximum; temperature controls sharpness; √d keeps high dimensions from extremes",
+        zh="小结：先减去最大值；温度控制尖锐程度；除以 √d 防止维度高时过于极端",
+        en="Summary: subtract the maximum; temperature controls sharpness; dividing by √d prevents extremes in high dimensions",
     ),
     where="Summary, L378-381/L386-389",
 )
@@ -161,5 +161,5 @@ def _s3_54() -> Outcome:
             zh=f"熵从 T = 0.1 到 10：{listed(entropies, '.3f')} nat；缩放后的最大权重 {by(peaks, '.3f')}",
             en=f"entropy from T = 0.1 to 10: {listed(entropies, '.3f')} nats; largest weight when scaled {by(peaks, '.3f')}",
         ),
-        because=Text(zh="三点都由前面的测量支持。", en="All three are borne out by the measurements above."),
+        because=Text(zh="前面的测量支持这三点。", en="The measurements above bear out all three."),
     )

@@ -14,7 +14,7 @@ from softscope.experiments.ledger.texts.text_004_gain import A_RATIOS, ONLY_ABOV
 
 @claim(
     "S4-10",
-    says=Text(zh="注意力中送入 softmax 的向量有 d 项", en="The vector that attention's softmax takes has d entries"),
+    says=Text(zh="注意力中送入 softmax 的向量有 d 项", en="The vector fed to softmax in attention has d entries"),
     where="L29; §5 L67-68",
     experiment="scores",
 )
@@ -36,8 +36,8 @@ def _s4_10() -> Outcome:
             + ", ".join(f"{keys} keys, d = {d}: {entries}" for (keys, d), entries in shapes.items()),
         ),
         because=Text(
-            zh="QKᵀ 的每一行对每个键有一项；d 在点积里已经求和掉了。",
-            en="A row of QKᵀ has one entry for each key; d is summed away in the dot product.",
+            zh="QKᵀ 的每一行中，每个键对应一项；d 这一维在点积中已经求和消去。",
+            en="A row of QKᵀ has one entry per key; d is summed out in the dot product.",
         ),
     )
 
@@ -62,8 +62,8 @@ def _s4_11() -> Outcome:
             en=f"log a′ is within {worst:.1g} of log a/√d (n = {len(x)} rows)",
         ),
         because=Text(
-            zh="缩放就是取幂，在比值的对数上是除法。",
-            en="A scale is a power, and in the logarithm of the ratio a division.",
+            zh="缩放就是对比值取幂，也就是把比值的对数除以同一个数。",
+            en="Scaling raises the ratio to a power, which means dividing its logarithm.",
         ),
     )
 
@@ -80,7 +80,7 @@ def _s4_12() -> Outcome:
     d = sympy.Symbol("d", positive=True)
     slope = sympy.diff(1 / sympy.sqrt(d), d)
     return Outcome.of(
-        {Text(zh="对 d 的导数为负", en="the derivative by d is negative"): bool(slope.is_negative)},
+        {Text(zh="对 d 的导数为负", en="the derivative with respect to d is negative"): bool(slope.is_negative)},
         measured=Text(zh=f"导数 {slope}", en=f"derivative {slope}"),
         because=Text(zh="对任何 d > 0，导数都是负的。", en="The derivative is negative for every d > 0."),
     )
@@ -88,7 +88,7 @@ def _s4_12() -> Outcome:
 
 @claim(
     "S4-13",
-    says=Text(zh="d 减小时，a′ = a^{1/√d} 增大", en="a′ = a^{1/√d} becomes larger as d decreases"),
+    says=Text(zh="d 减小时，a′ = a^{1/√d} 增大", en="a′ = a^{1/√d} increases as d decreases"),
     where="§6 L76",
     experiment="extremes",
 )
@@ -107,7 +107,7 @@ def _s4_13() -> Outcome:
         ),
         because=Text(
             zh="a < 1 时 a′ 反而减小：它离 1 更远，但在另一边。",
-            en="For a < 1 it becomes smaller: further from 1, on the other side.",
+            en="For a < 1 it decreases instead: further from 1, but on the other side.",
         ),
         only_if=ONLY_ABOVE_ONE,
     )
@@ -117,7 +117,7 @@ def _s4_13() -> Outcome:
     "S4-24",
     says=Text(
         zh="在“如果 k > 1”的前提下，列出 k > 1 和 0 < k < 1 两种情形",
-        en="Under the condition k > 1 it lists two cases, k > 1 and 0 < k < 1",
+        en="Under the condition k > 1, it lists two cases, k > 1 and 0 < k < 1",
     ),
     where="L15",
     experiment="extremes",
@@ -138,8 +138,8 @@ def _s4_24() -> Outcome:
                 f"k > 1 and {name}: {'empty' if found.is_empty else 'possible'}" for name, found in possible.items()
             ),
         ),
-        because=Text(zh="在 k > 1 之下，第二种情形不可能出现。", en="Under k > 1 the second case cannot occur."),
+        because=Text(zh="在 k > 1 的前提下，第二种情形不可能出现。", en="If k > 1, the second case cannot occur."),
         only_if=Text(
-            zh="前提读作 k > 0，如同它的上一行", en="the condition is read as k > 0, as in the line before it"
+            zh="把前提理解为 k > 0，与上一行一致", en="the condition is read as k > 0, as in the previous line"
         ),
     )

@@ -13,7 +13,7 @@ from softscope.experiments.ledger.texts.figures import listed
 from softscope.experiments.ledger.texts.scores import entropies
 
 A_RATIOS = (0.5, 1.0, 2.0)  # x1 below, equal to and above x2
-ONLY_ABOVE_ONE = Text(zh="a > 1，即 x1 > x2", en="a > 1, that is x1 > x2")
+ONLY_ABOVE_ONE = Text(zh="a > 1，即 x1 > x2", en="a > 1, that is, x1 > x2")
 
 
 @claim(
@@ -25,12 +25,12 @@ ONLY_ABOVE_ONE = Text(zh="a > 1，即 x1 > x2", en="a > 1, that is x1 > x2")
     experiment="entropy",
 )
 def _s4_01() -> Outcome:
-    rows = 8.0 * generator("S4-01").standard_normal((2_000, 10))  # the scores of d = 64, held as they are
+    rows = 8.0 * generator("S4-01").standard_normal((2_000, 10))  # scores as at d = 64, held fixed
     fixed = {d: estimate(ss.partition(rows, temperature=math.sqrt(d)).entropy) for d in (16, 256)}
     real = {d: entropies(d) for d in (16, 256)}
     return Outcome.of(
         {
-            Text(zh="分数不变，只改 √d", en="the scores are held, only √d changes"): fixed[16].below(
+            Text(zh="分数不变，只改 √d", en="scores held fixed, only √d changes"): fixed[16].below(
                 fixed[256].mean - 0.1
             ),
             Text(zh="真正的注意力：q、k 有 d 个分量", en="real attention: q and k have d components"): real[16].below(
@@ -39,14 +39,14 @@ def _s4_01() -> Outcome:
         },
         measured=Text(
             zh=f"10 个键，平均熵（nat），d = 16 / 256：分数不变 {fixed[16]:.2f} / {fixed[256]:.2f}，真正的注意力 {real[16]:.2f} / {real[256]:.2f}（n = {fixed[16].n}、{real[16].n}）",
-            en=f"10 keys, mean entropy in nats, d = 16 / 256: held scores {fixed[16]:.2f} / {fixed[256]:.2f}, real attention {real[16]:.2f} / {real[256]:.2f} (n = {fixed[16].n}, {real[16].n})",
+            en=f"10 keys, mean entropy in nats, d = 16 / 256: fixed scores {fixed[16]:.2f} / {fixed[256]:.2f}, real attention {real[16]:.2f} / {real[256]:.2f} (n = {fixed[16].n}, {real[16].n})",
         ),
         because=Text(
-            zh="q·k 的标准差本身按 √d 增长，1/√d 正好抵消它，所以真正的注意力不随 d 变尖锐。",
-            en="The spread of q·k itself grows as √d, and 1/√d cancels just that: real attention does not sharpen as d falls.",
+            zh="q·k 的标准差本身按 √d 增长，正好与 1/√d 抵消，所以真正的注意力不会随 d 减小而变尖锐。",
+            en="The spread of q·k itself grows like √d, and 1/√d cancels exactly that, so real attention does not sharpen as d falls.",
         ),
         only_if=Text(
-            zh="分数保持不变，只有除数 √d 在变", en="the scores are held as they are and only the divisor √d changes"
+            zh="分数保持不变，只有除数 √d 在变", en="the scores are held fixed and only the divisor √d changes"
         ),
     )
 
@@ -55,7 +55,7 @@ def _s4_01() -> Outcome:
     "S4-02",
     says=Text(
         zh="两项的 softmax 是 e^{x_i} 除以 e^{x_1} + e^{x_2}",
-        en="Softmax of two entries is e^{x_i} over e^{x_1} + e^{x_2}",
+        en="The softmax of two entries is e^{x_i} over e^{x_1} + e^{x_2}",
     ),
     where="L5; §1 L42",
     experiment="extremes",
@@ -68,7 +68,7 @@ def _s4_02() -> Outcome:
         measured=Text(
             zh=f"最大误差 {error:.1g}（n = {len(x)} 对）", en=f"largest error {error:.1g} (n = {len(x)} pairs)"
         ),
-        because=Text(zh="这就是定义。", en="It is the definition."),
+        because=Text(zh="这就是定义。", en="This is the definition."),
     )
 
 
@@ -87,10 +87,10 @@ def _s4_03() -> Outcome:
     return Outcome.of(
         {
             Text(zh="符号推导", en="symbolically"): equal(sympy.exp(x1) / sympy.exp(x2), sympy.exp(x1 - x2)),
-            Text(zh="权重之比也是 a", en="the ratio of the weights is a too"): error < 1e-12,
+            Text(zh="权重之比也是 a", en="the ratio of the weights is also a"): error < 1e-12,
         },
         measured=Text(zh=f"符号推导；数值误差 {error:.1g}", en=f"derived symbolically; numerical error {error:.1g}"),
-        because=Text(zh="指数相除就是指数的差。", en="Exponentials divide by subtracting their exponents."),
+        because=Text(zh="同底的幂相除，指数相减。", en="To divide exponentials, subtract their exponents."),
     )
 
 
@@ -116,15 +116,17 @@ def _s4_04() -> Outcome:
             ),
             "k = 3": error < 1e-10,
         },
-        measured=Text(zh=f"符号推导；k = 3 时误差 {error:.1g}", en=f"derived symbolically; error at k = 3 {error:.1g}"),
+        measured=Text(
+            zh=f"符号推导；k = 3 时误差 {error:.1g}", en=f"derived symbolically; error at k = 3: {error:.1g}"
+        ),
         because=Text(
-            zh="k(x_1 − x_2) 的指数就是 a 的 k 次方。", en="The exponential of k(x_1 − x_2) is a to the power k."
+            zh="e 的 k(x_1 − x_2) 次方就是 a 的 k 次方。", en="The exponential of k(x_1 − x_2) is a to the power k."
         ),
     )
 
 
 def _powers(name: str, k: float, low: float | None, larger: bool) -> Outcome:
-    """Whether a^k is larger (or smaller) than a, and above `low` if asked, for a below, at and above 1."""
+    """Whether a^k is larger (or smaller) than a, and above `low` if given, for a below, at and above 1."""
     after = {a: float(np.divide(*ss.softmax([k * math.log(a), 0.0]))) for a in A_RATIOS}
 
     def held(a: float) -> bool:
@@ -137,7 +139,7 @@ def _powers(name: str, k: float, low: float | None, larger: bool) -> Outcome:
         measured=f"{name}; {shown}",
         because=Text(
             zh=f"a < 1 时方向相反（{A_RATIOS[0]:g} 变为 {after[A_RATIOS[0]]:.3f}），a = 1 时不变。",
-            en=f"Below 1 it goes the other way ({A_RATIOS[0]:g} becomes {after[A_RATIOS[0]]:.3f}), and a = 1 stays.",
+            en=f"For a < 1 it goes the other way ({A_RATIOS[0]:g} becomes {after[A_RATIOS[0]]:.3f}), and a = 1 does not change.",
         ),
         only_if=ONLY_ABOVE_ONE,
     )
@@ -182,10 +184,10 @@ def _s4_07() -> Outcome:
             en=f"largest weight at k = 1, 4, 16, 64: [1, 2] {listed(peaks['[1, 2]'], '.3f')}, [1, 1] {listed(peaks['[1, 1]'], '.3f')}",
         ),
         because=Text(
-            zh=f"并列的最大值不管放大多少倍都平分权重（{peaks['[1, 1]'][-1]:.1f}）。",
-            en=f"Equal largest entries share the weight at any gain ({peaks['[1, 1]'][-1]:.1f}).",
+            zh=f"并列最大的各项，无论放大多少倍都平分权重（{peaks['[1, 1]'][-1]:.1f}）。",
+            en=f"Entries tied for the maximum split the weight evenly at any gain ({peaks['[1, 1]'][-1]:.1f}).",
         ),
-        only_if=Text(zh="最大的分数只有一个", en="there is one largest score"),
+        only_if=Text(zh="最大的分数只有一个", en="there is only one largest score"),
     )
 
 
@@ -202,7 +204,7 @@ def _s4_08() -> Outcome:
         measured=", ".join(f"a = {a:g}: a² = {two:.3f}, a⁴ = {four:.3f}" for a, (two, four) in powers.items()),
         because=Text(
             zh="a < 1 的幂越来越小；但输出同样更接近 one-hot，只是偏向另一项。",
-            en="Powers of a < 1 get smaller; the output still gets closer to one-hot, at the other entry.",
+            en="Powers of a < 1 get smaller; the output still gets closer to one-hot, but at the other entry.",
         ),
         only_if=ONLY_ABOVE_ONE,
     )

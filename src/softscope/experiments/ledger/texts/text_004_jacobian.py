@@ -1,4 +1,4 @@
-"""Text 004, proof 2: the Jacobian of softmax, step by step, and its fall to 0 at one-hot."""
+"""Text 004, proof 2: the Jacobian of softmax, step by step, and how it goes to 0 at one-hot."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _derivation() -> dict[str, Any]:
     "S4-14",
     says=Text(
         zh="S 趋近 one-hot 时 dS/dZ 趋近 0，引起梯度消失",
-        en="As S approaches one-hot dS/dZ goes to 0, and the gradient vanishes",
+        en="As S approaches one-hot, dS/dZ goes to 0 and the gradient vanishes",
     ),
     where="Proof 2 title, L82",
     experiment="saturation",
@@ -42,14 +42,14 @@ def _s4_14() -> Outcome:
     weights = ss.softmax(rows)
     norms = [float(np.linalg.norm(ss.jacobian(p))) for p in weights]
     through = [float(np.linalg.norm(ss.jacobian_product(p, np.array([-1.0, 1.0, 0.0, 0.0])))) for p in weights]
-    wrong = float(np.linalg.norm(weights[-1] - np.eye(4)[1]))  # cross-entropy, entry 2 is right
+    wrong = float(np.linalg.norm(weights[-1] - np.eye(4)[1]))  # cross-entropy's gradient if entry 2 is right
     return Outcome.of(
         {
             Text(zh="‖dS/dZ‖ 趋近 0", en="‖dS/dZ‖ goes to 0"): norms[-1] < 1e-12
             and all(a > b for a, b in itertools.pairwise(norms)),
             Text(
                 zh="损失直接作用在 S 上（注意力）：梯度消失",
-                en="the loss acts on S, as in attention: the gradient vanishes",
+                en="the loss acts directly on S, as in attention: the gradient vanishes",
             ): through[-1] < 1e-12,
         },
         measured=Text(
@@ -57,8 +57,8 @@ def _s4_14() -> Outcome:
             en=f"‖J‖ at gaps of 0, 1, 2, 5, 10, 20, 50: {listed(norms, '.1e')}",
         ),
         because=Text(
-            zh=f"J 的每一项都含一个趋近 0 的因子；只有后面接交叉熵时，1/s 才把它抵消（又错又自信：{wrong:.2f}）。",
-            en=f"Every entry of J has a factor that goes to 0; only where cross-entropy follows does 1/s cancel it ({wrong:.2f} if wrong).",
+            zh=f"J 的每一项都含一个趋近 0 的因子；只有后面接交叉熵时，1/s 才会抵消它（自信却答错时梯度为 {wrong:.2f}）。",
+            en=f"Every entry of J has a factor that goes to 0; only when cross-entropy follows does 1/s cancel it (the gradient is {wrong:.2f} when confidently wrong).",
         ),
     )
 
@@ -77,7 +77,7 @@ def _s4_15() -> Outcome:
         measured=Text(
             zh=f"最大误差 {error:.1g}（n = {len(z)} 行）", en=f"largest error {error:.1g} (n = {len(z)} rows)"
         ),
-        because=Text(zh="这就是定义。", en="It is the definition."),
+        because=Text(zh="这就是定义。", en="This is the definition."),
     )
 
 
@@ -118,7 +118,8 @@ def _step(same: bool, because: Text) -> Outcome:
 @claim(
     "S4-17",
     says=Text(
-        zh="∂s_i/∂z_j 等于 s_i 乘以 log s_i 对 z_j 的导数", en="∂s_i/∂z_j is s_i times the derivative of log s_i by z_j"
+        zh="∂s_i/∂z_j 等于 s_i 乘以 log s_i 对 z_j 的导数",
+        en="∂s_i/∂z_j is s_i times the derivative of log s_i with respect to z_j",
     ),
     where="L105-107",
     experiment="saturation",
@@ -150,7 +151,7 @@ def _s4_18() -> Outcome:
     return Outcome.of(
         {Text(zh="符号推导", en="symbolically"): same, Text(zh="数值", en="numerically"): error < TOLERANCE},
         measured=Text(zh=f"符号推导；数值误差 {error:.1g}", en=f"derived symbolically; numerical error {error:.1g}"),
-        because=Text(zh="商的对数是对数的差。", en="The logarithm of a quotient is a difference of logarithms."),
+        because=Text(zh="商的对数是对数的差。", en="The logarithm of a quotient is the difference of the logarithms."),
     )
 
 
@@ -165,13 +166,13 @@ def _s4_19() -> Outcome:
 
     z = _derivation()["z"]
     return _step(
-        equal(z.jacobian(z), sympy.eye(4)), Text(zh="各个 z 互不依赖。", en="The z do not depend on each other.")
+        equal(z.jacobian(z), sympy.eye(4)), Text(zh="各个 z 互不依赖。", en="The z's do not depend on each other.")
     )
 
 
 @claim(
     "S4-20",
-    says=Text(zh="log Σ e^{z_l} 对 z_j 的导数是 s_l", en="The derivative of log Σ e^{z_l} by z_j is s_l"),
+    says=Text(zh="log Σ e^{z_l} 对 z_j 的导数是 s_l", en="The derivative of log Σ e^{z_l} with respect to z_j is s_l"),
     where="L128-129",
     experiment="saturation",
 )
@@ -186,8 +187,8 @@ def _s4_20() -> Outcome:
         {"l = j": same, "l ≠ j": other},
         measured=DERIVED,
         because=Text(
-            zh="l 是求和的指标，求导之后不再存在；结果是 s_j。",
-            en="l is the index of the sum and is gone after it; the result is s_j.",
+            zh="l 是求和指标，求和之后就不再出现；结果是 s_j。",
+            en="l is the summation index and is gone once the sum is taken; the result is s_j.",
         ),
         only_if=Text(zh="把 s_l 读作 s_j", en="s_l is read as s_j"),
     )
@@ -195,7 +196,7 @@ def _s4_20() -> Outcome:
 
 @claim(
     "S4-21",
-    says=Text(zh="Σ e^{z_l} 对 z_j 的导数是 e^{z_j}", en="The derivative of Σ e^{z_l} by z_j is e^{z_j}"),
+    says=Text(zh="Σ e^{z_l} 对 z_j 的导数是 e^{z_j}", en="The derivative of Σ e^{z_l} with respect to z_j is e^{z_j}"),
     where="L132",
     experiment="saturation",
 )
@@ -222,13 +223,13 @@ def _s4_22() -> Outcome:
     return Outcome.of(
         {
             Text(zh="符号推导", en="symbolically"): equal(d["J"], printed),
-            Text(zh="自动微分", en="autograd"): found.everywhere < TOLERANCE,
+            Text(zh="自动求导", en="autograd"): found.everywhere < TOLERANCE,
         },
         measured=Text(
-            zh=f"符号推导；自动微分的最大误差 {found.everywhere:.1g}（{found.rows} 行）",
-            en=f"derived symbolically; largest error of autograd {found.everywhere:.1g} ({found.rows} rows)",
+            zh=f"符号推导；与自动求导的最大误差 {found.everywhere:.1g}（{found.rows} 行）",
+            en=f"derived symbolically; largest error against autograd {found.everywhere:.1g} ({found.rows} rows)",
         ),
-        because=Text(zh="前面几步相乘就得到它。", en="It is the product of the steps before it."),
+        because=Text(zh="用 s_i 乘以前两步之差即得。", en="It is s_i times the difference of the previous two steps."),
     )
 
 
@@ -256,7 +257,7 @@ def _s4_23() -> Outcome:
             en=f"largest error {found.everywhere:.1g} ({found.rows} rows, n = 2 to {found.longest})",
         ),
         because=Text(
-            zh="softmax 的雅可比矩阵还是对称的，行列互换也一样。",
-            en="Softmax's Jacobian is symmetric besides: rows and columns may be exchanged.",
+            zh="softmax 的雅可比矩阵还是对称的，行列互换结果不变。",
+            en="The Jacobian of softmax is also symmetric: swapping rows and columns changes nothing.",
         ),
     )
