@@ -75,7 +75,7 @@ def _steep(below: list[mpf], a: mpf, lowest: mpf, q: mpf) -> list[mpf]:
 
 
 def _parts(x: Row, alpha: Number, temperature: Number, visible: Visible) -> tuple[mpf, list[mpf], Any]:
-    """The maximum m/T, the (x - m)/T of the visible entries, and sigma; for alpha > 2, the lowest of the support for sigma."""
+    """The maximum m/T, the (x - m)/T of the visible entries, and sigma; for alpha > 2, what `_lowest` finds."""
     m = max(exact(v) for v, s in zip(x, rows.shown(x, visible), strict=True) if s)
     t, a = exact(temperature), exact(alpha) - 1
     below = [(exact(v) - m) / t for v, s in zip(x, rows.shown(x, visible), strict=True) if s]
