@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from softscope._arguments.arrays import Array, beside, dtype_name, floating, giver, is_tensor, namespace, tracing
+from softscope._arguments.arrays import Array, beside, dtype_name, floating, giver, is_tensor, namespace
 from softscope._arguments.axes import Rows, one_axis
 from softscope._arguments.checks import number, temperature_for_rows, whole_number
+from softscope._arguments.seen import seen
 from softscope._backends.choose import backend_of
 from softscope._backends.numpy.maps import rounded
 
@@ -81,12 +82,12 @@ def _checked_targets(targets: Any, x: Array, rows: Rows, ignore_index: int) -> t
         raise TypeError(f"targets must be integers (class indices), but its dtype is {dtype_name(array)}; convert it")
     xp = namespace(x)
     classes = array.to(xp.int64) if is_tensor(array) else array.astype(np.int64)
-    seen = not tracing() and math.prod(classes.shape) > 0 and not 0 <= ignore_index < rows.n
-    if seen and int(classes.min()) >= 0 and int(classes.max()) < rows.n:
+    look = seen(classes) and math.prod(classes.shape) > 0 and not 0 <= ignore_index < rows.n
+    if look and int(classes.min()) >= 0 and int(classes.max()) < rows.n:
         return classes, None
     counted = classes != ignore_index
     outside = counted & ((classes < 0) | (classes >= rows.n))
-    if not tracing() and bool(outside.any()):
+    if seen(outside) and bool(outside.any()):
         raise ValueError(
             f"targets must lie in [0, {rows.n}) or be ignore_index = {ignore_index}, but holds "
             f"{int(classes[outside].reshape(-1)[0])}; correct the targets or set ignore_index"

@@ -10,6 +10,7 @@ import numpy as np
 from softscope._arguments.arrays import Array, floating, giver, is_tensor, values
 from softscope._arguments.axes import Rows
 from softscope._arguments.checks import is_number, number, real_beside, whole_number
+from softscope._arguments.seen import numbers_needed
 from softscope._backends.numpy.maps import exact
 from softscope._backends.reference import sampling as _definition
 from softscope._backends.reference.softmax import softmax
@@ -50,6 +51,7 @@ def sample(
     np.True_
     """
     x = floating(logits, "logits")
+    numbers_needed("sample", x, temperature, derivative=False)
     rows = Rows(x.shape, -1)
     k = None if top_k is None else whole_number(top_k, "top_k", low=1)
     p = None if top_p is None else _share(top_p, "top_p", zero=False)

@@ -10,6 +10,7 @@ import numpy as np
 from softscope._arguments.arrays import Array, as_numpy, floating, giver, is_tensor, values
 from softscope._arguments.axes import Axis, Rows
 from softscope._arguments.checks import is_number, number, real_beside, visible_for_rows
+from softscope._arguments.seen import numbers_needed
 from softscope._backends.numpy.maps import exact
 from softscope._backends.reference import temperature as _definition
 from softscope._backends.reference.softmax import hidden_to_minus_inf
@@ -41,10 +42,11 @@ def temperature_for(x: Array, /, *, entropy: Any = None, peak: Any = None, axis:
     """
     if (entropy is None) == (peak is None):
         raise ValueError("temperature_for needs exactly one of entropy and peak; pass entropy=… or peak=…")
+    name, wanted = ("entropy", entropy) if peak is None else ("peak", peak)
     array = floating(x, "x")
+    numbers_needed("temperature_for", array, wanted, where)
     rows = Rows(array.shape, axis)
     visible = visible_for_rows(where, array, rows)
-    name, wanted = ("entropy", entropy) if peak is None else ("peak", peak)
     target = _target(name, wanted, array, rows)
     reading: Callable[[Any], Any] = _definition.entropy_of
     if peak is not None:
@@ -109,6 +111,7 @@ def fit_temperature(logits: Array, targets: Array) -> Calibration:
     3.641
     """
     x = floating(logits, "logits")
+    numbers_needed("fit_temperature", x, targets)
     rows = Rows(x.shape, -1)
     y = as_numpy(targets, "targets")
     if y.shape != rows.lead:

@@ -156,6 +156,10 @@ def beside(value: object, x: Array, name: str) -> Array:
                     f"{tensor.device}; move one of them"
                 )
             return tensor
+        if tracing():  # a compiler cannot follow the way through NumPy
+            found = torch.as_tensor(value, device=x.device)
+            listed = isinstance(value, (list, tuple)) and found.is_floating_point()  # PyTorch would round to float32
+            return torch.as_tensor(value, dtype=torch.float64, device=x.device) if listed else found
         array = _native(_to_numpy(value, name), name)
         array = array.astype(np.float32) if dtype_name(array) == "bfloat16" else array
         return torch.as_tensor(np.ascontiguousarray(array) if array.ndim else array, device=x.device)

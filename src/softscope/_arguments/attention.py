@@ -10,6 +10,7 @@ import numpy as np
 
 from softscope._arguments.arrays import Array, beside, dtype_name, floating, is_tensor, namespace
 from softscope._arguments.checks import alpha_number, flag, is_number, number, real_beside, whole_number
+from softscope._arguments.seen import seen
 from softscope._backends.reference.visible_keys import LOWEST, mask_hides, offsets_allow
 
 _TILE = 1 << 22  # logits materialised at a time, on the paths that materialise them
@@ -172,6 +173,8 @@ def prepare(
         sink=_sink(sink, q, heads),
         alpha=a,
     )
+    if tuple(q.shape[:-3]) != batch:  # every batch entry has rows of its own, also where only k or v has several
+        q = namespace(q).broadcast_to(q, (*batch, *q.shape[-3:]))
     return Call(q if chosen is None else q[..., chosen, :], k, v, options, single, chosen)
 
 
@@ -262,7 +265,7 @@ def _rows(rows: Any, q: Array, n: int) -> Array:
     # In int64, because positions are added to them, which narrow integers could not hold.
     index = index.to(xp.int64) if is_tensor(index) else index.astype(np.int64)
     outside = (index < lowest) | (index >= n)
-    if bool(outside.any()):
+    if seen(outside) and bool(outside.any()):
         wrong = int(index[outside][0])
         raise ValueError(f"rows must lie in [{-n}, {n}), the queries of q, but holds {wrong}; pass indices of queries")
     return xp.where(index < 0, index + n, index)

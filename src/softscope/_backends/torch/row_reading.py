@@ -16,7 +16,7 @@ from softscope._backends.engine import attention as _engine
 from softscope._backends.reference.row_reading import GradientSums, RowReading, beyond_rounding
 from softscope._backends.torch.dense_attention import logits, weights, with_column
 from softscope._backends.torch.dtypes import widest
-from softscope._backends.torch.engine_memory import DTYPES, memory, memory_of, reachable, threads
+from softscope._backends.torch.engine_memory import DTYPES, memory, memory_of, reachable, threads, transformed
 from softscope._backends.torch.maps import state
 from softscope._backends.torch.tensor_jacobian import product
 
@@ -98,7 +98,6 @@ def of_logits(x: Tensor, visible: Tensor) -> RowReading:
     return RowReading(found, highest, d.sum(dim=-1), (d * d).sum(dim=-1))
 
 
-@torch.no_grad()
 def gradient_sums(call: Call, grad_output: Tensor, dtype: torch.dtype) -> GradientSums:
     """Compute the gradient's part of the reading, also for alpha ≠ 1."""
     found = dense(call, grad_output, dtype)[0].gradient
@@ -124,7 +123,7 @@ def gradient_sums_of(p: Tensor, dP: Tensor, slope: Tensor | None, visible: Tenso
 
 def _reaching(p: Tensor, v: Tensor, alpha: float) -> tuple[Tensor, Tensor]:
     """Compute J·v and Σ p·v; overwrites v. Softmax weights sum to 1, which saves a pass compared with `product`."""
-    if alpha != 1.0 or p.shape[-1] == 0:
+    if alpha != 1.0 or p.shape[-1] == 0 or transformed():
         return product(p, v, alpha), (p * v).sum(dim=-1)
     top = v.gather(-1, p.argmax(dim=-1, keepdim=True))
     moved = v.sub_(top).mul_(p)  # measured from the largest weight, as in `product`: nothing cancels near one-hot

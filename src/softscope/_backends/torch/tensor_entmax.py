@@ -12,9 +12,11 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd import forward_ad
 
 from softscope._backends.torch import steep_entmax
 from softscope._backends.torch.dtypes import row_dtype, widest
+from softscope._backends.torch.engine_memory import differentiated, recorded
 from softscope._backends.torch.tensor_jacobian import product
 from softscope._backends.torch.tensor_softmax import distances, hidden_to_minus_inf, softmax
 
@@ -26,11 +28,11 @@ def entmax(x: Tensor, alpha: Any, temperature: Any, visible: Tensor | None) -> T
     if isinstance(alpha, float):
         if alpha == 1.0:
             return softmax(x, temperature, visible)
-        alpha = torch.full((*x.shape[:-1], 1), alpha, dtype=widest(x), device=x.device)
+        alpha = x.new_full((*x.shape[:-1], 1), alpha, dtype=widest(x))
     if x.shape[-1] == 0:
         return x.clone()
     d = distances(hidden_to_minus_inf(x.to(row_dtype(x)), visible), temperature)
-    p = _weights(d, alpha)
+    p = _compiled(d, alpha) if recorded() else _Weights.apply(d, alpha)  # type: ignore[no-untyped-call]
     return (p if visible is None else p.masked_fill(~visible, 0.0)).to(x.dtype)
 
 
@@ -71,18 +73,6 @@ def solve_top(d: Tensor, beta: Tensor) -> Tensor:
     return top
 
 
-def threshold(x: Tensor, alpha: float) -> Tensor:
-    """Compute τ of each row, without the axis; see `reference.entmax`."""
-    beta = torch.full((*x.shape[:-1], 1), alpha - 1.0, dtype=x.dtype, device=x.device)
-    d, highest = distances(x, 1.0), x.amax(dim=-1, keepdim=True)
-    if alpha > 2.0:
-        y, log_p = steep_entmax.lowest(d, beta)
-        highest = highest + y
-    else:
-        log_p = solve_top(d, beta)
-    return (beta * highest - torch.exp(beta * log_p)).squeeze(-1)
-
-
 @torch.library.custom_op("softscope::entmax", mutates_args=())
 def _weights(d: Tensor, alpha: Tensor) -> Tensor:
     """Compute the weights of distances d ≤ 0; alpha keeps the axis. It is one operator, so compilers see no loop."""
@@ -105,6 +95,11 @@ def _(d: Tensor, alpha: Tensor) -> Tensor:  # noqa: ARG001
     return torch.empty_like(d, memory_format=torch.contiguous_format)
 
 
+@_weights.register_vmap
+def _(info: Any, in_dims: tuple[int | None, int | None], d: Tensor, alpha: Tensor) -> tuple[Tensor, int]:
+    return _weights(*_batch_first(info, in_dims, d, alpha)), 0
+
+
 def _save(ctx: Any, inputs: tuple[Tensor, Tensor], output: Tensor) -> None:
     ctx.save_for_backward(inputs[1], output)
 
@@ -122,6 +117,50 @@ def _backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, Tensor | None]
 
 
 _weights.register_autograd(_backward, setup_context=_save)
+
+
+def _compiled(d: Tensor, alpha: Tensor) -> Tensor:
+    if differentiated():
+        raise NotImplementedError(
+            "sparsemax, entmax and attention with alpha other than 1 have no torch.func derivatives inside "
+            "torch.compile(fullgraph=True); use fullgraph=False, or backward() instead of the transform"
+        )
+    return _weights(d, alpha)
+
+
+class _Weights(torch.autograd.Function):
+    """d, α → p, in eager mode: PyTorch's operators know only the backward derivative, and forward ones would be 0."""
+
+    @staticmethod
+    def forward(d: Tensor, alpha: Tensor) -> Tensor:
+        return _weights(d, alpha)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor], output: Tensor) -> None:
+        ctx.save_for_backward(inputs[1], output)
+        ctx.save_for_forward(inputs[1], output)
+
+    backward = staticmethod(_backward)
+
+    @staticmethod
+    def jvp(ctx: Any, along_d: Tensor, along_alpha: Tensor) -> Tensor:
+        # PyTorch switches forward derivatives off in here; a second one, of this one, would silently be 0.
+        with forward_ad._set_fwd_grad_enabled(True):
+            alpha, p = (forward_ad.unpack_dual(x).primal for x in ctx.saved_tensors)  # type: ignore[no-untyped-call]
+            pull = _alpha_pull(p, alpha.to(p.dtype) - 1.0)
+            return product(p, along_d - pull * along_alpha.to(p.dtype), alpha)
+
+    @staticmethod
+    def vmap(info: Any, in_dims: tuple[int | None, int | None], d: Tensor, alpha: Tensor) -> tuple[Tensor, int]:
+        return _Weights.apply(*_batch_first(info, in_dims, d, alpha)), 0  # type: ignore[no-untyped-call]
+
+
+def _batch_first(info: Any, in_dims: tuple[int | None, int | None], *tensors: Tensor) -> list[Tensor]:
+    """Move vmap's axis to the front, or repeat a tensor that has none: more rows, and each stays on its own."""
+    return [
+        x.expand(info.batch_size, *x.shape) if axis is None else x.movedim(axis, 0)
+        for x, axis in zip(tensors, in_dims, strict=True)
+    ]
 
 
 def _alpha_pull(p: Tensor, beta: Tensor) -> Tensor:
