@@ -92,7 +92,7 @@ def attention(
         softcap: Cap c; the scaled logits s become c·tanh(s/c).
         sink: One logit per head, neither scaled nor capped. It takes weight but contributes no value; 0.0 gives
             "softmax off by one".
-        alpha: 1 for softmax, 2 for sparsemax, anything between for entmax.
+        alpha: 1 for softmax, 2 for sparsemax, any other finite number above 1 for entmax.
         return_partition: Also return the `Partition` of every row over its keys, excluding the sink; for alpha ≠ 1,
             the `Support`.
 

@@ -74,13 +74,15 @@ def entmax(
     where: Any = None,
     out: Array | None = None,
 ) -> Array:
-    """Interpolate between softmax (alpha 1) and sparsemax (alpha 2): [(α−1)·x/T − τ]₊^(1/(α−1)).
+    """Interpolate between softmax (alpha 1) and sparsemax (alpha 2), and beyond: [(α−1)·x/T − τ]₊^(1/(α−1)).
+
+    Above 2 it is sparser still, and a small step may move the weights far: see `bounds.moved`.
 
     The other arguments are as for `softmax`.
 
     Args:
         x: Real numbers of any shape.
-        alpha: A number in [1, 2], or an array that broadcasts against x with the axis kept as 1. Tensors get
+        alpha: A finite number ≥ 1, or an array that broadcasts against x with the axis kept as 1. Tensors get
             gradients with respect to alpha.
 
     >>> entmax([1.0, 2.0, 3.0], 1.5).round(4)

@@ -26,6 +26,7 @@ logsumexp                       R   R        R         R    R   R    R         R
 sparsemax                       R   R        R         R    R   R    R         R      R      R       R    R          R       R      R      R    R    R       S
 entmax                          R   R        R         R    R   R    R         R      R      R       R    R          R       R      R      R    R    R       S
 entmax,alpha                    R   R        R         R    R   R    R         R      R      R       R    R          R       R      R      R    R    R       S
+entmax,beyond_2                 R   R        R         R    R   R    R         R      R      R       R    R          R       R      R      R    R    R       S
 jacobian                        R   R        R         R    R   R    R         R      R      R       R    R          R       R      R      R    R    R       R
 jacobian_product                R   R        R         R    R   R    R         R      R      R       R    R          R       R      R      R    R    R       R
 cross_entropy                   R   R        R         R    R   R    R         R      R      R       R    R          R       R      R      R    R    R       R
@@ -111,6 +112,7 @@ FUNCTIONS: dict[str, tuple[Callable[..., Tensor], tuple[Tensor, ...]]] = {
     "sparsemax": (lambda x, t: ss.sparsemax(x, temperature=t, where=SHOWN.to(x.device)), (X, HOT)),
     "entmax": (lambda x: ss.entmax(x), (X,)),
     "entmax,alpha": (lambda x, a, t: ss.entmax(x, a, temperature=t), (X, ALPHA, HOT)),
+    "entmax,beyond_2": (lambda x, a, t: ss.entmax(x / 4.0, a + 1.5, temperature=t), (X, ALPHA, HOT)),
     "jacobian": (lambda p, a, t: ss.jacobian(p, alpha=a, temperature=t), (P, ALPHA, HOT)),
     "jacobian_product": (lambda p, v, a: ss.jacobian_product(p, v, alpha=a), (P, OTHER, ALPHA)),
     "cross_entropy": (

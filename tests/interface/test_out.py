@@ -181,7 +181,7 @@ BAD_ARGUMENTS: dict[str, Any] = {
     "axis": 7,
     "temperature": np.array([[[1.0], [0.0], [2.0]]] * 2),
     "where": np.ones((9, 9), dtype=bool),
-    "alpha": 2.5,
+    "alpha": 0.5,
 }
 
 

@@ -28,7 +28,7 @@ class Options:
         mask: Boolean (True = attend) or additive, broadcastable to (…, heads, rows, m), or None.
         softcap: The c of c·tanh(s/c), or None.
         sink: A number, one per head as (heads, 1), or None.
-        alpha: 1 for softmax, 2 for sparsemax, anything between for entmax.
+        alpha: 1 for softmax, 2 for sparsemax, any other finite number above 1 for entmax.
     """
 
     scale: Any

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from softscope._arguments.axes import Rows
 
 LARGEST = 1 << 60  # of the whole numbers we take: sums of a few still fit an int64
+_ALPHAS = "a finite number >= 1"
+_SOME_ALPHAS = "1 is softmax, 1.5 entmax, 2 sparsemax"
 
 
 def is_number(value: object) -> bool:
@@ -68,23 +70,22 @@ def temperature_for_rows(value: object, x: Array, rows: Rows) -> Any:
 
 
 def alpha_for_rows(value: object, x: Array, rows: Rows) -> Any:
-    """Return alpha as a float in [1, 2], or as an array (…, 1) of x's kind."""
+    """Return alpha as a finite float ≥ 1, or as an array (…, 1) of x's kind."""
     if is_number(value):
         return alpha_number(value)
     array = real_beside(value, x, "alpha")
-    if seen(array) and bool((~((array >= 1.0) & (array <= 2.0))).any()):
-        wrong = _first(array, ~((array >= 1.0) & (array <= 2.0)))
-        raise ValueError(
-            f"alpha must lie in [1, 2] everywhere, but holds {wrong}; 1 is softmax, 1.5 entmax, 2 sparsemax"
-        )
+    if seen(array):
+        wrong = ~((array >= 1.0) & (array < math.inf))
+        if bool(wrong.any()):
+            raise ValueError(f"alpha must be {_ALPHAS} everywhere, but holds {_first(array, wrong)}; {_SOME_ALPHAS}")
     return rows.bring_kept(array, "alpha")
 
 
 def alpha_number(value: object) -> float:
-    """Return alpha as a float in [1, 2]."""
-    result = number(value, "alpha", "a number in [1, 2]")
-    if not 1.0 <= result <= 2.0:
-        raise ValueError(f"alpha must lie in [1, 2], but got {short(value)}; 1 is softmax, 1.5 entmax, 2 sparsemax")
+    """Return alpha as a finite float ≥ 1."""
+    result = number(value, "alpha", _ALPHAS)
+    if not 1.0 <= result < math.inf:
+        raise ValueError(f"alpha must be {_ALPHAS}, but got {short(value)}; {_SOME_ALPHAS}")
     return result
 
 

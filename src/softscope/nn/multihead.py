@@ -44,7 +44,7 @@ class MultiheadAttention(nn.MultiheadAttention):
         softcap: Cap c; `c·tanh(logits/c)` keeps the logits in (−c, c).
         temperature: Learn one temperature per head, starting at 1 (`log_temperature`, starting at 0).
         sink: Learn one logit per head (`sink`, starting at 0) that takes weight but contributes no value.
-        alpha: 1 for softmax, 2 for sparsemax, anything between for entmax. Cannot be combined with a sink.
+        alpha: 1 for softmax, 2 for sparsemax, any other finite number above 1 for entmax. Excludes a sink.
         scale: Factor on q·k. None means 1/√d with d the size of a head; 1.0 gives the plain dot product.
         scalable: Scalable softmax: multiply the logits of a row that sees n keys by log n / log(scalable) and by one
             learned gain per head (`length_gain`, starting at 1). Rows with `scalable` keys stay unchanged.

@@ -12,7 +12,7 @@ from softscope._arguments.seen import seen
 from softscope._backends.torch.dtypes import like, row_dtype, widest
 from softscope._backends.torch.maps import softmax, state
 from softscope._backends.torch.tensor_entmax import entmax
-from softscope._backends.torch.tensor_jacobian import sensitivity
+from softscope._backends.torch.tensor_jacobian import trace
 
 if TYPE_CHECKING:
     from softscope._arguments.attention import Call
@@ -119,8 +119,6 @@ def support(call: Call, additive: Any) -> dict[str, Tensor]:
     _, x, visible = logits(call, additive, widest(call.q))
     alpha = call.options.alpha
     p = entmax(x, alpha, 1.0, visible)
-    s = sensitivity(p, alpha)
-    total = s.sum(dim=-1)
     hidden = x.masked_fill(~visible, -math.inf)
     some = visible.any(dim=-1)
     if x.shape[-1]:
@@ -136,7 +134,7 @@ def support(call: Call, additive: Any) -> dict[str, Tensor]:
         "entropy": -(positive * torch.log(positive)).sum(dim=-1),
         "collision": (p * p).sum(dim=-1),
         "peak": peak,
-        "jacobian_trace": total - (s * s).sum(dim=-1) / total.masked_fill(total == 0.0, 1.0),
+        "jacobian_trace": trace(p, alpha),
     }
     return {name: value.masked_fill(~some, math.nan) for name, value in readings.items()} | {
         "size": (p > 0.0).sum(dim=-1)

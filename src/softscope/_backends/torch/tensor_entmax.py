@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 from torch.autograd import forward_ad
 
+from softscope._backends.torch import steep_entmax
 from softscope._backends.torch.dtypes import row_dtype, widest
 from softscope._backends.torch.engine_memory import differentiated, recorded
 from softscope._backends.torch.tensor_jacobian import product
@@ -77,7 +78,15 @@ def _weights(d: Tensor, alpha: Tensor) -> Tensor:
     """Compute the weights of distances d ≤ 0; alpha keeps the axis. It is one operator, so compilers see no loop."""
     wide = d.to(widest(d))
     beta = (alpha.to(wide.dtype) - 1.0).expand(*d.shape[:-1], 1)
-    p = torch.exp(log_weights(wide, beta, solve_top(wide, beta)))
+    steep = beta > 1.0
+    some = bool(steep.any())
+    if some and bool(steep.all()):
+        p = steep_entmax.entmax(wide, beta)
+    else:
+        gentle = beta.clamp(max=1.0)
+        p = torch.exp(log_weights(wide, gentle, solve_top(wide, gentle)))
+        if some:
+            p = torch.where(steep, steep_entmax.entmax(wide, beta.masked_fill(~steep, 2.0)), p)
     return (p / p.sum(dim=-1, keepdim=True)).to(d.dtype).contiguous()
 
 
@@ -100,7 +109,11 @@ def _backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, Tensor | None]
     flow = product(p, gradient, alpha)
     if not ctx.needs_input_grad[1]:
         return flow, None
-    return flow, -(flow * _alpha_pull(p, alpha.to(p.dtype) - 1.0)).sum(dim=-1, keepdim=True).to(alpha.dtype)
+    # g·(J·pull), as J is symmetric: for α > 2, J·g may overflow, but J·pull stays below 1. J maps constants to 0, so
+    # g counts from its value at the largest weight, where near one-hot J·pull would be the least exact.
+    gradient = gradient - gradient.gather(-1, p.detach().argmax(dim=-1, keepdim=True))
+    pull = product(p, _alpha_pull(p, alpha.to(p.dtype) - 1.0), alpha)
+    return flow, -(gradient * pull).sum(dim=-1, keepdim=True).to(alpha.dtype)
 
 
 _weights.register_autograd(_backward, setup_context=_save)
@@ -153,7 +166,8 @@ def _batch_first(info: Any, in_dims: tuple[int | None, int | None], *tensors: Te
 def _alpha_pull(p: Tensor, beta: Tensor) -> Tensor:
     """Compute g = (log p)²·ψ(β·log p), ψ(y) = (y·e^y − e^y + 1)/y²; near 0, where that form cancels, use the series.
 
-    Dividing the cancelled difference by (α−1)² leaves no correct digit at α = 1 + 1e-8.
+    Dividing the cancelled difference by (α−1)² leaves no correct digit at α = 1 + 1e-8. For α > 2, leave out the
+    constant 1/β², which J maps to 0: small weights have a large J, and would lose their g = p^β·(…) beside it.
     """
     log_p = torch.log(p.masked_fill(p == 0.0, 1.0))
     y = beta * log_p
@@ -164,4 +178,7 @@ def _alpha_pull(p: Tensor, beta: Tensor) -> Tensor:
     series = torch.zeros_like(y)
     for k in reversed(range(18)):  # ψ(y) = Σ y^k·(k+1)/(k+2)!
         series = series * small + (k + 1) / math.factorial(k + 2)
-    return log_p * log_p * torch.where(near, series, direct)
+    steep = beta > 1.0
+    large = beta.masked_fill(~steep, 2.0)
+    shifted = torch.exp(y.masked_fill(~steep, 0.0)) * (log_p - 1.0 / large) / large
+    return torch.where(steep, shifted, log_p * log_p * torch.where(near, series, direct))
