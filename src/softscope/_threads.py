@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 
 from softscope._arguments.checks import whole_number
+from softscope._natural_number import natural_number
 
 
 def _from_environment() -> int:
     """Read SOFTSCOPE_NUM_THREADS, or count the cores available to this process."""
-    wanted = os.environ.get("SOFTSCOPE_NUM_THREADS", "")
-    if wanted.isdigit() and int(wanted) > 0:
-        return int(wanted)
+    wanted = natural_number(os.environ.get("SOFTSCOPE_NUM_THREADS", ""))
+    if wanted:
+        return wanted
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

@@ -51,6 +51,8 @@ def check(ids: Sequence[str], text: str | None, verdict: str | None, fast: bool)
         for claim in known.values()
         if claim.id in wanted and text in (None, claim.text) and not (fast and claim.slow)
     ]
+    if not chosen:
+        raise UsageError("claims.none")
     progress = _Bar() if len(chosen) > 1 and sys.stderr is not None and sys.stderr.isatty() else None
     try:
         entries = ledger.check(chosen, progress)
