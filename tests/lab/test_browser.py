@@ -90,7 +90,7 @@ def step_through_attention(page):
 
 def judge_a_claim(page):
     page.get_by_role("radio", name="fails").first.click()
-    page.wait_for_selector("text=You judged right", timeout=PATIENCE)
+    page.wait_for_selector("text=You are right", timeout=PATIENCE)
 
 
 PLAYS = {

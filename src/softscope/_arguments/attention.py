@@ -257,11 +257,15 @@ def _rows(rows: Any, q: Array, n: int) -> Array:
             f"rows must be a list of query indices, but got an array of shape {tuple(index.shape)} and dtype "
             f"{dtype_name(index)}; pass rows=[0, 7], for example"
         )
-    outside = (index < -n) | (index >= n)
+    xp = namespace(q)
+    lowest = 0 if dtype_name(index).startswith("u") else -n  # the largest unsigned numbers turn negative in int64
+    # In int64, because positions are added to them, which narrow integers could not hold.
+    index = index.to(xp.int64) if is_tensor(index) else index.astype(np.int64)
+    outside = (index < lowest) | (index >= n)
     if bool(outside.any()):
         wrong = int(index[outside][0])
         raise ValueError(f"rows must lie in [{-n}, {n}), the queries of q, but holds {wrong}; pass indices of queries")
-    return namespace(q).where(index < 0, index + n, index)
+    return xp.where(index < 0, index + n, index)
 
 
 def _window(window: Any) -> tuple[int | None, int | None]:

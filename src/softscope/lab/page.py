@@ -82,7 +82,7 @@ class Page:
             label=t(zh="这一课学完了", en="I have finished this lesson"),
             on_change=lambda value: progress.current().finish(name, value),
         )
-        head = f"<strong>{t(zh='小结', en='To remember')}</strong>"
+        head = f"<strong>{t(zh='小结', en='Summary')}</strong>"
         return mo.vstack(
             [
                 mo.Html(f'<div class="lab-box">{head}<ul>{items}</ul></div>'),

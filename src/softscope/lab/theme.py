@@ -14,7 +14,7 @@ SYSTEM = "system"
 THEMES = {
     "light": ("☀", Text(zh="浅色", en="light")),
     "dark": ("☾", Text(zh="深色", en="dark")),
-    SYSTEM: ("◐", Text(zh="跟随系统", en="as the system")),
+    SYSTEM: ("◐", Text(zh="跟随系统", en="follow the system")),
 }
 
 

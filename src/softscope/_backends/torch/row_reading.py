@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from typing import TYPE_CHECKING
 
@@ -37,10 +38,15 @@ def by_engine(
 
     `grad` is the gradient of the output. `key_lengths` holds 1/|k|, (…, kv_heads, m), in the `computing` dtype.
     """
+    if grad is not None and grad.dtype != call.q.dtype:
+        # In the wider of the two, since a gradient can be too small or large for float16.
+        wide = torch.promote_types(grad.dtype, call.q.dtype)
+        v = None if call.v is None else call.v.to(wide)
+        call, grad = dataclasses.replace(call, q=call.q.to(wide), k=call.k.to(wide), v=v), grad.to(wide)
     rows = (*call.batch, *call.q.shape[-3:-1])
     numbers = call.q.new_empty((*rows, _engine.READING_NUMBERS), dtype=torch.float64)
     found = call.q.new_empty((*rows, call.k.shape[-2]), dtype=computing(call.q)) if want_weights else None
-    gradient = None if grad is None else memory(grad.to(call.q.dtype))
+    gradient = None if grad is None else memory(grad)
     _engine.run_reading(
         memory(call.q), memory(call.k), None if call.v is None or grad is None else memory(call.v), gradient,
         memory_of(call.options), memory(numbers), key_lengths=None if key_lengths is None else memory(key_lengths),
@@ -110,7 +116,9 @@ def gradient_sums_of(p: Tensor, dP: Tensor, slope: Tensor | None, visible: Tenso
     lowest = centred.amin(dim=-1) if dP.shape[-1] else torch.zeros_like(mean)
     demand = torch.linalg.vector_norm(centred, dim=-1)
     reaching, expected = _reaching(p, centred, alpha)
-    supply = torch.linalg.vector_norm(reaching if slope is None else slope * reaching, dim=-1)
+    if slope is not None:  # a hidden key may hold NaN, and so may its slope
+        reaching = (slope * reaching).masked_fill(~visible, 0.0)
+    supply = torch.linalg.vector_norm(reaching, dim=-1)
     return GradientSums(n, mean, beyond_rounding(demand, mean, torch.finfo(p.dtype).eps), lowest, expected, supply)
 
 

@@ -25,8 +25,8 @@ MEMORY = 4 * 2**30  # bytes; the largest vocabularies take one quarter
 def apart(work: Callable[[], Any], path: str) -> Any:
     """Return what the work returns, as JSON would; a UsageError comes through, anything else becomes one.
 
-    A fork and not a new program: transformers takes seconds to import. Where forking is not safe, the work is done here,
-    without limits.
+    A fork and not a new program: transformers takes seconds to import. Where forking is not safe, the work is done
+    here, without limits.
     """
     if sys.platform != "linux":
         try:

@@ -61,7 +61,7 @@ def run(console: Console, mute: Sequence[str], aloud: bool, report: pathlib.Path
 
 
 def _keep(diagnoses: Sequence[Diagnosis], console: Console) -> None:
-    """Write the page beside the learner's progress, over that of the last time: a new folder each time would pile up."""
+    """Write the page beside the learner's progress, over the last one: a new folder each time would pile up."""
     from softscope.cli.checkup import writing
     from softscope.lab.state_folder import state_folder
 

@@ -42,7 +42,7 @@ class Trial:
         raw = self.value(function, *arguments)
         if not isinstance(raw, np.ndarray):
             raise UnfitError(
-                Text(zh=f"返回的是 {told(raw)}，不是 NumPy 数组", en=f"it returned {told(raw)}, no NumPy array")
+                Text(zh=f"返回的是 {told(raw)}，不是 NumPy 数组", en=f"it returned {told(raw)}, not a NumPy array")
             )
         if raw.shape != shape:
             raise UnfitError(
