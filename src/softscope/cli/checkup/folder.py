@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import importlib.resources
+import json
 import pickle
 import zipfile
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from softscope.cli.checkup import sizes
 from softscope.cli.checkup.apart import apart, reason
 from softscope.cli.checkup.batch_file import check_stored, saved_batch
-from softscope.cli.checkup.clean_copy import WEIGHTS, clean_copy
+from softscope.cli.checkup.clean_copy import CONFIG, WEIGHTS, clean_copy
 from softscope.cli.checkup.surroundings import closed, quiet
 from softscope.cli.problems import UsageError, shown
 
@@ -51,6 +52,8 @@ def given(folder: pathlib.Path, text: str | None, batch: pathlib.Path | None) ->
         if not weights:
             raise UsageError("checkup.folder.load", path=shown(folder), reason=f"no {WEIGHTS[0]}, no {WEIGHTS[2]}")
         words = None if saved is not None else text[:_READ]
+        with contextlib.suppress(Exception):  # import once, not in each process; what fails here is told there
+            _named_class(json.loads((copy / CONFIG).read_text("utf-8"))["architectures"])
         tokens = apart(lambda: _rehearsed(copy, weights, words), shown(folder))
         parts = _sequences(tokens) if saved is None else passes(saved)
         model = _model(copy)
@@ -91,11 +94,9 @@ def _maker(copy: pathlib.Path) -> tuple[Any, Any]:
     """
     transformers = importlib.import_module("transformers")
     config = transformers.AutoConfig.from_pretrained(copy, **_CLOSED)
-    named = config.architectures
-    if not named:
+    if not config.architectures:
         return transformers.MODEL_MAPPING[type(config)], config
-    name = named[0] if isinstance(named, list) else named
-    found = getattr(transformers, name, None) if isinstance(name, str) and not name.startswith("_") else None
+    name, found = _named_class(config.architectures)
     for fitting in (config, config.get_text_config()):
         if (
             isinstance(found, type)
@@ -105,6 +106,13 @@ def _maker(copy: pathlib.Path) -> tuple[Any, Any]:
         ):
             return found, fitting
     raise UsageError("checkup.folder.class", name=shown(name), kind=shown(config.model_type))
+
+
+def _named_class(named: Any) -> tuple[Any, Any]:
+    """Return the first name and what transformers has under it; looking it up imports nothing but transformers."""
+    transformers = importlib.import_module("transformers")
+    name = named[0] if isinstance(named, list) else named
+    return name, getattr(transformers, name, None) if isinstance(name, str) and not name.startswith("_") else None
 
 
 def _check_weights(path: pathlib.Path) -> None:
