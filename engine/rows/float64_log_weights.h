@@ -50,9 +50,25 @@ struct LogSum {
   V high, low, center_low;
 };
 
+// Whether what x/T loses may be below the smallest number, so that a double-double of it is wrong
+// by many ulp of x/T. Only where the maximum itself is that small: the bound counts in its ulps.
+template <int N>
+SOFTSCOPE_INLINE bool is_tiny(Vec<double, N> m) {
+  bool tiny = false;
+  for (int l = 0; l < N; ++l) tiny = tiny || (m[l] != 0 && ::fabs(m[l]) < 0x1p-900);
+  return tiny;
+}
+
+// x/T, with what it loses unless that is tiny.
 template <class V>
-SOFTSCOPE_INLINE LogSum<V> log_sum(V m, V temperature, V inverse, DoubleDouble<V> log) {
-  const DoubleDouble<V> center = divided<V>({m, V{}}, temperature, inverse);
+SOFTSCOPE_INLINE DoubleDouble<V> tempered_number(V x, V temperature, V inverse, bool tiny) {
+  if (tiny) return {x / temperature, V{}};
+  return divided<V>({x, V{}}, temperature, inverse);
+}
+
+template <class V>
+SOFTSCOPE_INLINE LogSum<V> log_sum(V m, V temperature, V inverse, bool tiny, DoubleDouble<V> log) {
+  const DoubleDouble<V> center = tempered_number(m, temperature, inverse, tiny);
   const DoubleDouble<V> s = two_sum(center.high, log.high);
   return {s.high, s.low + log.low, center.low};
 }
@@ -69,7 +85,7 @@ SOFTSCOPE_INLINE Vec<double, N> precise_lses(const PreciseState* states, size_t 
   using V = Vec<double, N>;
   V m{};
   for (size_t l = 0; l < N; ++l) m[l] = states[l < count ? l : 0].m;
-  const LogSum<V> lse = log_sum<V>(m, temperature, 1.0 / temperature, log);
+  const LogSum<V> lse = log_sum<V>(m, temperature, 1.0 / temperature, is_tiny<N>(m), log);
   V result = lse.high + (lse.low + lse.center_low);
   for (size_t l = 0; l < N && l < count; ++l) {
     const double near = lse.high[l];
@@ -87,14 +103,18 @@ struct LogWeights {
   using V = Vec<double, N>;
   Tempered<N> by;
   V log;
+  bool tiny;
   LogSum<V> lse;
 
   SOFTSCOPE_INLINE LogWeights(const Tempered<N>& row, DoubleDouble<V> log_z)
-      : by(row), log(log_z.high), lse(log_sum(row.m, row.temperature, row.inverse, log_z)) {}
+      : by(row),
+        log(log_z.high),
+        tiny(is_tiny<N>(row.m)),
+        lse(log_sum(row.m, row.temperature, row.inverse, tiny, log_z)) {}
 
   SOFTSCOPE_INLINE V of(V x) const {
     DoubleDouble<V> tempered_x = {x, V{}};
-    if constexpr (!Unit) tempered_x = divided(tempered_x, by.temperature, by.inverse);
+    if constexpr (!Unit) tempered_x = tempered_number(x, by.temperature, by.inverse, tiny);
     const DoubleDouble<V> s = two_sum(tempered_x.high, -lse.high);
     const V low = (s.low - lse.low) + (tempered_x.low - lse.center_low);
     // The low part of an infinite x is NaN. A NaN in x or in the row is in the high part as well.

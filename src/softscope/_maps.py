@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from softscope._arguments.arrays import Array, floating, giver, scalar_if_0d
+from softscope._arguments.arrays import Array, floating, giver, is_tensor, scalar_if_0d
 from softscope._arguments.axes import Axis, Rows
 from softscope._arguments.checks import alpha_for_rows, flag, temperature_for_rows, visible_for_rows
 from softscope._arguments.out import checked_out, write
 from softscope._backends.choose import backend_of, plain
+from softscope._backends.numpy.maps import written_into
 
 
 def softmax(
@@ -133,5 +134,7 @@ def _map(
     alphas = [alpha_for_rows(alpha, array, rows) for alpha in extra]
     if out is not None:
         checked_out(out, array, temperature, where, *extra)
+        if visible is None and not is_tensor(array) and written_into(out, name, rows, array, *alphas, t):
+            return out
     result = rows.restore(getattr(backend_of(array), name)(rows.bring(array), *alphas, t, visible))
     return giver(x)(result) if out is None else write(result, out)

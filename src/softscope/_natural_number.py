@@ -1,4 +1,4 @@
-"""Whole numbers that people type, in arguments and in the environment."""
+"""Whole numbers that people type."""
 
 from __future__ import annotations
 

@@ -196,3 +196,18 @@ def test_a_query_that_is_nan_still_sees_its_keys(keys: int, queries: int, make: 
     for options, wanted in (({}, [keys] * queries), ({"mask": np.arange(keys) > 2}, [keys - 3] * queries)):
         given = {name: make(value) for name, value in options.items()}
         assert numpy(ss.attention_partition(make(q), make(k), **given).count).tolist() == [wanted]
+
+
+@each_room
+@pytest.mark.parametrize("options", [{}, {"alpha": 1.5}, {"softcap": 2.0, "causal": True}])
+def test_values_with_more_batch_axes_than_queries_and_keys(options: dict[str, Any], make: Make) -> None:
+    """`attention` broadcasts them, so its readings and statistics have a row for each of its outputs."""
+    rng = np.random.default_rng(0)
+    q, k, v = (rng.normal(size=shape) for shape in ((4, 3, 4), (2, 5, 4), (3, 2, 5, 4)))
+    output, part = ss.attention(make(q), make(k), make(v), return_partition=True, **options)
+    grad = rng.normal(size=tuple(output.shape))
+    got = ss.gradient_readings(make(q), make(k), make(v), make(grad), **options)
+    assert tuple(part.entropy.shape) == tuple(got.demand.shape) == tuple(output.shape[:-1]) == (3, 4, 3)
+    for i in range(3):
+        wanted = ss.gradient_readings(make(q), make(k), make(v[i]), make(grad[i]), **options)
+        assert numpy(got.supply)[i] == pytest.approx(numpy(wanted.supply), rel=1e-12)

@@ -172,6 +172,8 @@ def prepare(
         sink=_sink(sink, q, heads),
         alpha=a,
     )
+    if tuple(q.shape[:-3]) != batch:  # every batch entry has rows of its own, also where only k or v has several
+        q = namespace(q).broadcast_to(q, (*batch, *q.shape[-3:]))
     return Call(q if chosen is None else q[..., chosen, :], k, v, options, single, chosen)
 
 

@@ -13,6 +13,8 @@ from softscope._arguments.arrays import Array, beside, dtype_name, is_tensor, na
 if TYPE_CHECKING:
     from softscope._arguments.axes import Rows
 
+LARGEST = 1 << 60  # of the whole numbers we take: sums of a few still fit an int64
+
 
 def is_number(value: object) -> bool:
     """Tell whether the value is a Python or NumPy real number; booleans and arrays are not."""
@@ -23,7 +25,10 @@ def number(value: object, name: str, rule: str = "a real number") -> float:
     """Return a finite or infinite number as a float; refuse anything else, including NaN."""
     if not is_number(value):
         raise TypeError(f"{name} must be {rule}, but got {_short(value)}; pass a number")
-    result = float(value)  # type: ignore[arg-type]
+    try:
+        result = float(value)  # type: ignore[arg-type]
+    except OverflowError:  # a larger integer than floats hold
+        result = math.inf if value > 0 else -math.inf  # type: ignore[operator]
     if result != result:  # NaN; math.isnan would break torch.compile's graph once a number changes between calls
         raise ValueError(f"{name} must be {rule}, but got nan; pass a number")
     return result
@@ -33,7 +38,7 @@ def positive(value: object, name: str, fix: str, *, rule: str = "a positive numb
     """Return the value as a float if it is finite and above 0."""
     result = number(value, name, rule)
     if not 0 < result < math.inf:
-        raise ValueError(f"{name} must be {rule}, but got {value}; {fix}")
+        raise ValueError(f"{name} must be {rule}, but got {_short(value)}; {fix}")
     return result
 
 
@@ -112,13 +117,15 @@ def flag(value: object, name: str) -> bool:
     return bool(value)
 
 
-def whole_number(value: object, name: str, low: int | None = None) -> int:
-    """Return the value as an int if it is an integer of at least `low`, if given."""
+def whole_number(value: object, name: str, low: int | None = None, high: int = LARGEST) -> int:
+    """Return the value as an int if it is an integer of at least `low`, if given, and at most `high`."""
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise TypeError(f"{name} must be an integer, but got {_short(value)}; pass an int")
     result = int(value.__index__())
-    if low is not None and result < low:
-        raise ValueError(f"{name} must be at least {low}, but got {result}; pass a larger one")
+    if result < (-LARGEST if low is None else low):
+        raise ValueError(f"{name} must be at least {low or -LARGEST}, but got {_short(result)}; pass a larger one")
+    if result > high:
+        raise ValueError(f"{name} must be at most {high}, but got {_short(result)}; pass a smaller one")
     return result
 
 
@@ -129,5 +136,7 @@ def _first(array: Array, where: Array) -> float:
 
 
 def _short(value: object) -> str:
+    if isinstance(value, int) and abs(value) > LARGEST:  # Python prints no number of thousands of digits
+        return f"about {'-' * (value < 0)}2**{abs(value).bit_length() - 1}"
     text = repr(value)
     return text if len(text) <= 60 and "\n" not in text else type(value).__name__

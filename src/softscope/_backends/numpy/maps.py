@@ -14,6 +14,7 @@ from softscope._backends.reference import partition as _partition
 from softscope._backends.reference import softmax as _softmax
 
 if TYPE_CHECKING:
+    from softscope._arguments.axes import Rows
     from softscope._backends.reference.partition import State
     from softscope._backends.reference.softmax import Array
 
@@ -55,6 +56,21 @@ def _mapped(name: str, x: Array, temperature: Any, visible: Array | None, hidden
     if visible is not None:
         out[~visible] = hidden
     return out.astype(x.dtype, copy=False)
+
+
+def written_into(out: Array, name: str, rows: Rows, x: Array, *numbers: Any) -> bool:
+    """Let the engine write a map of x straight into `out`, which may be x; return False if it cannot.
+
+    The other way makes an array as large as x and copies it.
+    """
+    *alphas, temperature = numbers
+    given, result = rows.bring(x), rows.bring(out)
+    reached = np.may_share_memory(result, out) and all(kernels.native(part) is part for part in (given, result))
+    if not reached or (given is not x and not np.may_share_memory(given, x)):
+        return False
+    if name == "entmax" and not (isinstance(alphas[0], float) and alphas[0] == 1.0):
+        return kernels.run("entmax", given, temperature, result, alpha=alphas[0])
+    return kernels.run("softmax" if name == "entmax" else name, given, temperature, result)
 
 
 def logsumexp(x: Array, temperature: Any, visible: Array | None) -> Array:
@@ -122,7 +138,7 @@ def _cross_entropy_of_state(x: Array, targets: Array, temperature: Any, label_sm
     wanted = exact(np.take_along_axis(x, targets[..., None], axis=-1)[..., 0])
     with np.errstate(invalid="ignore", divide="ignore"):
         log_z = np.log(part.c) + np.log1p(part.r / part.c)
-        loss = np.asarray((part.m - wanted) / t + log_z)
+        loss = (part.m - wanted) / t + log_z
         if label_smoothing:
             spread = (part.m - np.mean(x, axis=-1, dtype=np.float64)) / t + log_z
             loss = (1.0 - label_smoothing) * loss + label_smoothing * spread
@@ -131,6 +147,7 @@ def _cross_entropy_of_state(x: Array, targets: Array, temperature: Any, label_sm
         larger = np.maximum(np.abs(part.m / t), log_z)
         error = (np.log(x.shape[-1]) - log_z) * np.where(t == 1.0, 1.0, 3.0) + 2.0
         coarse = error >= 3.0 * np.exp2(np.floor(np.log2(larger)))
+    loss = np.asarray(loss)  # of a single row, NumPy's operations return a number
     if x.dtype.itemsize == 4 and coarse.any():
         loss[coarse] = _losses.cross_entropy(wider(x[coarse]), targets[coarse], t[coarse][..., None], label_smoothing)
     return loss
