@@ -140,10 +140,11 @@ def test_kernels_adapters_and_other_places_are_not_followed(run, folder, monkeyp
     change(folder, _attn_implementation="kernels-community/flash-attn", attn_implementation="own/kernel",
            _experts_implementation="own/kernel", experts_implementation="own/kernel", _name_or_path="own/other",
            name_or_path="own/other", transformers_weights="../other.safetensors")  # fmt: skip
+    assert run("checkup", folder)[0] == 0
     change(folder, "adapter_config.json", base_model_name_or_path="own/other", peft_type="LORA", auto_mapping="own.Own")
     monkeypatch.setattr("transformers.integrations.peft.is_peft_available", lambda: True)
     monkeypatch.setattr("transformers.models.auto.auto_factory.is_peft_available", lambda: True)
-    assert run("checkup", folder)[0] == 0
+    in_both(run, folder, told="has an adapter")
     assert not asked.exists()
     assert not huggingface_hub.constants.HF_HUB_OFFLINE, "as it was"
 

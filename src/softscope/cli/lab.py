@@ -20,7 +20,7 @@ PATH = 4096  # characters of a path; cut short, it would lead nowhere
 
 def _port(text: str) -> int:
     found = natural_number(text)
-    if found is None or found > HIGHEST:
+    if found is None or found > HIGHEST or not text.isascii():
         raise UsageError("lab.port", value=shown(text.strip()), highest=HIGHEST)
     return found
 

@@ -44,6 +44,8 @@ def clean_copy(folder: pathlib.Path) -> Iterator[tuple[pathlib.Path, list[pathli
     sizes.check(config)
     if config.get("quantization_config") is not None:
         raise UsageError("checkup.folder.quantized", path=shown(folder))
+    if (folder / "adapter_config.json").exists():  # the copy has none, so another model would be examined
+        raise UsageError("checkup.folder.adapter", path=shown(folder))
     with tempfile.TemporaryDirectory(prefix="softscope-") as place:
         copy = pathlib.Path(place)
         (copy / CONFIG).write_text(json.dumps(config), "utf-8")

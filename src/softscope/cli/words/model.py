@@ -62,6 +62,11 @@ MODEL: dict[str, Text] = {
         zh="{path} 里的模型是量化的，加载它要用到由 config.json 指定的软件包；请在自己的代码里加载它，再用 "
         "module:function",
     ),
+    "checkup.folder.adapter": Text(
+        en="the model in {path} has an adapter, which names its own base model; load both in your own code and pass "
+        "module:function",
+        zh="{path} 里的模型带有适配器，而适配器自己指定基础模型；请在自己的代码里加载两者，再用 module:function",
+    ),
     "checkup.folder.number": Text(
         en="{name} in config.json must be at most {most}, but got {value}; correct it, or load the model in your own "
         "code and pass module:function",
