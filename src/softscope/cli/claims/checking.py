@@ -48,6 +48,8 @@ def check(ids: Sequence[str], text: str | None, verdict: str | None, fast: bool)
         for claim in known.values()
         if claim.id in wanted and text in (None, claim.text) and not (fast and claim.slow)
     ]
+    if not chosen:
+        raise UsageError("claims.nothing")
     bar = ProgressBar()
 
     def progress(done: int, total: int, claim: ledger.Claim) -> None:

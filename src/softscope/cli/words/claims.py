@@ -29,6 +29,10 @@ CLAIMS: dict[str, Text] = {
         en="there is no claim {value}; claims run from S0-01 to S4-24, and softscope claims lists them all",
         zh="没有 {value} 这条论断；编号从 S0-01 到 S4-24，softscope claims 会列出全部",
     ),
+    "claims.nothing": Text(
+        en="no claim fits all of the ids, --text and --fast that were given; leave one of them out",
+        zh="没有论断同时符合所给的编号、--text 和 --fast；请去掉其中一个",
+    ),
     "claims.text.unknown": Text(
         en="--text must be one of {known}, but got {value}",
         zh="--text 只能是 {known} 之一，收到的却是 {value}",
