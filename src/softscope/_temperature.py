@@ -138,10 +138,16 @@ def fit_temperature(logits: Array, targets: Array) -> Calibration:
 
 def _calibrated_temperature(logits: np.ndarray[Any, Any], targets: np.ndarray[Any, Any]) -> float:
     """Find the root of the slope in β = 1/T, bisecting log β between a surely negative and a surely positive slope."""
-    spread = float(np.max(np.max(logits, axis=-1) - np.min(logits, axis=-1)))
+    with np.errstate(over="ignore"):
+        spread = float(np.max(np.max(logits, axis=-1) - np.min(logits, axis=-1)))
     if spread == 0.0:
         raise ValueError(
             "logits must differ within a row to fit a temperature, but every row is constant; no temperature matters"
+        )
+    if not 1e-250 < spread < 1e250:
+        raise ValueError(
+            f"logits must differ by 1e-250 to 1e250 within a row to fit a temperature, but differ by {spread:.3g}; "
+            f"scale them"
         )
     low, high = -math.log(spread) - 60.0, -math.log(spread) + 60.0
     cold = _definition.calibration_slope(logits, targets, math.exp(high))

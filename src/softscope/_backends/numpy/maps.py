@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from softscope._backends.reference.partition import State
     from softscope._backends.reference.softmax import Array
 
+# Decorates functions: what overflows or has no value becomes inf or NaN without a warning, as in the engine.
+quietly = np.errstate(over="ignore", invalid="ignore", divide="ignore")
+
 
 def exact(x: Any) -> Array:
     """Return x in float64, for computations that need no more precision."""
@@ -32,17 +35,19 @@ def wider(x: Array) -> Array:
     return x.astype(np.longdouble if x.dtype == np.float64 else np.float64)
 
 
+@quietly
 def rounded(result: Array, dtype: Any) -> Array:
     """Round the result to a narrower dtype; values beyond its range become inf."""
-    with np.errstate(over="ignore"):
-        return np.asarray(result).astype(dtype, copy=False)
+    return np.asarray(result).astype(dtype, copy=False)
 
 
+@quietly
 def softmax(x: Array, temperature: Any, visible: Array | None) -> Array:
     """Compute the weights of the rows of x, in x's dtype."""
     return _mapped("softmax", x, temperature, visible, 0.0)
 
 
+@quietly
 def log_softmax(x: Array, temperature: Any, visible: Array | None) -> Array:
     """Compute the logarithms of the weights, in x's dtype."""
     return _mapped("log_softmax", x, temperature, visible, -np.inf)
@@ -73,6 +78,7 @@ def written_into(out: Array, name: str, rows: Rows, x: Array, *numbers: Any) -> 
     return kernels.run("softmax" if name == "entmax" else name, given, temperature, result)
 
 
+@quietly
 def logsumexp(x: Array, temperature: Any, visible: Array | None) -> Array:
     """Compute log Σ exp(x/T) of the rows, in x's dtype."""
     shown = kernels.native(_softmax.hidden_to_minus_inf(x, visible).astype(x.dtype, copy=False))
@@ -82,6 +88,7 @@ def logsumexp(x: Array, temperature: Any, visible: Array | None) -> Array:
     return out.astype(x.dtype, copy=False)
 
 
+@quietly
 def entmax(x: Array, alpha: Any, temperature: Any, visible: Array | None) -> Array:
     """Compute the sparse weights of the rows, in x's dtype."""
     if isinstance(alpha, float) and alpha == 1.0:
@@ -95,6 +102,7 @@ def entmax(x: Array, alpha: Any, temperature: Any, visible: Array | None) -> Arr
     return out.astype(x.dtype, copy=False)
 
 
+@quietly
 def state(x: Array, temperature: Any, visible: Array | None) -> tuple[State, Array]:
     """Compute the partition's state and the largest logit, in float64 whatever the input dtype."""
     shown = kernels.native(_softmax.hidden_to_minus_inf(x, visible).astype(x.dtype, copy=False))
@@ -107,11 +115,13 @@ def state(x: Array, temperature: Any, visible: Array | None) -> tuple[State, Arr
     return result, result.m
 
 
+@quietly
 def jacobian(p: Array, alpha: float, temperature: Any) -> Array:
     """J/T, dense."""
     return rounded(_jacobian.jacobian(exact(p), alpha) / _inner(temperature), p.dtype)
 
 
+@quietly
 def jacobian_product(p: Array, v: Array, alpha: float, temperature: Any) -> Array:
     """J·v/T."""
     weights, direction = kernels.native(p), kernels.native(v.astype(p.dtype, copy=False))
@@ -121,6 +131,7 @@ def jacobian_product(p: Array, v: Array, alpha: float, temperature: Any) -> Arra
     return rounded(_jacobian.jacobian_product(exact(p), exact(v), alpha) / temperature, p.dtype)
 
 
+@quietly
 def cross_entropy(x: Array, targets: Array, temperature: Any, label_smoothing: float) -> Array:
     """Compute each row's loss in float64; the public function reduces before it rounds."""
     if x.dtype.itemsize < 8:
@@ -153,6 +164,7 @@ def _cross_entropy_of_state(x: Array, targets: Array, temperature: Any, label_sm
     return loss
 
 
+@quietly
 def distillation(student: Array, teacher: Array, temperature: Any) -> Array:
     """Compute each row's T²·KL in float64."""
     return _losses.distillation(wider(student), wider(teacher), temperature)
