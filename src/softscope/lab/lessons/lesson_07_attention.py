@@ -200,8 +200,8 @@ def _(mo, np, page, ss, t, width):
             ),
             mo.md(
                 t(
-                    zh="tanh 把**每一项**限制在正负一之间，但总和不受限：v 有 $h$ 个分量（这里 $h = d$），抽取时按 $1/\\sqrt h$ 缩小，加性打分才不需要另外缩放。",
-                    en="tanh keeps **each term** between minus one and one, but not the sum: v has $h$ components (here $h = d$), and only because it is shrunk by $1/\\sqrt h$ when drawn do additive scores need no extra scaling.",
+                    zh="tanh 把**每一个值**限制在正负一之间，但加权后的总和不受限：v 有 $h$ 个分量（这里 $h = d$），抽取时按 $1/\\sqrt h$ 缩小，加性打分才不需要另外缩放。",
+                    en="tanh keeps **each value** between minus one and one, but not their weighted sum: v has $h$ components (here $h = d$), and only because it is shrunk by $1/\\sqrt h$ when drawn do additive scores need no extra scaling.",
                 )
             ),
         ]
@@ -239,11 +239,11 @@ def _(mo, t):
     kind = mo.ui.radio(
         {
             t(zh="都能看", en="all visible"): "all",
-            t(zh="因果：只看过去", en="causal: past only"): "causal",
+            t(zh="因果：只看自己和过去", en="causal: itself and the past"): "causal",
             t(zh="窗口：左右各一", en="window: one on each side"): "window",
             t(zh="第一行什么也看不到", en="the first row sees nothing"): "none",
         },
-        value=t(zh="因果：只看过去", en="causal: past only"),
+        value=t(zh="因果：只看自己和过去", en="causal: itself and the past"),
         inline=True,
     )
     kind

@@ -102,8 +102,8 @@ EXERCISE = Exercise(
             en="The logarithm of a quotient is a difference: log(e^x / s) = x − log s.",
         ),
         Text(
-            zh="log s 也会溢出。先减去最大值，想想它在 log s 里去了哪里。",
-            en="log s overflows as well. Subtract the maximum first, and see where it goes in log s.",
+            zh="s 也会溢出，它的对数就成了 inf。先减去最大值，想想它在 log s 里去了哪里。",
+            en="s overflows as well, and its logarithm is then inf. Subtract the maximum first, and see where it goes in log s.",
         ),
         Text(
             zh="令 y = x − max(x)，结果就是 y − log(Σ e^y)：最大值在两项里抵消了。",

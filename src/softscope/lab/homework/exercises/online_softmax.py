@@ -189,9 +189,7 @@ EXERCISE = Exercise(
         ),
         Rule(
             "grouping",
-            Text(
-                zh="按什么次序合并，结果都应当一样", en="The result must be the same in whatever order parts are merged"
-            ),
+            Text(zh="怎样分组合并，结果都应当一样", en="The result must be the same however the parts are grouped"),
             ("a", "b"),
             _parts,
             _regrouped,

@@ -75,10 +75,10 @@ EXERCISE = Exercise(
         ),
     ),
     notice=Text(
-        zh="减去最大值没有改变任何权重，只改变了中间结果的大小：这就是 softmax 的平移不变性，也是所有库的写法。"
+        zh="减去最大值没有改变任何权重，只改变了中间结果的大小：这就是 softmax 的平移不变性，PyTorch 和 SciPy 也这样写。"
         "最大的分数贡献 e 的 0 次方，所以总和至少是 1，既不会溢出，也不会除以 0。",
         en="Subtracting the maximum changed no weight, only the size of intermediate results: this is the shift invariance of "
-        "softmax, and every library does it this way. The largest logit contributes e to the power of 0, so the sum is at "
+        "softmax, and PyTorch and SciPy do it this way too. The largest logit contributes e to the power of 0, so the sum is at "
         "least 1: nothing overflows, and nothing is divided by 0.",
     ),
 )
