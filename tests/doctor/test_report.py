@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from doctor.judge.histories import RESTING, RIGHT, STUCK, history, per_head
-from softscope.doctor.judge.diagnosis import diagnose
+from softscope.doctor.diagnosis import diagnose
 from softscope.doctor.read.snapshot import History, Snapshot
 from softscope.doctor.report import document, lines, page
 

@@ -192,6 +192,23 @@ def test_a_room_imports_only_from_those_above_it() -> None:
     assert not wrong_ways()
 
 
+# The doctor's data flows one way, too. Of what lies beside these folders, they import nothing that uses them.
+DOCTOR = ("listen", "read", "judge", "treat", "diagnosis")
+
+
+def test_the_doctor_imports_one_way() -> None:
+    ranks = {name: rank for rank, name in enumerate(DOCTOR)}
+    wrong, seen = [], set()
+    for i in imports():
+        here, there = (name.split(".")[1:2] for name in (i.file.replace("/", "."), i.module.removeprefix("softscope.")))
+        if i.room == "doctor" and i.module.startswith("softscope.doctor.") and here[0] in ranks and there[0] in ranks:
+            seen.add(here[0])
+            if ranks[there[0]] > ranks[here[0]]:
+                wrong.append(i)
+    assert not wrong
+    assert seen == set(DOCTOR)
+
+
 def test_a_wrong_import_is_found(tmp_path: Path) -> None:
     files = {
         "_backends/reference/softmax.py": "from softscope._maps import softmax",

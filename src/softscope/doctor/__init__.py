@@ -5,8 +5,9 @@
         ...                                     # train
     diagnosis = diagnose(scope.history())       # or: diagnose(read_record("run.db"))
 
-Data flows one way: `listen` (which calls, which rows) → `read` (readings of rows and heads) → `judge` (states, checks,
-diagnosis) → `treat` (prescriptions, remedies). `record` and `report` store and present the results.
+Data flows one way: `listen` (which calls, which rows) → `read` (readings of rows and heads) → `judge` (states,
+checks) → `treat` (prescriptions, remedies) → `diagnosis` (all of it for one history). `record` and
+`report` store and present the results.
 """
 
 from typing import TYPE_CHECKING
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from softscope.doctor import report, sinks
     from softscope.doctor.callbacks import HuggingFaceCallback
-    from softscope.doctor.judge.diagnosis import Diagnosis, diagnose
+    from softscope.doctor.diagnosis import Diagnosis, diagnose
     from softscope.doctor.read.snapshot import History, Site, Snapshot
     from softscope.doctor.record.export import export
     from softscope.doctor.record.problems import RecordError, RecordNotFoundError, RecordWarning
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 # Names are imported on first use: judging a record then needs no PyTorch, and a probe needs no SQLite.
 _HOMES = {
-    "Diagnosis": "judge.diagnosis",
+    "Diagnosis": "diagnosis",
     "History": "read.snapshot",
     "HuggingFaceCallback": "callbacks",
     "Prescription": "treat.prescriptions",
@@ -36,7 +37,7 @@ _HOMES = {
     "RecordWarning": "record.problems",
     "Site": "read.snapshot",
     "Snapshot": "read.snapshot",
-    "diagnose": "judge.diagnosis",
+    "diagnose": "diagnosis",
     "export": "record.export",
     "follow": "sinks",
     "read_record": "record.read",

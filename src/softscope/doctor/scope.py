@@ -117,7 +117,7 @@ class Scope:
         >>> scope.prescribe()                       # no loss and nothing that stands out: nothing is prescribed
         []
         """
-        from softscope.doctor.judge.diagnosis import (
+        from softscope.doctor.diagnosis import (
             diagnose,  # imported here: a probe that nobody asks for a diagnosis should not pay for it
         )
 

@@ -10,7 +10,7 @@ from softscope.experiments.recall import BATCH, PAIRS, learning_rate, one_thread
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from softscope.doctor.judge.diagnosis import Diagnosis
+    from softscope.doctor.diagnosis import Diagnosis
     from softscope.doctor.read.snapshot import Snapshot
 
 __all__ = ["REMEDIES", "Course", "Reading", "treat"]
@@ -62,7 +62,7 @@ def treat(
     ([0, 1], 2)
     """
     import softscope
-    from softscope.doctor.judge.diagnosis import diagnose
+    from softscope.doctor.diagnosis import diagnose
     from softscope.tasks import RecallModel, recall_batch, train
 
     model = RecallModel(d, vocabulary=PAIRS, options=remedy_options(remedy, d), seed=seed)

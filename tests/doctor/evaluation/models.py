@@ -10,8 +10,8 @@ from torch.nn import functional
 
 import softscope as ss
 from softscope import tasks
+from softscope.doctor.diagnosis import Diagnosis, diagnose
 from softscope.doctor.evaluation.corpus import VOCABULARY, TextBatch, text_batch
-from softscope.doctor.judge.diagnosis import Diagnosis, diagnose
 
 LENGTH = 96
 

@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from softscope import tasks
+from softscope.doctor.diagnosis import diagnose
 from softscope.doctor.evaluation.corpus import TextBatch
-from softscope.doctor.judge.diagnosis import diagnose
 
 from ..judge.histories import without
 from .models import named, states, watched

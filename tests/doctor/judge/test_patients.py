@@ -7,7 +7,7 @@ import pytest
 pytest.importorskip("torch")
 
 from softscope.doctor import patients
-from softscope.doctor.judge.diagnosis import diagnose
+from softscope.doctor.diagnosis import diagnose
 from softscope.doctor.patients import SCALED, UNSCALED
 
 

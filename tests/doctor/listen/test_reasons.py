@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import softscope as ss
-from softscope.doctor.judge.diagnosis import diagnose
+from softscope.doctor.diagnosis import diagnose
 from softscope.doctor.listen import reasons
 from softscope.doctor.listen.observed_call import UnseenError
 from softscope.doctor.listen.reasons import SENTENCES, SILENT, TOLD, Reason

@@ -16,7 +16,7 @@ from torch.utils.checkpoint import checkpoint
 import softscope as ss
 import softscope._attention
 from softscope.doctor import scope
-from softscope.doctor.judge.diagnosis import diagnose
+from softscope.doctor.diagnosis import diagnose
 from softscope.doctor.listen import patches
 from softscope.doctor.listen.reasons import FAILED, Reason
 
@@ -215,7 +215,7 @@ def test_a_model_trained_in_parallel(tmp_path: Any) -> None:
 @pytest.mark.filterwarnings("ignore:softscope.probe")
 def test_losses_that_are_no_numbers_do_not_break_the_run():
     """The run continues as it would have; the readings are judged, and NaN is not mistaken for starvation."""
-    from softscope.doctor.judge.diagnosis import diagnose
+    from softscope.doctor.diagnosis import diagnose
 
     model, x = stack("multihead"), tokens()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)

@@ -6,7 +6,7 @@ import pytest
 
 from doctor.record.runs import SITES, snapshot
 from softscope._text import LANGS
-from softscope.doctor.judge.diagnosis import diagnose
+from softscope.doctor.diagnosis import diagnose
 from softscope.doctor.listen.reasons import SENTENCES, TOLD, Reason
 from softscope.doctor.record import Record, read_record
 from softscope.doctor.record.reasons_in_file import reason_as_text, reason_of_text

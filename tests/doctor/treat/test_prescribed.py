@@ -10,7 +10,7 @@ import softscope as ss
 from doctor.judge.histories import history
 from doctor.patients import SelfMultihead
 from softscope import tasks
-from softscope.doctor.judge.diagnosis import diagnose
+from softscope.doctor.diagnosis import diagnose
 from softscope.doctor.treat import remedies
 from softscope.doctor.treat.treatment import REST, Treatment
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from softscope._text import Text
     from softscope.cli.checkup.settings import Settings
     from softscope.cli.console import Console
-    from softscope.doctor.judge.diagnosis import Diagnosis
+    from softscope.doctor.diagnosis import Diagnosis
     from softscope.doctor.read.snapshot import History
 
 FOUND = 1  # exit code for a finding
@@ -59,7 +59,7 @@ COMMAND = Command(
 def run(arguments: Arguments, console: Console) -> int:
     """Judge, write the result as requested, and return the exit code that the findings call for."""
     from softscope.cli.checkup import demo, models, settings, writing
-    from softscope.doctor.judge.diagnosis import diagnose
+    from softscope.doctor.diagnosis import diagnose
 
     options = arguments.options
     if len(arguments.rest) > 1:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from softscope.cli.console import Console
-    from softscope.doctor.judge.diagnosis import Diagnosis
+    from softscope.doctor.diagnosis import Diagnosis
     from softscope.doctor.patients import Trained
 
 
@@ -25,7 +25,7 @@ def run(console: Console, mute: Sequence[str], aloud: bool, report: pathlib.Path
     from softscope.cli.checkup import writing
     from softscope.cli.checkup.live import Table
     from softscope.doctor import patients
-    from softscope.doctor.judge.diagnosis import diagnose
+    from softscope.doctor.diagnosis import diagnose
 
     if missing(("torch",)):
         raise UsageError("checkup.torch")

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from softscope.cli.console import Console
-    from softscope.doctor.judge.diagnosis import Diagnosis
+    from softscope.doctor.diagnosis import Diagnosis
 
 _STYLES = {
     "title": "bold", "finding": "negative", "tip": "caution", "informative": "bar", "passed": "code", "dim": "dim"

@@ -13,8 +13,8 @@ from torch.nn import functional
 import softscope
 from softscope import tasks
 from softscope._text import Text, same
+from softscope.doctor.diagnosis import Diagnosis, diagnose
 from softscope.doctor.evaluation.corpus import VOCABULARY, text_batch
-from softscope.doctor.judge.diagnosis import Diagnosis, diagnose
 
 D, HEADS, LENGTH, PAIRS, STEPS, EVERY = 256, 4, 96, 16, 100, 10
 TIMES = 30.0  # factor on q, where q is multiplied; and the shift of k, in norms of k

@@ -8,9 +8,9 @@ from collections.abc import Iterable
 from torch.nn import functional
 
 from softscope._text import Lang, Text
+from softscope.doctor.diagnosis import Diagnosis
 from softscope.doctor.evaluation import truth
 from softscope.doctor.evaluation.spoiled_models import WAYS, SpoiledModel
-from softscope.doctor.judge.diagnosis import Diagnosis
 
 
 @dataclasses.dataclass

@@ -12,8 +12,8 @@ from softscope.doctor.judge.checks import CHECKS
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from softscope.doctor.diagnosis import Diagnosis
     from softscope.doctor.judge.checks import CheckResult
-    from softscope.doctor.judge.diagnosis import Diagnosis
     from softscope.doctor.judge.history_view import Head, HistoryView
     from softscope.doctor.judge.states import HeadState
     from softscope.doctor.treat.prescriptions import Prescription

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from softscope._text import Lang, Text, said
+from softscope.doctor.diagnosis import named
 from softscope.doctor.judge.checks import CHECKS, KIND_NAMES, SEVERITIES
-from softscope.doctor.judge.diagnosis import named
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from softscope.doctor.judge.diagnosis import Diagnosis
+    from softscope.doctor.diagnosis import Diagnosis
 
 MOST = 4  # heads named per check
 

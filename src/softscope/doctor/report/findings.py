@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from softscope.doctor.diagnosis import named
 from softscope.doctor.judge.checks import CHECKS, KIND_NAMES, KINDS, SEVERITIES
-from softscope.doctor.judge.diagnosis import named
 from softscope.doctor.report.markup import both, figure, words
 
 if TYPE_CHECKING:
     from softscope._text import Text
+    from softscope.doctor.diagnosis import Diagnosis
     from softscope.doctor.judge.checks import CheckResult, Kind
-    from softscope.doctor.judge.diagnosis import Diagnosis
 
 
 def findings(diagnosis: Diagnosis) -> str:

@@ -9,7 +9,7 @@ from softscope.doctor.judge.states import STATES
 from softscope.doctor.report.markup import curve, figure, share, short, state_cell, words
 
 if TYPE_CHECKING:
-    from softscope.doctor.judge.diagnosis import Diagnosis
+    from softscope.doctor.diagnosis import Diagnosis
     from softscope.doctor.judge.history_view import Head, HistoryView
 
 CURVES = ("blocked", "transmission:median", "advantage", "sharpness", "max_logit")

@@ -10,7 +10,7 @@ from softscope.doctor.judge.history_view import Head
 from softscope.doctor.report.markup import both, figure, share, state_cell, words
 
 if TYPE_CHECKING:
-    from softscope.doctor.judge.diagnosis import Diagnosis
+    from softscope.doctor.diagnosis import Diagnosis
 
 # Reading, title, explanation, and whether the colours are logarithmic.
 READINGS: tuple[tuple[str, Text, Text, bool], ...] = (

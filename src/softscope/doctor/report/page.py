@@ -17,8 +17,8 @@ from softscope.doctor.report.plane import plane
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from softscope.doctor.diagnosis import Diagnosis
     from softscope.doctor.judge.checks import Kind
-    from softscope.doctor.judge.diagnosis import Diagnosis
 
 TITLE = Text(zh="softscope 体检报告", en="softscope checkup")
 # Nothing may be fetched, whatever a module's name contains.

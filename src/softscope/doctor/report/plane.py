@@ -13,7 +13,7 @@ from softscope.doctor.judge.thresholds import RIGHT
 from softscope.doctor.report.markup import both, drawn, figure, share, short, words
 
 if TYPE_CHECKING:
-    from softscope.doctor.judge.diagnosis import Diagnosis
+    from softscope.doctor.diagnosis import Diagnosis
 
 WIDTH, HEIGHT, LEFT, BOTTOM, TOP = 640, 340, 54, 44, 14
 DECADES = (-6, 1)  # of transmission; lower values are drawn at the edge, and the tooltip has the number

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from doctor.judge.histories import RESTING, RIGHT, STUCK, history, per_head, without
-from softscope.doctor.judge.diagnosis import diagnose
+from softscope.doctor.diagnosis import diagnose
 from softscope.doctor.treat.prescriptions import prescribe
 
 CASES = {
