@@ -91,12 +91,12 @@ def output(call: Call, additive: Any) -> Tensor:
     dtype = row_dtype(call.q)
     _, x, visible = logits(call, additive, dtype)
     assert call.v is not None
-    return _weighted_sum(weights(x, visible, call.options.sink, call.options.alpha), visible, call.v.to(dtype)).to(
+    return weighted_sum(weights(x, visible, call.options.sink, call.options.alpha), visible, call.v.to(dtype)).to(
         call.q.dtype
     )
 
 
-def _weighted_sum(p: Tensor, visible: Tensor, v: Tensor) -> Tensor:
+def weighted_sum(p: Tensor, visible: Tensor, v: Tensor) -> Tensor:
     """Compute p·v so that hidden keys cannot affect a query, not even by a NaN in v (0·NaN is NaN)."""
     broken = _broken(v.detach())
     if broken is None:
