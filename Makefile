@@ -10,7 +10,7 @@ INSTALL := $(PIP) install --no-compile -c constraints.txt
 ENGINE := $(wildcard engine/*.cc engine/*/*.h engine/*/*.cc)
 
 .DEFAULT_GOAL := help
-.PHONY: help checkup lab reference test pytest lint format sanitize clean
+.PHONY: help checkup lab reference test pytest attack lint format sanitize clean
 
 help:
 	@echo "make checkup   set up what is needed and let the doctor train and examine two small models"
@@ -18,6 +18,7 @@ help:
 	@echo "make reference set up what is needed and build the API reference: build/reference/index.html"
 	@echo "make test      all checks: lint, formats, types, tests"
 	@echo "make lint      all checks but the tests"
+	@echo "make attack    an hour of hostile files, answers, arguments and failures (MINUTES=5 for five minutes)"
 	@echo "make sanitize  the kernels' tests with address and undefined-behaviour sanitizers"
 	@echo "make format    rewrite Python and C++ in the project's format"
 	@echo "make clean     remove what make made"
@@ -37,6 +38,15 @@ test: $(VENV)/.dev
 
 pytest: $(VENV)/.dev
 	$(BIN)/pytest -n 2 --dist loadgroup
+
+# Every attack of tests/hostile with seeds that were never tried. MINUTES is for the random ones, which run two at a time.
+MINUTES := 60
+ATTACKS = $(shell grep -l 'attempts(' tests/hostile/test_*.py | wc -l)
+attack: $(VENV)/.dev
+	@seed=$${SOFTSCOPE_ATTACK_SEED:-$$(date +%s)}; \
+	echo "Attacking for about $(MINUTES) minutes; again with: make attack SOFTSCOPE_ATTACK_SEED=$$seed"; \
+	SOFTSCOPE_ATTACK_SEED=$$seed SOFTSCOPE_ATTACK_SECONDS=$$(($(MINUTES) * 120 / $(ATTACKS))) \
+	  $(BIN)/pytest -n 2 -m "slow or not slow" tests/hostile
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check

@@ -404,6 +404,13 @@ void read_attention(const Input& q, const Input& k, const std::optional<Input>& 
 }  // namespace
 
 NB_MODULE(_engine, m) {
+  // Releasing the interpreter lock and taking it again would wait for the main interpreter's, for
+  // ever.
+  if (PyInterpreterState_Get() != PyInterpreterState_Main()) {
+    throw nb::import_error(
+        "softscope runs only in Python's main interpreter, but is imported in a subinterpreter; "
+        "use another process, or the main interpreter");
+  }
   kernels();  // a wrong SOFTSCOPE_ISA is then an ImportError, and not a surprise later
   softscope::prepare_for_forks();
 

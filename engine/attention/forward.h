@@ -257,7 +257,10 @@ class Forward {
     const C m = logits(s, x, computed, visible, block);
     if (!(m > -kInfinity<C>)) {  // nothing to see, or only NaN
       for (size_t j = computed.begin; j < computed.end; ++j) {
-        state.nan |= x[j] != x[j];
+        if (x[j] != x[j]) {
+          state.nan = true;
+          state.count += 1;  // visible all the same
+        }
         x[j] = 0;
       }
       return;

@@ -17,7 +17,15 @@ void read_additive(const M* mask, ptrdiff_t step, size_t count, C* bias) {
                           : __is_same(M, Brain)  ? Wide(-0x1.fep127)
                           : __is_same(M, double) ? Wide(-0x1.fffffffffffffp1023)
                                                  : Wide(-0x1.fffffep127);
-  const auto read = [=](Wide b) { return b <= lowest / 2 ? -kInfinity<C> : static_cast<C>(b); };
+  const auto read = [=](Wide b) {
+    if (b <= lowest / 2) return -kInfinity<C>;
+    if constexpr (sizeof(Wide) > sizeof(C)) {
+      // Finite, and so shown, also where the type that computes is the narrower one.
+      constexpr Wide low = -0x1.fffffep127;
+      if (b < low) return static_cast<C>(low);
+    }
+    return static_cast<C>(b);
+  };
   if constexpr (sizeof(M) == sizeof(Wide)) {
     if (step == 1) {  // a separate loop so that the compiler can vectorise it
       for (size_t j = 0; j < count; ++j) bias[j] = read(mask[j]);

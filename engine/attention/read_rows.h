@@ -60,9 +60,12 @@ class ReadRows {
   }
 
   void run() {
-    multiply_all({row_of<const S>(a.k, 0, 0), a.k.row, a.m, a.d}, &Row::q, scores);
+    multiply_all({.data = row_of<const S>(a.k, 0, 0), .row = a.k.row, .count = a.m, .width = a.d},
+                 &Row::q, scores);
     if (has_gradient) {
-      multiply_all({row_of<const S>(a.v, 0, 0), a.v.row, a.m, a.dv}, &Row::grad, gradients);
+      multiply_all(
+          {.data = row_of<const S>(a.v, 0, 0), .row = a.v.row, .count = a.m, .width = a.dv},
+          &Row::grad, gradients);
     }
     for (size_t s = 0; s < task.count; ++s) read(s);
   }
@@ -79,6 +82,9 @@ class ReadRows {
   struct Sums {
     double distance = 0, squares = 0, aligned = 0;
     double mean = 0, demand = 0, lowest = 0, expected = 0, supply = 0;
+    double visible = 0;    // keys
+    double gradients = 0;  // their sum
+    C strongest = 0;       // the largest of them in size
   };
 
   const AttentionReading& r;
@@ -134,8 +140,11 @@ class ReadRows {
     for (size_t first = seen.begin / kReadingBlock * kReadingBlock; first < seen.end;
          first += kReadingBlock) {
       const KeyBlock block = block_at(first, kReadingBlock, a);
-      pack_rows_as_lanes<S, N>(
-          {keys.data + offset(first, keys.row), keys.row, block.count, keys.width}, packed);
+      pack_rows_as_lanes<S, N>({.data = keys.data + offset(first, keys.row),
+                                .row = keys.row,
+                                .count = block.count,
+                                .width = keys.width},
+                               packed);
       for (size_t s = 0; s < task.count; s += kStrip) {
         with_rows(task.count - s, [&]<int R>() { strip<R>(s, block, keys.width, side, to); });
       }
@@ -193,16 +202,15 @@ class ReadRows {
     if (state.m > -kInfinity<double>) {
       exponentiate(s, keys, state, sums);
     } else {
-      for (size_t j = keys.begin; j < keys.end; ++j) {
-        state.nan |= exponentials[j] != exponentials[j];
-        exponentials[j] = 0;
-      }
+      state.count = sums.visible;  // each of them NaN
+      state.nan = state.count > 0;
+      for (size_t j = keys.begin; j < keys.end; ++j) exponentials[j] = 0;
     }
     if (state.z() != state.z() && state.m != kInfinity<double>) state.nan = true;
-    const double factor = output_factor(a, at.head, state);
-    if (has_gradient && state.count > 0) read_gradient(s, keys, state, factor, sums);
+    const Factors factors = output_factors(a, at.head, state);
+    if (has_gradient && state.count > 0) read_gradient(s, keys, state, factors, sums);
     write(at, state, sums);
-    write_weights(at, keys, factor);
+    write_weights(at, keys, factors.keys);
   }
 
   // Turns the scores of a row into logits, −inf where hidden, also in `exponentials`; returns the
@@ -219,7 +227,8 @@ class ReadRows {
     }
     hide(bias, keys, at.visible);
     const V hidden = fill<C, N>(-kInfinity<C>);
-    V m = hidden, top = hidden, aligned{};
+    const C* g = has_gradient ? gradients[s] : nullptr;
+    V m = hidden, top = hidden, aligned{}, total{}, visible{}, strongest{};
     const auto each = [&](size_t i, auto with_cap) __attribute__((always_inline)) {
       const V score = load_raw<C, N>(x + i) * scale, add = load_raw<C, N>(bias + i);
       V y = score;
@@ -235,31 +244,39 @@ class ReadRows {
       top = max(logit == -kInfinity<C> ? hidden : score, top);
       const V length = load_raw<C, N>(key_lengths + i);
       aligned += if_visible(logit, (score < C(0) ? -score : score) * length);
+      visible += if_visible(logit, fill<C, N>(1));
+      if (g != nullptr) {
+        const V gradient = if_visible(logit, load_raw<C, N>(g + i));
+        total += gradient;
+        strongest = max(strongest, gradient < C(0) ? -gradient : gradient);
+      }
     };
-    const auto flush = [&] { flush_into(sums.aligned, aligned); };
+    const auto flush = [&] {
+      flush_into(sums.aligned, aligned);
+      flush_into(sums.visible, visible);
+      flush_into(sums.gradients, total);
+    };
     if (cap == 0) {
       in_chunks(keys, [&](size_t i) { each(i, std::false_type()); }, flush);
     } else {
       in_chunks(keys, [&](size_t i) { each(i, std::true_type()); }, flush);
     }
+    sums.strongest = max_lane<C, N>(strongest);
     highest = static_cast<double>(max_lane<C, N>(top));
     return max_lane<C, N>(m);
   }
 
-  // exp and its sums, the distances Σd and Σd² of the logits from their maximum, and the gradient's
-  // mean.
+  // exp and its sums, and the distances Σd and Σd² of the logits from their maximum.
   void exponentiate(size_t s, const KeyRange& keys, RunningState& state, Sums& sums) {
     const C* x = scores[s];
-    const C* g = has_gradient ? gradients[s] : nullptr;
     const V maximum = fill<C, N>(static_cast<C>(state.m));
-    V distance{}, squares{}, total{};
+    V distance{}, squares{};
     for (size_t first = keys.begin; first < keys.end; first += kReadingChunk) {
       const size_t end = first + kReadingChunk < keys.end ? first + kReadingChunk : keys.end;
       for (size_t i = first; i < end; i += N) {
         const V logit = load_raw<C, N>(x + i), d = if_visible(logit, logit - maximum);
         distance += d;
         squares += d * d;
-        if (g != nullptr) total += if_visible(logit, load_raw<C, N>(g + i));
       }
       RowSums<C, N, 4, true> four;
       size_t j = first;
@@ -270,31 +287,34 @@ class ReadRows {
       two.add_to(state);
       flush_into(sums.distance, distance);
       flush_into(sums.squares, squares);
-      flush_into(sums.mean, total);
     }
-    sums.mean /= state.count + (a.sink == nullptr ? 0 : 1);
   }
 
   // What the loss asks for, and what of it gets through: everything is counted from the gradient at
-  // the largest weight, so that nothing cancels near one-hot. A sink is one more key, with gradient
-  // 0 and without a cap.
-  void read_gradient(size_t s, const KeyRange& keys, const RunningState& state, double factor,
-                     Sums& sums) {
+  // the largest weight, so that nothing cancels near one-hot, and in units of the largest gradient,
+  // so that no square leaves the range of its type. A sink is one more key, with gradient 0 and
+  // without a cap.
+  void read_gradient(size_t s, const KeyRange& keys, const RunningState& state,
+                     const Factors& factors, Sums& sums) {
     const C* x = scores[s];
     C* g = gradients[s];
     const bool sink = a.sink != nullptr;
-    const C mean = static_cast<C>(sums.mean), at_sink = -mean;
+    const C unit = power_of_two_above(sums.strongest), per_unit = C(1) / unit;
+    const double mean_in_units =
+        sums.gradients * static_cast<double>(per_unit) / (state.count + (sink ? 1 : 0));
+    const C mean = static_cast<C>(mean_in_units), at_sink = -mean;
     size_t largest = keys.begin;
     while (largest + 1 < keys.end && !(static_cast<double>(x[largest]) == state.m)) ++largest;
     const bool sink_on_top = sink && a.sink[row[s].head] > state.m;
-    const C at_top = sink_on_top ? at_sink : g[largest] - mean;
+    const C at_top = sink_on_top ? at_sink : g[largest] * per_unit - mean;
 
     V squares{}, weighted{}, depth{};
     double demand = 0, away = 0;
     in_chunks(
         keys,
         [&](size_t i) {
-          const V centred = if_visible(load_raw<C, N>(x + i), load_raw<C, N>(g + i) - mean);
+          const V centred =
+              if_visible(load_raw<C, N>(x + i), load_raw<C, N>(g + i) * per_unit - mean);
           store_raw<C, N>(g + i, centred);
           squares += centred * centred;
           depth = max(depth, -centred);
@@ -304,19 +324,19 @@ class ReadRows {
           flush_into(demand, squares);
           flush_into(away, weighted);
         });
-    const double sink_weight = sink ? 1 - factor * state.z() : 0;
-    away = away * factor + sink_weight * static_cast<double>(at_sink - at_top);
+    away = away * factors.keys + factors.sink * static_cast<double>(at_sink - at_top);
     sums.lowest = -static_cast<double>(max_lane<C, N>(depth));
     if (sink) {
       demand += static_cast<double>(at_sink) * static_cast<double>(at_sink);
       if (static_cast<double>(at_sink) < sums.lowest) sums.lowest = static_cast<double>(at_sink);
     }
     demand = __builtin_sqrt(demand);
-    const double size = __builtin_fabs(sums.mean) + demand;
+    const double size = __builtin_fabs(mean_in_units) + demand;
     sums.demand = demand <= kRoundings<C> * size ? 0 : demand;
+    sums.mean = mean_in_units;
     sums.expected = away + static_cast<double>(at_top);
 
-    const C by = static_cast<C>(factor), rest = static_cast<C>(away);
+    const C by = static_cast<C>(factors.keys), rest = static_cast<C>(away);
     V through_squares{};
     double supply = 0;
     in_chunks(
@@ -329,20 +349,38 @@ class ReadRows {
           through_squares += through * through;
         },
         [&] { flush_into(supply, through_squares); });
-    const double through_sink = sink_weight * (static_cast<double>(at_sink - at_top) - away);
+    const double through_sink = factors.sink * (static_cast<double>(at_sink - at_top) - away);
     sums.supply = __builtin_sqrt(supply + through_sink * through_sink);
+    const auto whole = static_cast<double>(unit);
+    sums.mean *= whole;
+    sums.demand *= whole;
+    sums.lowest *= whole;
+    sums.expected *= whole;
+    sums.supply *= whole;
+  }
+
+  // The power of two at or just above x > 0, of which the inverse is finite too; 1 if x is 0 or not
+  // finite.
+  static C power_of_two_above(C x) {
+    if (!(x > 0) || x == kInfinity<C>) return 1;
+    constexpr int most = sizeof(C) == 4 ? 126 : 1022;
+    int exponent;
+    __builtin_frexp(static_cast<double>(x), &exponent);
+    exponent = exponent > most ? most : exponent < -most ? -most : exponent;
+    return static_cast<C>(__builtin_ldexp(1.0, exponent));
   }
 
   void write(const Row& at, const RunningState& state, const Sums& sums) {
     double* to = row_of<double>(a.state, at.head, at.i);
     write_state(state, to);
+    // What the loss asks for does not depend on the logits.
     const bool lost = state.nan || state.m == kInfinity<double>;
-    const double numbers[] = {sums.distance, sums.squares, sums.aligned,  sums.mean,
-                              sums.demand,   sums.lowest,  sums.expected, sums.supply};
+    const auto known = [=](double sum) { return lost ? __builtin_nan("") : sum; };
+    const double numbers[] = {
+        known(sums.distance), known(sums.squares), known(sums.aligned),  sums.mean,
+        sums.demand,          sums.lowest,         known(sums.expected), known(sums.supply)};
     static_assert(sizeof numbers == (kReadingNumbers - kAttentionNumbers) * sizeof(double));
-    for (size_t i = 0; i < kReadingNumbers - kAttentionNumbers; ++i) {
-      to[kAttentionNumbers + i] = lost ? __builtin_nan("") : numbers[i];
-    }
+    __builtin_memcpy(to + kAttentionNumbers, numbers, sizeof numbers);
   }
 
   void write_weights(const Row& at, const KeyRange& keys, double factor) {

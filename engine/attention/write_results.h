@@ -13,14 +13,20 @@ namespace {
 constexpr size_t kPartOutput = 128;
 static_assert(sizeof(RunningState) <= kPartOutput);
 
-// What the sums Σ exp(x − m)·v are multiplied by to give the output.
-SOFTSCOPE_INLINE double output_factor(const Attention& a, size_t head, const RunningState& state) {
-  if (state.nan) return __builtin_nan("");
-  if (!(state.m > -kInfinity<double>)) return 0;  // no key is visible
-  if (a.sink == nullptr) return 1 / state.z();
+struct Factors {
+  double keys;  // what the sums Σ exp(x − m)·v are multiplied by to give the output
+  double sink;  // the sink's weight; not 1 minus that of the keys, which would cancel
+};
+
+SOFTSCOPE_INLINE Factors output_factors(const Attention& a, size_t head,
+                                        const RunningState& state) {
+  if (state.nan) return {.keys = __builtin_nan(""), .sink = __builtin_nan("")};
+  if (!(state.m > -kInfinity<double>)) return {.keys = 0, .sink = 1};  // no key is visible
+  if (a.sink == nullptr) return {.keys = 1 / state.z(), .sink = 0};
   const double sink = a.sink[head], top = sink > state.m ? sink : state.m;
   const Vec<double, 2> e = exp_nonpositive<2>(Vec<double, 2>{state.m - top, sink - top});
-  return e[0] / (state.z() * e[0] + e[1]);
+  const double z = state.z() * e[0] + e[1];
+  return {.keys = e[0] / z, .sink = e[1] / z};
 }
 
 // The numbers of a row's state, and its largest score.
@@ -43,7 +49,7 @@ void write_results(const Attention& a, size_t head, size_t i, RunningState state
   if (z != z && state.m != kInfinity<double>) state.nan = true;
   if (Output) {
     S* out = row_of<S>(a.out, head, i);
-    const C factor = static_cast<C>(output_factor(a, head, state));
+    const C factor = static_cast<C>(output_factors(a, head, state).keys);
     size_t c = 0;
     for (; c + N <= a.dv; c += N) store<S, N>(out + c, load_raw<C, N>(sums + c) * factor);
     if (c < a.dv) {

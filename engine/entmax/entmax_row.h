@@ -8,6 +8,7 @@
 #pragma once
 
 #include "entmax/newton.h"
+#include "entmax/steep.h"
 #include "rows/softmax.h"
 
 namespace softscope {
@@ -58,27 +59,34 @@ Compute<S> find_peaks(const S* x, size_t n, Compute<S>* peaks) {
 }
 
 // What turns logits into e = β·(x − max)/T, and how far below the maximum there can be weight: down
-// to β·d = −s, or to where p ≤ exp(d) rounds to 0.
+// to β·d = −s, or to where p ≤ exp(d) rounds to 0. For α > 2, e is the logit itself; see steep.h.
 template <class S>
 struct Reach {
   using C = Compute<S>;
-  double maximum, scale, temperature, beta;
+  double maximum, origin, scale, temperature, beta;
 
   SOFTSCOPE_INLINE Reach(C m, double t, double alpha)
-      : maximum(static_cast<double>(m)), scale((alpha - 1) / t), temperature(t), beta(alpha - 1) {}
+      : maximum(static_cast<double>(m)),
+        origin(alpha > 2 ? 0 : maximum),
+        scale(alpha > 2 ? 1 : (alpha - 1) / t),
+        temperature(t),
+        beta(alpha - 1) {}
 
   // No entry at or below the floor has weight if the largest weight to the power β is s. It is set
   // a little low, to allow for roundings.
   SOFTSCOPE_INLINE C floor(double s) const {
     constexpr double kVanishes = sizeof(C) == 8 ? 746 : 105;
     const double lowest = s < kVanishes * beta ? s / beta : kVanishes;
-    const double depth = lowest * temperature, at = maximum - depth;
-    const double below = at - (::fabs(at) + depth) * 0x1p-22 - 0x1p-140;
-    return below < -3e38 && sizeof(C) == 4 ? -kInfinity<C> : static_cast<C>(below);
+    const double depth = lowest * temperature;
+    return below(maximum - depth, depth);
+  }
+  SOFTSCOPE_INLINE static C below(double at, double depth) {
+    const double low = at - (::fabs(at) + depth) * 0x1p-22 - 0x1p-140;
+    return low < -3e38 && sizeof(C) == 4 ? -kInfinity<C> : static_cast<C>(low);
   }
   template <int D>
   SOFTSCOPE_INLINE Vec<double, D> e(Vec<double, D> x) const {
-    return (x - maximum) * scale;
+    return (x - origin) * scale;
   }
 };
 
@@ -90,7 +98,7 @@ size_t pick(const S* x, size_t n, const Compute<S>* peaks, const Reach<S>& reach
   size_t count = 0;
   const auto take = [&](Vec<C, N> v) __attribute__((always_inline)) {
     for (int l = 0; l < N; ++l) {
-      e[count] = (static_cast<double>(v[l]) - reach.maximum) * reach.scale;
+      e[count] = (static_cast<double>(v[l]) - reach.origin) * reach.scale;
       count += v[l] > floor;
     }
   };
@@ -104,13 +112,22 @@ size_t pick(const S* x, size_t n, const Compute<S>* peaks, const Reach<S>& reach
   return count;
 }
 
+template <class S, class Form>
+SOFTSCOPE_INLINE Compute<S> floor_of(const Reach<S>& reach, const Form& form) {
+  return reach.floor(form.s);
+}
+template <class S>
+SOFTSCOPE_INLINE Compute<S> floor_of(const Reach<S>& reach, const Steep& form) {
+  return reach.below(form.lowest, 0);
+}
+
 // out = p / Σ p; `out` may be x.
 template <class S, int N, class Form>
 void write_weights(const S* x, S* out, size_t n, const Compute<S>* peaks, const Reach<S>& reach,
                    const Form& form, double total) {
   using C = Compute<S>;
   using V = Vec<C, N>;
-  const C floor = reach.floor(form.s);
+  const C floor = floor_of(reach, form);
   const double inverse = 1 / total;
   const auto one = [&](V v) __attribute__((always_inline)) {
     if constexpr (sizeof(C) == 8) {
@@ -150,8 +167,11 @@ void write_weights(const S* x, S* out, size_t n, const Compute<S>* peaks, const 
 
 // Calls back with the form of the problem for this alpha > 1.
 template <class Call>
-SOFTSCOPE_INLINE void with_form(double alpha, const Call& call) {
-  if (alpha == 2) {
+SOFTSCOPE_INLINE void with_form(double alpha, double temperature, const Call& call) {
+  if (alpha > 2) {
+    Steep form(alpha - 1, temperature);
+    call(form);
+  } else if (alpha == 2) {
     Sparsemax form;
     call(form);
   } else if (alpha == 1.5) {
@@ -192,7 +212,7 @@ void entmax_row(const S* x, S* out, size_t n, double temperature, double alpha, 
     return;
   }
   const Reach<S> reach(m, temperature, alpha);
-  with_form(alpha, [&](auto& form) {
+  with_form(alpha, temperature, [&](auto& form) {
     const size_t count = pick<S, N>(x, n, peaks, reach, e);
     const double total = solve<sizeof(C) == 8 ? N : N / 2>(form, e, count);
     write_weights<S, N>(x, out, n, peaks, reach, form, total);

@@ -15,8 +15,9 @@ struct EntmaxPart {
   double* picked;  // the entries of this part that may have weight
   // Of the whole row:
   double maximum;
-  double root;   // where the weights sum to 1; see newton.h
-  double total;  // their sum there: 1 up to rounding
+  double root;    // where the weights sum to 1; see newton.h
+  double lowest;  // for α > 2: the lowest entry that has weight; see steep.h
+  double total;   // their sum there: 1 up to rounding
 };
 
 }  // namespace softscope

@@ -24,6 +24,24 @@ size_t part_pick(const EntmaxPart& p) {
                     reach_of<S>(p), p.picked);
 }
 
+template <class Form>
+SOFTSCOPE_INLINE void keep_root(const Form& form, EntmaxPart& p) {
+  p.root = form.root();
+}
+SOFTSCOPE_INLINE void keep_root(const Steep& form, EntmaxPart& p) {
+  p.root = form.log_q;
+  p.lowest = form.lowest;
+}
+
+template <class Form>
+SOFTSCOPE_INLINE void take_root(Form& form, const EntmaxPart& p) {
+  form.move_to(p.root);
+}
+SOFTSCOPE_INLINE void take_root(Steep& form, const EntmaxPart& p) {
+  form.log_q = p.root;
+  form.lowest = p.lowest;
+}
+
 template <class S, int N>
 void part_weights(const EntmaxPart& p) {
   using C = Compute<S>;
@@ -32,8 +50,8 @@ void part_weights(const EntmaxPart& p) {
     fill_row<S, N>(out, p.n, static_cast<C>(__builtin_nan("")));
     return;
   }
-  with_form(p.alpha, [&](auto& form) {
-    form.move_to(p.root);
+  with_form(p.alpha, p.temperature, [&](auto& form) {
+    take_root(form, p);
     write_weights<S, N>(static_cast<const S*>(p.x), out, p.n, static_cast<const C*>(p.peaks),
                         reach_of<S>(p), form, p.total);
   });
@@ -42,9 +60,9 @@ void part_weights(const EntmaxPart& p) {
 // Finds the root of the whole row from the entries that all parts picked.
 template <int D>
 void solve_parts(EntmaxPart& p, size_t count) {
-  with_form(p.alpha, [&](auto& form) {
+  with_form(p.alpha, p.temperature, [&](auto& form) {
     p.total = solve<D>(form, p.picked, count);
-    p.root = form.root();
+    keep_root(form, p);
   });
 }
 

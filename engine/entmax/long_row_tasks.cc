@@ -84,6 +84,7 @@ void run_long_entmax(const Kernels& kernels, const Rows& rows, int threads) {
                .picked = nullptr,
                .maximum = 0,
                .root = 0,
+               .lowest = 0,
                .total = 0},
               threads);
     }

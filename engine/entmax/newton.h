@@ -55,7 +55,7 @@ struct Closed {
 using Sparsemax = Closed<false>;
 using Entmax15 = Closed<true>;
 
-// Any β in (0, 1], in logarithms: near β = 0, s is 1 minus almost nothing, and p = s^(1/β).
+// Any β in (0, 1), in logarithms: near β = 0, s is 1 minus almost nothing, and p = s^(1/β).
 struct General {
   double beta, inverse_beta, log_top = 0, s = 1, inverse_s = 1;
   int turns = 0;

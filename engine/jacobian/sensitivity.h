@@ -8,12 +8,15 @@ namespace softscope {
 namespace {
 
 // p^q for p in (0, 1] and 0 < q < 1, as exp(q·log p) in float64. The relative error is at most
-// (2 + 3·|log p|)·2^-53. p may be rounded to a little more than 1, up to √2.
+// (2 + 3·|log p|)·2^-53. p may be rounded to a little more than 1.
 template <int N>
 SOFTSCOPE_INLINE Vec<double, N> power(Vec<double, N> p, Vec<double, N> q) {
-  // 1/p must not overflow; the power of a denormal weight is nothing beside the largest.
-  p = max(p, fill<double, N>(0x1p-1022));
-  return exp_nonpositive<N>(-q * log1p_nonnegative<N>(1.0 / p - 1.0));
+  using V = Vec<double, N>;
+  const V log = q * log_positive<N>(p);
+  // exp stops at normal numbers; one below is computed 2^64 times as large.
+  const auto denormal = log < -708.0;
+  const V lifted = exp_nonpositive<N>(denormal ? log + 0x1.62e42fefa39efp+5 : log);
+  return denormal ? lifted * 0x1p-64 : lifted;
 }
 
 template <int N>

@@ -14,10 +14,10 @@ constexpr size_t kTypeSize[kTypes] = {2, 2, 4, 8};
 enum Operation {
   kSoftmax,             // x → weights
   kLogSoftmax,          // x → logarithms of weights
-  kEntmax,              // x; T, α → sparse weights, for α in [1, 2]
+  kEntmax,              // x; T, α → sparse weights, for α ≥ 1
   kLogSumExp,           // x → log Σ exp(x/T)
   kState,               // x → State
-  kJacobianProduct,     // weights p, v; T, α → J·v/T
+  kJacobianProduct,     // weights p, v; T, α → J·v/T, for α in [1, 2]
   kLogSoftmaxBackward,  // logarithms of weights y, g; T → (g − exp(y)·Σg)/T
   kScaledWeights,       // x; T, m, z, a, b → a·exp((x − m)/T)/z + b
   kOperations

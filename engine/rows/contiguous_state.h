@@ -85,7 +85,7 @@ template <class S, int N, bool Full>
 State segment_state(const S* x, size_t n, Compute<S> inverse_temperature) {
   using C = Compute<S>;
   const C m = segment_max<S, N>(x, n);
-  const Shift<C> shift = {m, inverse_temperature};
+  const Shift<C> shift = {.maximum = m, .inverse_temperature = inverse_temperature};
   if (m == -kInfinity<C> && !any_nan<S, N>(x, n)) return kNoEntries;
   if constexpr (!Full) {
     // One sum over all entries is quicker, and exact enough unless the row is so near one-hot that

@@ -50,6 +50,26 @@ struct LogSum {
   V high, low, center_low;
 };
 
+// Where what x/T loses may be below the smallest number, so that a double-double of it is wrong by
+// many ulp of x/T: only where the maximum itself is that small, since the bound counts in its ulps.
+template <class V>
+struct TinyMaxima {
+  V m;
+  bool any = false;
+
+  SOFTSCOPE_INLINE explicit TinyMaxima(V maxima) : m(maxima) {
+    for (size_t l = 0; l < sizeof(V) / sizeof(double); ++l) {
+      any = any || (m[l] != 0 && ::fabs(m[l]) < kTiny);
+    }
+  }
+  SOFTSCOPE_INLINE V select(V tiny, V other) const {
+    const V size = max(m, -m);
+    return size < kTiny ? (size > 0.0 ? tiny : other) : other;
+  }
+
+  static constexpr double kTiny = 0x1p-900;
+};
+
 template <class V>
 SOFTSCOPE_INLINE LogSum<V> log_sum(V m, V temperature, V inverse, DoubleDouble<V> log) {
   const DoubleDouble<V> center = divided<V>({m, V{}}, temperature, inverse);
@@ -71,6 +91,8 @@ SOFTSCOPE_INLINE Vec<double, N> precise_lses(const PreciseState* states, size_t 
   for (size_t l = 0; l < N; ++l) m[l] = states[l < count ? l : 0].m;
   const LogSum<V> lse = log_sum<V>(m, temperature, 1.0 / temperature, log);
   V result = lse.high + (lse.low + lse.center_low);
+  const TinyMaxima<V> tiny(m);
+  if (tiny.any) result = tiny.select(m / temperature + log.high, result);
   for (size_t l = 0; l < N && l < count; ++l) {
     const double near = lse.high[l];
     if (::fabs(near) < kHuge) continue;
@@ -87,10 +109,14 @@ struct LogWeights {
   using V = Vec<double, N>;
   Tempered<N> by;
   V log;
+  TinyMaxima<V> tiny;
   LogSum<V> lse;
 
   SOFTSCOPE_INLINE LogWeights(const Tempered<N>& row, DoubleDouble<V> log_z)
-      : by(row), log(log_z.high), lse(log_sum(row.m, row.temperature, row.inverse, log_z)) {}
+      : by(row),
+        log(log_z.high),
+        tiny(row.m),
+        lse(log_sum(row.m, row.temperature, row.inverse, log_z)) {}
 
   SOFTSCOPE_INLINE V of(V x) const {
     DoubleDouble<V> tempered_x = {x, V{}};
@@ -98,7 +124,9 @@ struct LogWeights {
     const DoubleDouble<V> s = two_sum(tempered_x.high, -lse.high);
     const V low = (s.low - lse.low) + (tempered_x.low - lse.center_low);
     // The low part of an infinite x is NaN. A NaN in x or in the row is in the high part as well.
-    return s.high + (low == low ? low : V{});
+    const V result = s.high + (low == low ? low : V{});
+    if (!tiny.any) return result;
+    return tiny.select((x / by.temperature - by.m / by.temperature) - log, result);
   }
   // In halves, because x − m may overflow where (x − m)/T does not.
   SOFTSCOPE_INLINE V of_huge(V x) const {

@@ -47,7 +47,7 @@ struct ScaledWeights {
 
   static void row(const S* x, const S*, S* out, size_t n, const double* numbers) {
     const Row row(numbers);
-    const Shift<C> shift = {row.maximum, row.inverse};
+    const Shift<C> shift = {.maximum = row.maximum, .inverse_temperature = row.inverse};
     const V tail = load_last<S, N>(x, n, 0);  // before out, which may be x
     each_exp<C, N>(
         n,

@@ -25,7 +25,7 @@ struct Softmax {
     // exp(d) waits in `out` if that holds it exactly, else in the scratch.
     constexpr bool in_place = sizeof(S) == sizeof(C);
     if (n * sizeof(C) <= kWaitingBytes) {
-      const Shift<C> shift = {segment_max<S, N>(x, n), inverse};
+      const Shift<C> shift = {.maximum = segment_max<S, N>(x, n), .inverse_temperature = inverse};
       C* e = in_place ? reinterpret_cast<C*>(out) : static_cast<C*>(scratch);
       Vec<C, N> tail;
       const double z = segment_exp<S, N, true>(x, e, n, shift, tail);

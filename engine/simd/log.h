@@ -1,5 +1,9 @@
-// log(1 + r) for float64 r ≥ 0, N at a time: r is a sum of exponentials without the maximum's
+// Logarithms in float64, N at a time.
+//
+// log1p_nonnegative: log(1 + r) for r ≥ 0, where r is a sum of exponentials without the maximum's
 // own 1. Below 2 ulp; NaN gives NaN.
+// log_positive: of every finite number above 0, denormal ones too. Below 2 ulp, or 2^-52 if k·ln 2
+// and log f cancel.
 #pragma once
 
 #include "simd/vec.h"
@@ -50,6 +54,25 @@ SOFTSCOPE_INLINE Vec<double, N> log1p_nonnegative(Vec<double, N> r) {
   const Vec<double, N> log_f = 2.0 * s + atanh_tail(s2) * s2 * s;
   const Vec<double, N> sum = z.k * Split::kLn2Upper + (log_f + z.k * Split::kLn2Lower);
   return r == r ? sum : r;
+}
+
+template <int N>
+SOFTSCOPE_INLINE Vec<double, N> log_positive(Vec<double, N> x) {
+  using Bits = Vec<uint64_t, N>;
+  using Split = LogSplit<N>;
+  // x = 2^k·f as in LogSplit, which knows no negative k: 1024 is added and taken off again.
+  const auto denormal = x < 0x1p-1022;
+  x = denormal ? x * 0x1p54 : x;
+  const Bits exponent = ((Bits)x - 0x3fe6a09e667f3bcdu + (uint64_t{1024} << 52)) >> 52;
+  const Vec<double, N> f = (Vec<double, N>)((Bits)x - ((exponent - 1024) << 52));
+  const Vec<double, N> k =
+      (Vec<double, N>)(exponent | 0x4330000000000000u) -
+      (denormal ? fill<double, N>(0x1p52 + 1078) : fill<double, N>(0x1p52 + 1024));
+  const Vec<double, N> above = f - 1.0;
+  const Vec<double, N> s = above / (2.0 + above);
+  const Vec<double, N> s2 = s * s;
+  const Vec<double, N> log_f = 2.0 * s + atanh_tail(s2) * s2 * s;
+  return k * Split::kLn2Upper + (log_f + k * Split::kLn2Lower);
 }
 
 }  // namespace

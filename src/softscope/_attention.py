@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal, overload
 
 from softscope._arguments.arrays import Array, giver
-from softscope._arguments.attention import Call, prepare
+from softscope._arguments.attention import NO_VALUES, Call, prepare
 from softscope._arguments.checks import flag, real_beside
 from softscope._backends.choose import attention_backend_of
 from softscope._partition import Partition
@@ -92,7 +92,7 @@ def attention(
         softcap: Cap c; the scaled logits s become c·tanh(s/c).
         sink: One logit per head, neither scaled nor capped. It takes weight but contributes no value; 0.0 gives
             "softmax off by one".
-        alpha: 1 for softmax, 2 for sparsemax, anything between for entmax.
+        alpha: 1 for softmax, 2 for sparsemax, any other finite number above 1 for entmax.
         return_partition: Also return the `Partition` of every row over its keys, excluding the sink; for alpha ≠ 1,
             the `Support`.
 
@@ -141,7 +141,7 @@ def attention_partition(
     array([[1., 4.]])
     """
     call = prepare(
-        q, k, None, scale=scale, causal=causal, query_start=query_start, window=window, mask=mask,
+        q, k, NO_VALUES, scale=scale, causal=causal, query_start=query_start, window=window, mask=mask,
         softcap=softcap, sink=sink, alpha=alpha, rows=rows,
     )  # fmt: skip
     return _statistics(call, giver(q), attention_backend_of(call.q).statistics_of_rows(call, None))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -55,7 +56,8 @@ def readings_of(sums: GradientSums) -> GradientReadings:
     n, _, demand, lowest, expected, supply = sums
     xp = namespace(demand)
     nan = xp.full_like(demand, float("nan"))
-    with np.errstate(invalid="ignore", divide="ignore"):
+    # A compiler does not know NumPy's switches, and tensors never warn.
+    with contextlib.nullcontext() if is_tensor(demand) else np.errstate(invalid="ignore", divide="ignore"):
         judged = (n > 1) & (demand > 0.0)
         root = xp.sqrt(n + xp.zeros_like(demand))
         transmission = xp.where(judged, n * supply / demand, nan)

@@ -17,8 +17,8 @@ def jacobian(weights: Array, *, alpha: Any = 1.0, axis: int = -1, temperature: A
 
     Args:
         weights: Output of softmax, sparsemax or entmax.
-        alpha: Alpha of the map: 1 for softmax, 2 for sparsemax, anything between for entmax; a number, or an array
-            with the axis kept as 1.
+        alpha: Alpha of the map: 1 for softmax, 2 for sparsemax, any other finite number above 1 for entmax; or an
+            array with the axis kept as 1. Above 2, entries at small weights are large, and ±inf beyond the range.
         axis: A single axis; the result has it twice, as its last two axes.
         temperature: The temperature that produced the weights.
 

@@ -7,12 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from softscope._arguments.arrays import Array, beside, dtype_name, floating, giver, is_tensor, namespace, tracing
+from softscope._arguments.arrays import Array, beside, dtype_name, floating, giver, is_tensor, namespace
 from softscope._arguments.axes import Rows, one_axis
-from softscope._arguments.checks import number, temperature_for_rows, whole_number
+from softscope._arguments.checks import number, short, temperature_for_rows, whole_number
+from softscope._arguments.seen import seen
 from softscope._backends.choose import backend_of
 from softscope._backends.numpy.maps import rounded
 
+HOTTEST = 1e150  # the square of a distillation's temperature is finite
 _REDUCTIONS = ("mean", "sum", "none")
 
 
@@ -48,9 +50,11 @@ def cross_entropy(
     t = temperature_for_rows(temperature, x, rows)
     epsilon = number(label_smoothing, "label_smoothing", "a number in [0, 1]")
     if not 0.0 <= epsilon <= 1.0:
-        raise ValueError(f"label_smoothing must lie in [0, 1], but got {label_smoothing}; pass 0.1, for example")
+        raise ValueError(f"label_smoothing must lie in [0, 1], but got {short(label_smoothing)}; pass 0.1, for example")
     if reduction not in _REDUCTIONS:
-        raise ValueError(f"reduction must be one of {', '.join(_REDUCTIONS)}, but got {reduction!r}; pass one of these")
+        raise ValueError(
+            f"reduction must be one of {', '.join(_REDUCTIONS)}, but got {short(reduction)}; pass one of these"
+        )
     classes, counted = _checked_targets(targets, x, rows, whole_number(ignore_index, "ignore_index"))
     xp = namespace(x)
     if rows.n == 0:
@@ -81,12 +85,12 @@ def _checked_targets(targets: Any, x: Array, rows: Rows, ignore_index: int) -> t
         raise TypeError(f"targets must be integers (class indices), but its dtype is {dtype_name(array)}; convert it")
     xp = namespace(x)
     classes = array.to(xp.int64) if is_tensor(array) else array.astype(np.int64)
-    seen = not tracing() and math.prod(classes.shape) > 0 and not 0 <= ignore_index < rows.n
-    if seen and int(classes.min()) >= 0 and int(classes.max()) < rows.n:
+    look = seen(classes) and math.prod(classes.shape) > 0 and not 0 <= ignore_index < rows.n
+    if look and int(classes.min()) >= 0 and int(classes.max()) < rows.n:
         return classes, None
     counted = classes != ignore_index
     outside = counted & ((classes < 0) | (classes >= rows.n))
-    if not tracing() and bool(outside.any()):
+    if seen(outside) and bool(outside.any()):
         raise ValueError(
             f"targets must lie in [0, {rows.n}) or be ignore_index = {ignore_index}, but holds "
             f"{int(classes[outside].reshape(-1)[0])}; correct the targets or set ignore_index"
@@ -114,6 +118,8 @@ def distillation_loss(student: Array, teacher: Array, *, temperature: Any) -> Ar
         )
     rows = Rows(s.shape, -1)
     t = temperature_for_rows(temperature, s, rows)
+    if isinstance(t, float) and t > HOTTEST:
+        raise ValueError(f"temperature must be at most {HOTTEST:g}, but got {short(temperature)}; pass a smaller one")
     losses = backend_of(s).distillation(rows.bring(s), rows.bring(other), t)
     count = max(math.prod(rows.lead), 1)
     mean = losses.sum() / count

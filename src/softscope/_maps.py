@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from softscope._arguments.arrays import Array, floating, giver, scalar_if_0d
+from softscope._arguments.arrays import Array, floating, giver, is_tensor, scalar_if_0d
 from softscope._arguments.axes import Axis, Rows
 from softscope._arguments.checks import alpha_for_rows, flag, temperature_for_rows, visible_for_rows
 from softscope._arguments.out import checked_out, write
 from softscope._backends.choose import backend_of, plain
+from softscope._backends.numpy.maps import written_into
 
 
 def softmax(
@@ -73,13 +74,15 @@ def entmax(
     where: Any = None,
     out: Array | None = None,
 ) -> Array:
-    """Interpolate between softmax (alpha 1) and sparsemax (alpha 2): [(α−1)·x/T − τ]₊^(1/(α−1)).
+    """Interpolate between softmax (alpha 1) and sparsemax (alpha 2), and beyond: [(α−1)·x/T − τ]₊^(1/(α−1)).
+
+    Above 2 it is sparser still, and a small step may move the weights far: see `bounds.moved`.
 
     The other arguments are as for `softmax`.
 
     Args:
         x: Real numbers of any shape.
-        alpha: A number in [1, 2], or an array that broadcasts against x with the axis kept as 1. Tensors get
+        alpha: A finite number ≥ 1, or an array that broadcasts against x with the axis kept as 1. Tensors get
             gradients with respect to alpha.
 
     >>> entmax([1.0, 2.0, 3.0], 1.5).round(4)
@@ -133,5 +136,7 @@ def _map(
     alphas = [alpha_for_rows(alpha, array, rows) for alpha in extra]
     if out is not None:
         checked_out(out, array, temperature, where, *extra)
+        if visible is None and not is_tensor(array) and written_into(out, name, rows, array, *alphas, t):
+            return out
     result = rows.restore(getattr(backend_of(array), name)(rows.bring(array), *alphas, t, visible))
     return giver(x)(result) if out is None else write(result, out)

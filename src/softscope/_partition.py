@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from softscope._arguments.arrays import Array, floating, giver, is_tensor, namespace, quiet, scalar_if_0d, tracing
+from softscope._arguments.arrays import Array, floating, giver, is_tensor, namespace, quiet, scalar_if_0d
 from softscope._arguments.axes import Axis, Rows
 from softscope._arguments.checks import temperature_for_rows, visible_for_rows
+from softscope._arguments.seen import seen
 from softscope._backends.choose import backend_of
 from softscope._backends.reference.partition import State
 
@@ -227,7 +228,7 @@ def _one_temperature(a: Partition, b: Partition) -> Any:
         return b.temperature if a.temperature is None else a.temperature
     left, right = a.temperature, b.temperature
     same = (left == right) | ((left != left) & (right != right))  # NaN marks the same invalid row in both
-    if not tracing() and not (same if isinstance(same, bool) else bool(same.all())):
+    if seen(same) and not (same if isinstance(same, bool) else bool(same.all())):
         raise ValueError(
             f"merge joins parts of one row at one temperature, but got {a.temperature!r} and {b.temperature!r}; "
             f"compute both partitions at the same temperature"

@@ -9,7 +9,8 @@ import numpy as np
 
 from softscope._arguments.arrays import Array, floating, giver, is_tensor, values
 from softscope._arguments.axes import Rows
-from softscope._arguments.checks import is_number, number, real_beside, whole_number
+from softscope._arguments.checks import is_number, number, real_beside, short, whole_number
+from softscope._arguments.seen import numbers_needed
 from softscope._backends.numpy.maps import exact
 from softscope._backends.reference import sampling as _definition
 from softscope._backends.reference.softmax import softmax
@@ -50,6 +51,7 @@ def sample(
     np.True_
     """
     x = floating(logits, "logits")
+    numbers_needed("sample", x, temperature, derivative=False)
     rows = Rows(x.shape, -1)
     k = None if top_k is None else whole_number(top_k, "top_k", low=1)
     p = None if top_p is None else _share(top_p, "top_p", zero=False)
@@ -81,7 +83,7 @@ def _share(value: Any, name: str, zero: bool) -> float:
     rule = "a number in [0, 1]" if zero else "a number in (0, 1]"
     result = number(value, name, rule)
     if not 0.0 <= result <= 1.0 or (result == 0.0 and not zero):
-        raise ValueError(f"{name} must be {rule}, but got {value}; pass {0.05 if zero else 0.9}, for example")
+        raise ValueError(f"{name} must be {rule}, but got {short(value)}; pass {0.05 if zero else 0.9}, for example")
     return result
 
 

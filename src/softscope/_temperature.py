@@ -10,6 +10,7 @@ import numpy as np
 from softscope._arguments.arrays import Array, as_numpy, floating, giver, is_tensor, values
 from softscope._arguments.axes import Axis, Rows
 from softscope._arguments.checks import is_number, number, real_beside, visible_for_rows
+from softscope._arguments.seen import numbers_needed
 from softscope._backends.numpy.maps import exact
 from softscope._backends.reference import temperature as _definition
 from softscope._backends.reference.softmax import hidden_to_minus_inf
@@ -41,10 +42,11 @@ def temperature_for(x: Array, /, *, entropy: Any = None, peak: Any = None, axis:
     """
     if (entropy is None) == (peak is None):
         raise ValueError("temperature_for needs exactly one of entropy and peak; pass entropy=… or peak=…")
+    name, wanted = ("entropy", entropy) if peak is None else ("peak", peak)
     array = floating(x, "x")
+    numbers_needed("temperature_for", array, wanted, where)
     rows = Rows(array.shape, axis)
     visible = visible_for_rows(where, array, rows)
-    name, wanted = ("entropy", entropy) if peak is None else ("peak", peak)
     target = _target(name, wanted, array, rows)
     reading: Callable[[Any], Any] = _definition.entropy_of
     if peak is not None:
@@ -109,6 +111,7 @@ def fit_temperature(logits: Array, targets: Array) -> Calibration:
     3.641
     """
     x = floating(logits, "logits")
+    numbers_needed("fit_temperature", x, targets)
     rows = Rows(x.shape, -1)
     y = as_numpy(targets, "targets")
     if y.shape != rows.lead:
@@ -135,10 +138,16 @@ def fit_temperature(logits: Array, targets: Array) -> Calibration:
 
 def _calibrated_temperature(logits: np.ndarray[Any, Any], targets: np.ndarray[Any, Any]) -> float:
     """Find the root of the slope in β = 1/T, bisecting log β between a surely negative and a surely positive slope."""
-    spread = float(np.max(np.max(logits, axis=-1) - np.min(logits, axis=-1)))
+    with np.errstate(over="ignore"):
+        spread = float(np.max(np.max(logits, axis=-1) - np.min(logits, axis=-1)))
     if spread == 0.0:
         raise ValueError(
             "logits must differ within a row to fit a temperature, but every row is constant; no temperature matters"
+        )
+    if not 1e-250 < spread < 1e250:
+        raise ValueError(
+            f"logits must differ by 1e-250 to 1e250 within a row to fit a temperature, but differ by {spread:.3g}; "
+            f"scale them"
         )
     low, high = -math.log(spread) - 60.0, -math.log(spread) + 60.0
     cold = _definition.calibration_slope(logits, targets, math.exp(high))

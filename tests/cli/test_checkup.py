@@ -174,6 +174,27 @@ def test_the_patients(run, monkeypatch, tmp_path, lang):
         assert run("checkup", "--fail-on", "finding", "--format", "json")[0] == 1
 
 
+def test_the_patients_report_has_one_place(run, monkeypatch, tmp_path):
+    """Each run used to leave a new temporary folder behind."""
+    pytest.importorskip("torch")
+    monkeypatch.setattr(patients, "STEPS", 20)
+    monkeypatch.setattr(patients.train, "__kwdefaults__", {**patients.train.__kwdefaults__, "steps": 20})
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
+    monkeypatch.setenv("SOFTSCOPE_HOME", str(tmp_path / "state"))
+    for _ in range(2):
+        assert f"Report: {tmp_path / 'state' / 'checkup.html'}" in run.text("checkup")
+    assert [path.name for path in (tmp_path / "state").iterdir()] == ["checkup.html"]
+    (tmp_path / "file").touch()
+    for home, lang, told in (
+        ("file", "en", "--report FILE writes it elsewhere"),
+        ("file/in", "zh", "可以用 --report FILE"),
+    ):
+        monkeypatch.setenv("SOFTSCOPE_HOME", str(tmp_path / home))
+        assert told in " ".join(run.text("checkup", "--lang", lang).split())
+    assert not list((tmp_path / "temporary").iterdir())
+
+
 @pytest.mark.parametrize("lang", LANGS)
 @pytest.mark.parametrize("width", [40, 60, 80])
 def test_a_live_table_on_a_terminal(monkeypatch, width, lang):

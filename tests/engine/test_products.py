@@ -85,6 +85,26 @@ def test_every_length(alpha, temperature, dtype):
         assert_product(p, v, got, alpha, temperature)
 
 
+@pytest.mark.parametrize("alpha", [1.0, 1.01, 1.25, 1.5, 1.75, 1.9, 1.999, 2.0])
+@pytest.mark.parametrize("n", [2, 5, 40, 300, 9000])
+def test_denormal_weights(n, alpha):
+    """p^(2−α) of the smallest weights has all its digits, though 1/p would overflow."""
+    rng = np.random.default_rng(n)
+    p = np.exp2(rng.uniform(-1074, -1000, (3, n)))
+    p[1:, 0] = 1.0
+    p[2, 1] = 5e-324
+    v = vectors(p.shape, np.float64)
+    for temperature in (1.0, 1e-5):
+        want, s, d = product(p, v, alpha, temperature)
+        spread = np.sqrt((s * d * d).sum(axis=-1, keepdims=True) / s.sum(axis=-1, keepdims=True))
+        allowed = 2.0**-53 * (10 + 3 * 745) * s * (np.abs(d) + spread) + wide(5e-324) * (np.abs(d) + 2) / temperature
+        for x, y in zip(layouts(p), layouts(v), strict=True):
+            got = run("jacobian_product", x, y, numbers=[temperature, alpha])
+            error = np.abs(got.astype(wide) - want)
+            worst = np.unravel_index(np.argmax(error / allowed), error.shape)
+            assert error[worst] <= allowed[worst], f"p {p[worst]!r}: got {got[worst]!r}, want {want[worst]!r}"
+
+
 @each_dtype
 @pytest.mark.parametrize("rest", [1e-2, 1e-4, 1e-7])
 @pytest.mark.parametrize("n", [2, 5, 8, 24, 100, 300, 3000, 270_000])
@@ -341,6 +361,8 @@ def test_the_bridge(dtype):
     for i in range(4):
         assert_product(p[i : i + 1], v[i : i + 1], out[i : i + 1], alpha[i, 0], hot[i, 0])
     assert not kernels.jacobian_product(p, v, 1.0, np.inf, out)
+    assert not kernels.jacobian_product(p, v, 2.5, 1.0, out)
+    assert not kernels.jacobian_product(p, v, alpha + 0.5, hot, out)
     assert not kernels.jacobian_product(p[:0], v[:0], 1.0, 1.0, out[:0])
     y = np.log(p)
     assert kernels.log_softmax_backward(y, v, hot, out)

@@ -169,13 +169,17 @@ def test_rows_that_see_nothing_and_rows_with_nan_or_infinity() -> None:
     assert got["n"][0, 0, 0] == 0
     assert got["m"][0, 0, 0] == -np.inf
     assert (weights[0, 0, 0] == 0).all()
-    assert all(np.isnan(got[name][1, 1, 1]) for name in ("m", "r", "supply", "demand"))
+    assert all(np.isnan(got[name][1, 1, 1]) for name in ("m", "r", "supply", "expected"))
+    assert got["n"][1, 1, 1] == given["shown"][1, 1, 1].sum()  # as many keys are visible, whatever the query is
     assert got["m"][1, 2, 2] == np.inf
     assert np.isnan(got["r"][1, 2, 2])
     kept = np.ones((2, 4, 5), bool)
     kept[[0, 1, 1], [0, 1, 2], [0, 1, 2]] = False
     given["k"][1, 1, 5] = 0.5  # no other row sees it
+    given["q"][1, 1, 1] = 1.0  # what the loss asks for does not depend on the query
     wanted, p = definition(given)
+    for name in ("mean", "demand", "lowest"):
+        assert got[name][1, 1, 1] == pytest.approx(float(wanted[name][1, 1, 1]), rel=1e-4), name
     close(
         ({name: value[kept] for name, value in got.items()}, weights[kept]),
         ({name: value[kept] for name, value in wanted.items()}, p[kept]),
@@ -193,3 +197,38 @@ def test_what_a_hidden_key_holds_does_not_matter() -> None:
     assert all(np.array_equal(got[0][name], wanted[0][name]) for name in STATE + OTHERS[:2] + OTHERS[3:])
     assert np.array_equal(got[1], wanted[1])
     assert not np.array_equal(before[1], wanted[1])
+
+
+@pytest.mark.parametrize("size", [1e-30, 1e-24, 1e-20, 1e10, 1e20, 1e30])
+def test_a_gradient_of_any_size_reads_the_same(size: float) -> None:
+    """Squares of 1e-24 underflow in float32 and those of 1e20 overflow, so the unit is the largest gradient."""
+    given = problem(64, np.float32)
+    wanted, _ = definition(given)
+    given["grad"] = given["grad"] * np.float32(size)
+    got, _ = engine(given)
+    for name in ("mean", "demand", "lowest", "expected", "supply"):
+        exact, near = wanted[name].astype(float) * size, 1e-5 * float(wanted["demand"].max()) * size
+        assert got[name] == pytest.approx(exact, rel=1e-4, abs=near), name
+
+
+@pytest.mark.parametrize("gap", [5.0, 20.0, 40.0])
+def test_next_to_one_hot_the_weight_of_a_sink_keeps_its_digits(gap: float) -> None:
+    """It is not 1 minus the weight of the keys, of which nothing would be left."""
+    given = problem(8, np.float64)
+    given["shown"][...] = True
+    given["q"][...], given["k"][...] = 1.0, -gap
+    given["k"][:, :, 3] = gap
+    sink = np.array([-3.0, 0.0, 2.0, 9.0])
+    got, _ = engine(given, sink=sink)
+    wanted, _ = definition(given, sink=list(sink))
+    assert got["supply"] == pytest.approx(wanted["supply"].astype(float), rel=1e-11, abs=1e-290)
+
+
+def test_a_mask_below_what_float32_holds_is_finite_all_the_same() -> None:
+    """−1e300 in float64 is no −inf, and what is hidden does not depend on the dtype of q."""
+    given = problem(40, np.float32)
+    mask = np.where(np.arange(40) % 3 == 0, -1e300, 0.0)
+    mask = np.ascontiguousarray(np.broadcast_to(mask, given["shown"].shape))
+    got, weights = engine(given, mask=mask)
+    assert (got["n"] == 40).all()
+    assert (weights[..., ::3] == 0.0).all()

@@ -10,7 +10,7 @@ from softscope import _engine, bounds
 from softscope._backends.reference.entmax import entmax as definition
 
 DTYPES = [np.float16, ml_dtypes.bfloat16, np.float32, np.float64]
-ALPHAS = [1.0, 1 + 1e-9, 1.1, 1.5, 1.9, 2.0]
+ALPHAS = [1.0, 1 + 1e-9, 1.1, 1.5, 1.9, 2.0, 2 + 1e-9, 3.0, 40.0]
 SPREADS = [1e-3, 1.0, 4.0]
 
 
@@ -64,12 +64,12 @@ def test_every_length(alpha, dtype):
 @pytest.mark.parametrize("n", [1000, 9001, 270_001])
 def test_long_rows(n, spread, dtype):
     x = logits((2, n), dtype, spread)
-    for alpha in (1.0, 1.3, 1.5, 2.0) if n < 10_000 else (1.5, 2.0):
+    for alpha in (1.0, 1.3, 1.5, 2.0, 3.0, 20.0) if n < 10_000 else (1.5, 2.0, 3.0):
         assert_right(x, run(x, alpha, threads=2), alpha)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("alpha", [1 + 1e-9, 1.25, 1.5, 2.0])
+@pytest.mark.parametrize("alpha", [1 + 1e-9, 1.25, 1.5, 2.0, 3.0, 30.0])
 @pytest.mark.parametrize("kind", ["alike", "close", "one above", "ramp", "ties at the edge"])
 def test_sums_to_one(kind, alpha, dtype):
     for n in (7, 50, 200, 5000, 300_000):
@@ -100,7 +100,7 @@ def test_ties_share(alpha, dtype):
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("n", [3, 40, 100, 1000])
 def test_an_entry_at_the_edge_has_no_weight(n, dtype):
-    for alpha, distance in ((2.0, 1.0), (1.5, 2.0), (1.25, 4.0)):
+    for alpha, distance in ((2.0, 1.0), (1.5, 2.0), (1.25, 4.0), (3.0, 0.5), (9.0, 0.125)):
         x = np.full(n, -100.0, dtype)
         x[0], x[n // 2] = 3.0, 3.0 - distance
         want = np.zeros(n)
@@ -152,8 +152,8 @@ def test_every_layout(n, dtype):
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("n", [5, 40, 100, 1001, 70_000, 300_001])
 def test_in_place(n, dtype):
-    x = logits((3, n), dtype)
-    alpha = [1.0, 1.5, 2.0]
+    x = logits((4, n), dtype)
+    alpha = [1.0, 1.5, 2.0, 3.0]
     want = run(x, alpha)
     run(x, alpha, out=x)
     np.testing.assert_array_equal(x.view(np.uint16), want.view(np.uint16))
@@ -163,7 +163,7 @@ def test_in_place(n, dtype):
 @pytest.mark.parametrize("shape", [(1, 700_001), (3, 270_000), (3000, 8), (1000, 70), (9, 20_000)])
 def test_threads_change_no_bit(shape, spread):
     x = logits(shape, np.float32, spread)
-    alpha = np.resize([2.0, 1.0, 1.5], shape[0])
+    alpha = np.resize([3.0, 2.0, 1.0, 1.5], shape[0])
     one = run(x, alpha)
     for threads in (2, 3, 7):
         np.testing.assert_array_equal(run(x, alpha, threads=threads), one)
@@ -174,7 +174,7 @@ def test_threads_change_no_bit(shape, spread):
 def test_special_values_stay_in_their_row(n, dtype):
     clean = logits((40, n), dtype)
     others = np.arange(40) != 17
-    for alpha in (1.0, 1.2, 1.5, 2.0):
+    for alpha in (1.0, 1.2, 1.5, 2.0, 3.0):
         before = run(clean, alpha)
         for value in (np.nan, np.inf, -np.inf):
             for place in {0, n // 2, n - 1}:
@@ -197,13 +197,16 @@ def test_special_values_stay_in_their_row(n, dtype):
 def test_special_values_in_a_row_that_threads_share(value, place):
     x = logits((2, 270_000), np.float32)
     x[1, place] = value
-    got = run(x, [1.5, 2.0], threads=2)
-    assert_right(x[:1], got[:1], 1.5)
-    assert np.isnan(got[1]).all()
+    for alpha in (2.0, 3.0):
+        got = run(x, [1.5, alpha], threads=2)
+        assert_right(x[:1], got[:1], 1.5)
+        assert np.isnan(got[1]).all()
     x[1] = -np.inf
-    assert np.isnan(run(x, [1.5, 2.0])[1]).all()
+    for alpha in (2.0, 3.0):
+        assert np.isnan(run(x, [1.5, alpha])[1]).all()
     x[1, place] = 1.0
-    assert run(x, [1.5, 2.0])[1].nonzero()[0].tolist() == [place]
+    for alpha in (2.0, 3.0):
+        assert run(x, [1.5, alpha])[1].nonzero()[0].tolist() == [place]
 
 
 @pytest.mark.parametrize("n", [6, 100, 300_000])
@@ -212,7 +215,7 @@ def test_huge_and_tiny_numbers(n):
         big, tiny = float(np.finfo(dtype).max), float(np.finfo(dtype).smallest_subnormal)
         for values in ([big, -big, 0.0], [-big, -big / 2, -big], [tiny, 0.0, -tiny], [big, big, 1.0]):
             x = np.resize(np.asarray(values), n).astype(dtype)
-            for alpha in (1 + 2.0**-52, 1.5, 1.7, 2.0):
+            for alpha in (1 + 2.0**-52, 1.5, 1.7, 2.0, *((3.0, 1e5, 1e300) if n < 1000 else ())):
                 for temperature in (1e-25, 1.0, 1e25):
                     assert_right(x, run(x, alpha, temperature), alpha, temperature)
 

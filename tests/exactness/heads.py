@@ -48,6 +48,8 @@ PROBLEMS: dict[str, dict[str, Any]] = {
     "entmax 1.25, all else": {"alpha": 1.25, "causal": True, "query_start": 2, "softcap": 3.0, "mask": BIAS},
     "sparsemax": {"alpha": 2.0, "scale": 1.0},
     "sparsemax, masked": {"alpha": 2.0, "mask": NOTHING},
+    "entmax 3": {"alpha": 3.0, "mask": NOTHING},
+    "entmax 6, causal": {"alpha": 6.0, "causal": True, "query_start": 2, "scale": 0.1},
 }
 
 

@@ -1,4 +1,4 @@
-"""alpha -> 1 approaches softmax and alpha -> 2 sparsemax: values, and gradients with respect to x and alpha."""
+"""alpha -> 1 approaches softmax, and alpha -> 2 from both sides sparsemax: values, and gradients in x and alpha."""
 
 import functools
 import math
@@ -14,7 +14,20 @@ from oracle import derivatives, sparse
 from softscope import bounds
 
 STEPS = (0.0, 2.0**-52, 1e-12, 1e-10, 1e-8, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 0.5)
-ALPHAS = (*(1 + step for step in STEPS), 1.9, 2 - 1e-4, 2 - 1e-8, 2 - 1e-12, 2.0)
+ALPHAS = (
+    *(1 + step for step in STEPS),
+    1.9,
+    2 - 1e-4,
+    2 - 1e-8,
+    2 - 1e-12,
+    2.0,
+    2 + 1e-12,
+    2 + 1e-8,
+    2 + 1e-4,
+    2.5,
+    3.0,
+    10.0,
+)
 ROWS = {
     "ordinary": (0.3, -1.1, 0.9, 0.85, -0.2, 0.0),
     "spread": (2.0, 0.5, -1.25, 1.75, -3.0),

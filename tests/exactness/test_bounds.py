@@ -19,6 +19,10 @@ def test_the_bounds_are_those_promised(dtype: str) -> None:
     assert bounds.support(dtype) <= 4 * u
     assert bounds.readings(dtype) <= (1e-12 if dtype == "float64" else 1e-5)
     assert bounds.variance(3.0, 2.0, dtype) <= bounds.readings(dtype) * 5.5
+    assert bounds.sensitivity(1.0, 2.0, dtype) <= 5 * u
+    assert bounds.sensitivity(1.0, 12.0, dtype) <= 45 * u
+    assert bounds.moved(1e-3, 2.0) <= 2e-3
+    assert bounds.moved(1e-4, 3.0) <= 0.0200001
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

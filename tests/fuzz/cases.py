@@ -66,9 +66,9 @@ def make(seed: int) -> Case:
         case.temperature = float(10.0 ** rng.uniform(-2, 2)) if rng.random() < 0.8 else float(rng.choice([1e-40, 1e40]))
     elif rng.random() < 0.3:
         case.temperature = np.exp(rng.standard_normal(kept))
-    case.alpha = float(rng.choice([1.0, 1.2, 1.5, 2.0])) if rng.random() < 0.8 else rng.uniform(1, 2, kept)
+    case.alpha = float(rng.choice([1.0, 1.2, 1.5, 2.0, 3.0])) if rng.random() < 0.8 else rng.uniform(1, 4, kept)
     if case.name == "jacobian_product":
-        case.alpha = float(rng.choice([1.0, 1.2, 1.5, 2.0]))
+        case.alpha = float(rng.choice([1.0, 1.2, 1.5, 2.0, 3.0]))
         with np.errstate(all="ignore"):
             weights = np.abs(np.nan_to_num(case.x.astype(np.float64), nan=0.2, posinf=1.0, neginf=0.0)) % 1.0
         case.x, case.layout = _laid_out(rng, weights, dtype)

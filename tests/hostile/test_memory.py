@@ -95,3 +95,29 @@ print("fine")
 def test_threads_that_cannot_be_started_are_done_without(failing, imports):
     """With PyTorch loaded too, whose OpenMP would end the process if it were asked for them."""
     assert run(THREADS.format(imports=imports), failing) == "fine\n"
+
+
+SUBINTERPRETER = """
+import sys
+import _xxsubinterpreters as interpreters
+
+code = f'''
+import sys, warnings
+sys.path[:0] = {sys.path!r}
+warnings.simplefilter("ignore")
+import softscope
+softscope.softmax([1.0, 2.0])
+'''
+try:
+    interpreters.run_string(interpreters.create(), code)
+except interpreters.RunFailedError as error:
+    print(error)
+"""
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 13), reason="the module has another name there")
+def test_a_subinterpreter_is_refused_in_a_sentence():
+    """It used to wait for ever, with the lock of the wrong interpreter."""
+    assert "softscope runs only in Python's main interpreter, but is imported in a subinterpreter" in run(
+        SUBINTERPRETER
+    )

@@ -105,7 +105,7 @@ def test_causal_and_window_are_the_masks_that_say_the_same(start: int, window: A
 
 
 @each_room
-@pytest.mark.parametrize("alpha", [1.0, 1.5, 2.0])
+@pytest.mark.parametrize("alpha", [1.0, 1.5, 2.0, 3.0])
 def test_keys_in_another_order_are_the_same_keys(alpha: float, make: Make) -> None:
     order = np.random.default_rng(0).permutation(M)
     got = ss.attention(make(Q), make(K[:, :, order]), make(V[:, :, order]), mask=make(SHOWN[..., order]), alpha=alpha)
@@ -181,7 +181,7 @@ def test_the_soft_cap_binds_or_does_not(make: Make) -> None:
 
 
 @each_room
-@pytest.mark.parametrize("alpha", [1.5, 2.0])
+@pytest.mark.parametrize("alpha", [1.5, 2.0, 3.0])
 def test_sparse_attention_is_the_sparse_map_of_the_logits(alpha: float, make: Make) -> None:
     logits = dense(Q, K, V, mask=SHOWN)["logits"]
     p = ss.entmax(logits, alpha)

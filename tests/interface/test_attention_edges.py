@@ -13,7 +13,7 @@ from interface.heads import BIAS, GRAD, SHOWN, K, M, N, Q, V
 from interface.kinds import cast, numpy, same, tensor
 
 each_room = pytest.mark.parametrize("make", [np.array, tensor])
-each_alpha = pytest.mark.parametrize("alpha", [1.0, 1.5, 2.0])
+each_alpha = pytest.mark.parametrize("alpha", [1.0, 1.5, 2.0, 3.0])
 Make = Callable[[Any], Any]
 HIDDEN = SHOWN.copy()
 HIDDEN[:, :, 1] = False  # the second query of every head sees nothing

@@ -37,7 +37,7 @@ def test_chosen_rows_of_sparse_attention(make: Make) -> None:
 
 
 @each_room
-@pytest.mark.parametrize("alpha", [1.0, 1.5, 2.0])
+@pytest.mark.parametrize("alpha", [1.0, 1.5, 2.0, 3.0])
 def test_one_head_without_its_axis(alpha: float, make: Make) -> None:
     q, k, v, g = (make(a[0, 0]) for a in (Q, K, V, GRAD))
     output, p = ss.attention(q, k, v, alpha=alpha, causal=True, mask=make(SHOWN[0, 0]), return_partition=True)

@@ -77,7 +77,9 @@ def test_vmap(name: str) -> None:
     torch.testing.assert_close(got, wanted, rtol=1e-12, atol=1e-13)
 
 
-@pytest.mark.parametrize(("alpha", "needs"), [(1.3, (True, True)), (1.0, (True, False)), (2.0, (False, True))])
+@pytest.mark.parametrize(
+    ("alpha", "needs"), [(1.3, (True, True)), (1.0, (True, False)), (2.0, (False, True)), (3.0, (True, True))]
+)
 def test_the_operator_is_registered_as_torch_wants(alpha: float, needs: tuple[bool, bool]) -> None:
     assert ss.entmax(X, 1.5).shape == X.shape  # this call registers it
     d = (X - X.amax(dim=-1, keepdim=True)).requires_grad_(needs[0])

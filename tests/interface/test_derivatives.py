@@ -55,11 +55,16 @@ CASES: dict[str, Case] = {
     "entmax, one alpha": (lambda x, a: ss.entmax(x, a), (X, ALPHA[0, 0].clone())),
     "entmax, ties": (lambda x, a, t: ss.entmax(x, a, temperature=t), (TIED, ALPHA, HOT)),
     "entmax, where": (lambda x, a, t: ss.entmax(x, a, temperature=t, where=SHOWN), (X, ALPHA, HOT)),
+    "entmax, alpha beyond 2": (lambda x, a, t: ss.entmax(x / 4, a + 1.5, temperature=t), (X, ALPHA, HOT)),
+    "entmax, alpha beyond 2, ties": (lambda x, a, t: ss.entmax(x / 4, a + 1.5, temperature=t), (TIED, ALPHA, HOT)),
+    "entmax, number beyond 2": (lambda x: ss.entmax(x / 4, 3.5), (X,)),
     "entmax, axis": (lambda x, a: ss.entmax(x, a, axis=0), (X, ALPHA[:1])),
     "entmax, number": (lambda x: ss.entmax(x, 1.25), (X,)),
     "jacobian": (lambda p, t: ss.jacobian(p, temperature=t), (P, HOT)),
     "jacobian, alpha": (lambda p, a: ss.jacobian(p, alpha=a), (P, ALPHA)),
     "jacobian_product": (lambda p, v, t: ss.jacobian_product(p, v, temperature=t), (P, OTHER, HOT)),
+    "jacobian, alpha beyond 2": (lambda p, a: ss.jacobian(p, alpha=a + 2.0), (P, ALPHA)),
+    "jacobian_product, alpha beyond 2": (lambda p, v, a: ss.jacobian_product(p, v, alpha=a + 2.0), (P, OTHER, ALPHA)),
     "jacobian_product, alpha": (lambda p, v, a: ss.jacobian_product(p, v, alpha=a), (P, OTHER, ALPHA)),
     "cross_entropy": (
         lambda x, t: ss.cross_entropy(x, TARGETS, temperature=t, label_smoothing=0.1), (X, HOT)),
@@ -72,6 +77,7 @@ CASES: dict[str, Case] = {
     "attention, hidden row": (
         lambda q, k, v: ss.attention(q, k, v, mask=torch.arange(3)[:, None] + 0 * torch.arange(4) > 0), (Q, K, V)),
     "attention, entmax": (lambda q, k, v: ss.attention(q, k, v, alpha=1.5), (Q, K, V)),
+    "attention, alpha 3": (lambda q, k, v: ss.attention(q, k, v, alpha=3.0, scale=0.2), (Q, K, V)),
     "attention, sparsemax": (lambda q, k, v: ss.attention(q, k, v, alpha=2.0), (Q, K, V)),
     "additive_attention": (ss.additive_attention, (Q, K, V, W_Q, W_K, V_A)),
 }  # fmt: skip

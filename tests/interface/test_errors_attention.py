@@ -48,7 +48,7 @@ OPTIONS: list[tuple[str, Any, tuple[str, ...]]] = [
     ("mask", np.ones((2, 4, 3, 5)), ("(2, 4, 3, 5)", "(4, 3, 5)")),
     ("mask", "causal", ()),
     ("alpha", 0.5, ("0.5",)),
-    ("alpha", 2.5, ("2.5",)),
+    ("alpha", np.inf, ("inf", "finite")),
     ("alpha", np.nan, ("nan",)),
     ("alpha", np.full((4, 1, 1), 1.5), ()),
     ("sink", np.nan, ("nan",)),
@@ -103,7 +103,7 @@ def test_an_option_given_wrongly(function: str, name: str, value: Any, came: tup
 @each_room
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_a_sink_goes_with_softmax_only(function: str, make: Make) -> None:
-    for alpha in (1.5, 2.0):
+    for alpha in (1.5, 2.0, 3.0):
         refused(lambda a=alpha: FUNCTIONS[function](make, sink=0.0, alpha=a), "sink", "alpha", str(alpha))
 
 

@@ -146,3 +146,68 @@ def test_nan_in_one_row_stays_there(make: Make) -> None:
             assert np.isnan(numpy(value)[1, 1, 1]), name
         if name not in {"blocked", "demand"}:  # demand does not depend on the query
             assert np.isnan(numpy(value)[0, 0, 0]), name
+
+
+@each_room
+@pytest.mark.parametrize("size", [1e-10, 1.0, 1e6])
+def test_a_gradient_wider_than_q_keeps_its_range(size: float, make: Make) -> None:
+    """In float16, 1e-10 would be 0 and 1e6 infinite."""
+    q, k, v = (x.astype(np.float16) for x in (Q, K, V))
+    grad = (GRAD * size).astype(np.float32)
+    wanted = ss.gradient_readings(*(x.astype(np.float64) for x in (q, k, v, grad)))
+    got = ss.gradient_readings(*(make(x) for x in (q, k, v, grad)))
+    for name in ("demand", "supply", "transmission", "advantage"):
+        exact = getattr(wanted, name)
+        assert numpy(getattr(got, name)) == pytest.approx(exact, rel=1e-3, abs=1e-4 * np.abs(exact).max()), name
+
+
+@each_room
+@pytest.mark.parametrize("alpha", [1.0, 1.5])
+def test_nan_in_a_hidden_key_reaches_nothing_under_a_soft_cap(alpha: float, make: Make) -> None:
+    mask = np.ones((N, M), bool)
+    mask[:, 3] = False
+    spoiled = K.copy()
+    spoiled[..., 3, :] = np.nan
+    options: dict[str, Any] = {"mask": make(mask), "softcap": 2.0, "alpha": alpha}
+    wanted = ss.gradient_readings(make(Q), make(K), make(V), make(GRAD), **options)
+    got = ss.gradient_readings(make(Q), make(spoiled), make(V), make(GRAD), **options)
+    assert numpy(got.supply) == pytest.approx(numpy(wanted.supply), rel=1e-12)
+
+
+@each_room
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "int32", "int64", "uint64"])
+def test_rows_of_any_integer_dtype(dtype: str, make: Make) -> None:
+    """Positions are added to the indices, and 99 + 100 is negative in int8."""
+    q, k = np.ones((1, 300, 4)), np.ones((1, 400, 4))
+    rows = np.array([99, 7], dtype)
+    given = torch.tensor(rows.astype(np.int64)).to(getattr(torch, dtype)) if make is tensor else rows
+    got = ss.attention_partition(make(q), make(k), causal=True, query_start=100, rows=given)
+    assert numpy(got.count).tolist() == [[200, 108]]
+    with pytest.raises(ValueError, match=r"rows must lie in \[-5, 5\)"):
+        ss.attention_partition(make(q[:, :5]), make(k), rows=given)
+
+
+@each_room
+@pytest.mark.parametrize("queries", [2, 5])
+@pytest.mark.parametrize("keys", [7, 600, 3000])
+def test_a_query_that_is_nan_still_sees_its_keys(keys: int, queries: int, make: Make) -> None:
+    q, k = np.ones((1, queries, 4)), np.ones((1, keys, 4))
+    q[0, 1] = np.nan
+    for options, wanted in (({}, [keys] * queries), ({"mask": np.arange(keys) > 2}, [keys - 3] * queries)):
+        given = {name: make(value) for name, value in options.items()}
+        assert numpy(ss.attention_partition(make(q), make(k), **given).count).tolist() == [wanted]
+
+
+@each_room
+@pytest.mark.parametrize("options", [{}, {"alpha": 1.5}, {"softcap": 2.0, "causal": True}])
+def test_values_with_more_batch_axes_than_queries_and_keys(options: dict[str, Any], make: Make) -> None:
+    """`attention` broadcasts them, so its readings and statistics have a row for each of its outputs."""
+    rng = np.random.default_rng(0)
+    q, k, v = (rng.normal(size=shape) for shape in ((4, 3, 4), (2, 5, 4), (3, 2, 5, 4)))
+    output, part = ss.attention(make(q), make(k), make(v), return_partition=True, **options)
+    grad = rng.normal(size=tuple(output.shape))
+    got = ss.gradient_readings(make(q), make(k), make(v), make(grad), **options)
+    assert tuple(part.entropy.shape) == tuple(got.demand.shape) == tuple(output.shape[:-1]) == (3, 4, 3)
+    for i in range(3):
+        wanted = ss.gradient_readings(make(q), make(k), make(v[i]), make(grad[i]), **options)
+        assert numpy(got.supply)[i] == pytest.approx(numpy(wanted.supply), rel=1e-12)

@@ -11,7 +11,7 @@ import softscope as ss
 from interface.calls import OTHER, X
 from interface.kinds import same, tensor
 
-ALPHAS = [1.0, 1.25, 1.5, 1.75, 2.0]
+ALPHAS = [1.0, 1.25, 1.5, 1.75, 2.0, 2.5, 6.0]
 T = 1.7
 each_room = pytest.mark.parametrize("make", [np.array, tensor])
 each_alpha = pytest.mark.parametrize("alpha", ALPHAS)
@@ -43,7 +43,7 @@ def test_the_product_is_the_matrix_times_the_vector(alpha: float, make: Make) ->
 
 @each_room
 def test_alpha_and_temperature_may_differ_by_row(make: Make) -> None:
-    alpha = np.array([[[1.0], [1.25], [1.5]], [[1.75], [2.0], [1.1]]])
+    alpha = np.array([[[1.0], [1.25], [1.5]], [[1.75], [2.5], [1.1]]])
     hot = np.array([[[1.0], [0.5], [2.0]], [[3.0], [1.5], [0.7]]])
     p = ss.entmax(X, alpha, temperature=hot)
     product = ss.jacobian_product(make(p), make(OTHER), alpha=make(alpha), temperature=make(hot))

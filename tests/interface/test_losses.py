@@ -146,3 +146,16 @@ def test_the_students_gradient_is_t_times_the_difference_of_weights() -> None:
 def test_the_temperature_of_distillation_has_no_default() -> None:
     with pytest.raises(TypeError, match="temperature"):
         ss.distillation_loss(X, OTHER)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("smoothing", [0.0, 0.1, 1.0])
+def test_one_row_is_a_row_of_many(smoothing: float, dtype: str) -> None:
+    """Also where float32 is too coarse and the row is taken again: NumPy returns a number then, and no array."""
+    rng = np.random.default_rng(0)
+    for scale in (0.001, 0.1, 1.0, 10.0):
+        x = (scale * rng.normal(size=(20, 5))).astype(dtype)
+        targets = rng.integers(0, 5, 20)
+        wanted = ss.cross_entropy(x, targets, label_smoothing=smoothing, reduction="none")
+        got = [ss.cross_entropy(row, t, label_smoothing=smoothing) for row, t in zip(x, targets, strict=True)]
+        np.testing.assert_array_equal(np.array(got), wanted)

@@ -1,6 +1,7 @@
 """`out=` is written completely or not at all; it may be the input itself but must not overlap it partially."""
 
 import inspect
+import tracemalloc
 from collections.abc import Callable
 from typing import Any
 
@@ -180,7 +181,7 @@ BAD_ARGUMENTS: dict[str, Any] = {
     "axis": 7,
     "temperature": np.array([[[1.0], [0.0], [2.0]]] * 2),
     "where": np.ones((9, 9), dtype=bool),
-    "alpha": 2.5,
+    "alpha": 0.5,
 }
 
 
@@ -218,3 +219,21 @@ def test_nothing_fits_into_nothing(make: Any) -> None:
     for out in (make((3, 0, 2)), x):
         assert ss.softmax(x, out=out) is out
         assert ss.entmax(x, axis=0, out=out) is out
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("axis", [-1, 0, None])
+@pytest.mark.parametrize("name", ["softmax", "log_softmax", "sparsemax", "entmax"])
+def test_out_saves_an_array(name: str, axis: int | None, dtype: str) -> None:
+    """That is what it is for: with x as `out`, no second array of its size is made, whatever the dtype."""
+    x = np.random.default_rng(0).normal(size=(300, 400)).astype(dtype)
+    extra = (1.5,) if name == "entmax" else ()
+    wanted = getattr(ss, name)(x, *extra, axis=axis)
+    tracemalloc.start()
+    try:
+        assert getattr(ss, name)(x, *extra, axis=axis, out=x) is x
+        most = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    np.testing.assert_array_equal(x, wanted)
+    assert most < 0.2 * x.nbytes

@@ -46,7 +46,7 @@ def test_other_rows_are_as_before(name: str, temperature: Any, dtype: Any, make:
 
 
 @pytest.mark.parametrize("make", [np.array, tensor])
-@pytest.mark.parametrize("alpha", [1.0, 1.5, 2.0])
+@pytest.mark.parametrize("alpha", [1.0, 1.5, 2.0, 3.0])
 def test_nan_weights_stay_in_their_row(alpha: float, make: Callable[[Any], Any]) -> None:
     p, v = make(spoiled(np.nan, a=WEIGHTS)), make(OTHER)
     for got, clean in (
@@ -170,7 +170,7 @@ def test_an_entry_of_minus_infinity_takes_no_gradient_and_spoils_none(name: str)
     assert (slopes[0][0, 1, :2] == 0.0).all()
 
 
-@pytest.mark.parametrize("alpha", [1.2, 1.5, 2.0])
+@pytest.mark.parametrize("alpha", [1.2, 1.5, 2.0, 3.0])
 @pytest.mark.parametrize("make", [np.asarray, torch.as_tensor])
 def test_a_sparse_row_does_not_depend_on_its_neighbours(alpha: float, make: Any) -> None:
     """Bit for bit: a solver that iterates until the slowest row is done would change the others."""

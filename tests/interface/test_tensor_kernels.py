@@ -449,7 +449,7 @@ def _per_row(alpha: Any) -> Any:
     return alpha.double() if isinstance(alpha, torch.Tensor) else alpha
 
 
-@pytest.mark.parametrize("alpha", [1.3, 1.5, 2.0])
+@pytest.mark.parametrize("alpha", [1.3, 1.5, 2.0, 2.5])
 def test_entmax_is_differentiated_twice(alpha: float) -> None:
     x = normal(2, 5, dtype=torch.float64).requires_grad_()
     assert gradcheck(lambda x: ss.entmax(x, alpha, temperature=0.8), x)

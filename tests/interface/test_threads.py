@@ -42,13 +42,28 @@ def test_results_do_not_depend_on_it() -> None:
             np.testing.assert_array_equal(a, b)
 
 
-@pytest.mark.parametrize("value", [0, -1, 1.5, True, "2", None])
+@pytest.mark.parametrize("value", [0, -1, 1.5, True, "2", None, 1025, 2**31, 2**40, "10**5000"])
 def test_what_is_no_number_of_threads_is_refused(value: object) -> None:
+    number = 10**5000 if value == "10**5000" else value  # which pytest cannot print
     with pytest.raises((TypeError, ValueError), match=r"^n must be .*"):
-        ss.set_num_threads(value)
+        ss.set_num_threads(number)
 
 
-@pytest.mark.parametrize(("value", "wanted"), [("3", "3"), ("", None), ("none", None), ("0", None)])
+@pytest.mark.parametrize(
+    ("value", "wanted"),
+    [
+        ("3", "3"),
+        ("", None),
+        ("none", None),
+        ("0", None),
+        ("²", None),
+        ("٣", None),
+        ("-4", None),
+        ("007", "7"),
+        (str(2**40), "1024"),
+        ("9" * 5000, "1024"),
+    ],
+)
 def test_the_environment_sets_it(value: str, wanted: str | None) -> None:
     code = "import os, softscope as ss; print(ss.get_num_threads(), len(os.sched_getaffinity(0)))"
     environment = {**os.environ, "SOFTSCOPE_NUM_THREADS": value}

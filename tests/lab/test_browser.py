@@ -90,7 +90,7 @@ def step_through_attention(page):
 
 def judge_a_claim(page):
     page.get_by_role("radio", name="fails").first.click()
-    page.wait_for_selector("text=You judged right", timeout=PATIENCE)
+    page.wait_for_selector("text=You are right", timeout=PATIENCE)
 
 
 PLAYS = {
@@ -159,7 +159,7 @@ def test_the_index_fits_a_phone_too(seen):
     assert seen.wrong() == []
 
 
-def test_language_and_theme_are_changed_by_links_and_stay(seen):
+def test_language_and_theme_are_changed_and_stay(seen):
     page = seen.page
     ground = "getComputedStyle(document.body).backgroundColor.match(/[0-9.]+/g).slice(0, 3).map(Number)"
     dark = "document.body.classList.contains('dark') || document.documentElement.classList.contains('dark')"
@@ -167,7 +167,7 @@ def test_language_and_theme_are_changed_by_links_and_stay(seen):
         page.emulate_media(color_scheme=system)
         seen.index("en")
         assert (sum(page.evaluate(ground)) < 3 * 128) == (system == "dark"), "without a choice, as the system has it"
-    page.locator("a[href*='theme/dark']").click()
+    page.locator("form[action*='theme/dark'] button").click()
     page.wait_for_selector("html[data-theme=dark]")
     assert sum(page.evaluate(ground)) < 3 * 128
     seen.open("attention", "en")
@@ -175,7 +175,7 @@ def test_language_and_theme_are_changed_by_links_and_stay(seen):
     page.locator("a[hreflang=zh]").click()
     page.wait_for_selector("text=下一课", timeout=PATIENCE)
     assert "lang=zh" in page.url
-    page.locator("a[href*='theme/system']").click()
+    page.locator("form[action*='theme/system'] button").click()
     page.wait_for_url("**/lesson/attention/?lang=zh")
     seen.arrived()
     assert not page.evaluate(dark)

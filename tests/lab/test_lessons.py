@@ -54,9 +54,9 @@ def holding(value):
 def test_a_sum_that_overflows_is_not_called_right():
     """In float16 the exponentials of [9, 10, 11] are finite but their sum is not: zeros, and no nan."""
     right, wrong = (run_with("overflow", lift=holding(c), precision=holding("float16"))[0] for c in (7, 8))
-    assert "Both ways give" in right
-    assert "Both ways give" not in wrong
-    assert "yet, and wrong already" in wrong
+    assert "Both versions give" in right
+    assert "Both versions give" not in wrong
+    assert "yet, but already wrong" in wrong
 
 
 def test_a_cleared_seed_is_the_first_one():
@@ -68,16 +68,16 @@ def test_a_cleared_seed_is_the_first_one():
     ("typed", "said", "scores"),
     [
         ("1，2", "", [1.0, 2.0]),
-        ("", "No number could be read; shown instead is the example [1.20, ", list(rivals.EXAMPLE)),
-        ("1 abc nan", "Could not be read: abc nan; shown is [1.00].", [1.0]),
-        ("9 " * 9, "Too many numbers; shown are the first 8, [9.00, ", [9.0] * 8),
+        ("", "Found no numbers; showing the example [1.20, ", list(rivals.EXAMPLE)),
+        ("1 abc nan", "Could not read abc nan; showing [1.00].", [1.0]),
+        ("9 " * 9, "Too many numbers; showing the first 8, [9.00, ", [9.0] * 8),
     ],
 )
 def test_what_cannot_be_read_is_said(typed, said, scores):
     text, names = run_with("rivals", typed=holding(typed))
     assert names["scores"].tolist() == scores
     assert said in text
-    assert bool(said) == ("; shown " in text)
+    assert bool(said) == ("; showing " in text)
 
 
 def test_the_files_are_those_of_the_course():

@@ -29,7 +29,12 @@ def get(running, path="/", *, cookie=True, **headers):
     with contextlib.closing(connection):
         connection.request(headers.pop("method", "GET"), path, headers=headers)
         answer = connection.getresponse()
-        return answer.status, answer.headers, answer.read().decode("utf-8", "replace")
+        endless = "event-stream" in answer.headers.get("content-type", "")
+        return answer.status, answer.headers, "" if endless else answer.read().decode("utf-8", "replace")
+
+
+def post(running, path, **headers):
+    return get(running, path, method="POST", Origin=running.origin, **headers)
 
 
 def test_without_the_token_nobody_gets_in(running):
@@ -106,12 +111,59 @@ def test_a_lesson_says_its_language_to_the_browser(running):
 def test_the_theme_is_one_choice_for_all_pages(running):
     assert 'data-theme="system"' in get(running, "/?lang=en")[2]
     for theme in ("dark", "light"):
-        status, headers, _ = get(running, f"/theme/{theme}?lang=zh&lesson=overflow")
+        status, headers, _ = post(running, f"/theme/{theme}?lang=zh&lesson=overflow")
         assert (status, headers["location"]) == (303, "/lesson/overflow/?lang=zh")
         assert f'data-theme="{theme}"' in get(running, "/?lang=en")[2]
         assert re.search(rf'"theme": ?"{theme}"', get(running, "/lesson/overflow/")[2])
-    assert get(running, "/theme/system?lesson=//elsewhere.example")[1]["location"] == "/?lang=en"
-    assert get(running, "/theme/pink")[0] == 404
+    assert post(running, "/theme/system?lesson=//elsewhere.example")[1]["location"] == "/?lang=en"
+    assert post(running, "/theme/pink")[0] == 404
+    assert 'data-theme="system"' in get(running, "/?lang=en")[2]
+
+
+def kept(folder):
+    """Every file of the learner's, with its text."""
+    return {path: path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def sessions(running):
+    return get(running, "/lesson/overflow/api/status/connections")[2]
+
+
+def test_reading_a_page_changes_nothing(tmp_path):
+    """No GET or HEAD writes a file, changes the theme or starts a lesson's kernel, not even one with the token."""
+    with lab(tmp_path) as running:
+        (tmp_path / "homework.json").write_text("not JSON", "utf-8")  # which a change would put aside
+        before, index, started = kept(tmp_path), get(running, "/?lang=en")[2], sessions(running)
+        paths = ["/", "/?lang=zh", "/favicon.ico", "/assets/index.css", "/lesson/overflow", "/lesson/overflow/?lang=zh"]
+        paths += [f"/theme/{theme}?lang=zh&lesson=overflow" for theme in ("dark", "light", "system")]
+        paths += [
+            f"/lesson/overflow{path}"
+            for path in (
+                "/sse?session_id=s_test02",
+                "/api/status",
+                "/api/version",
+                "/ws?session_id=s_test03",
+                "/auth/login",
+                "/api/kernel/instantiate",
+                "/api/kernel/run",
+                "/health",
+            )
+        ]
+        for method in ("GET", "HEAD"):
+            for path in paths:
+                get(running, path, method=method)
+        get(running, f"/theme/dark?token={running.token}", cookie=False)
+        assert kept(tmp_path) == before
+        assert sessions(running) == started
+        assert get(running, "/?lang=en")[2] == index
+        assert get(running, "/theme/dark")[0] == 405
+        assert get(running, "/lesson/overflow/sse?session_id=s_test02")[0] == 404
+
+
+def test_what_changes_state_needs_an_origin(running):
+    for path in ("/theme/dark", "/lesson/overflow/api/kernel/run"):
+        assert get(running, path, method="POST")[0] == 403
+        assert get(running, path, method="POST", Origin="null")[0] == 403
     assert 'data-theme="system"' in get(running, "/?lang=en")[2]
 
 

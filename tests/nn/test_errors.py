@@ -73,7 +73,7 @@ OPTIONS = {
               "product"),
     "temperature": ({"temperature": 2.0}, "temperature must be True or False, but got 2.0; pass one of these"),
     "sink": ({"sink": 0.0}, "sink must be True or False, but got 0.0; pass one of these"),
-    "alpha": ({"alpha": 3.0}, "alpha must lie in [1, 2], but got 3.0; 1 is softmax, 1.5 entmax, 2 sparsemax"),
+    "alpha": ({"alpha": 0.5}, "alpha must be a finite number >= 1, but got 0.5; 1 is softmax, 1.5 entmax, 2 sparsemax"),
     "scalable": ({"scalable": 1}, "scalable must be above 1, but got 1; pass how many keys a row sees in training "
                  "(log n is divided by its logarithm), or None to turn it off"),
     "sink, alpha": ({"sink": True, "alpha": 1.5}, "sink needs alpha = 1, but got sink=True and alpha=1.5; leave one "

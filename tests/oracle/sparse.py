@@ -1,6 +1,7 @@
 """Sparsemax and alpha-entmax for one row: exact fractions for alpha = 2, a certified root for the rest."""
 
 from fractions import Fraction
+from typing import Any
 
 from mpmath import mp, mpf
 
@@ -47,12 +48,38 @@ def _sigma(below: list[mpf], a: mpf) -> mpf:
     return sigma
 
 
-def _parts(x: Row, alpha: Number, temperature: Number, visible: Visible) -> tuple[mpf, list[mpf], mpf]:
-    """The maximum m/T, the (x - m)/T of the visible entries, and sigma."""
+def _lowest(below: list[mpf], a: mpf) -> tuple[mpf, mpf]:
+    """For alpha > 2: the lowest of the support and its weight q; then p^a = q^a + a (x - lowest).
+
+    There the sum of the powers is concave in sigma, and Newton could leave it. An entry belongs to the support if the
+    weights above it sum to less than 1 where its own is 0; and in q, the sum is convex.
+    """
+    lowest = max(below)
+    for v in sorted(set(below), reverse=True):
+        if mp.fsum((a * (u - v)) ** (1 / a) for u in below if u > v) >= 1:
+            break
+        lowest = v
+    inside = [v for v in below if v >= lowest]
+    q, tolerance = mpf(1) / len(inside), mpf(10) ** (8 - mp.dps)
+    while True:
+        p = _steep(inside, a, lowest, q)
+        step = (mp.fsum(p) - 1) / mp.fsum(mp.exp((a - 1) * mp.log(q / v)) for v in p)
+        q -= step
+        if abs(step) <= tolerance:
+            return lowest, q
+
+
+def _steep(below: list[mpf], a: mpf, lowest: mpf, q: mpf) -> list[mpf]:
+    power = mp.exp(a * mp.log(q))
+    return [(power + a * (v - lowest)) ** (1 / a) if v > lowest else q * (v == lowest) for v in below]
+
+
+def _parts(x: Row, alpha: Number, temperature: Number, visible: Visible) -> tuple[mpf, list[mpf], Any]:
+    """The maximum m/T, the (x - m)/T of the visible entries, and sigma; for alpha > 2, what `_lowest` finds."""
     m = max(exact(v) for v, s in zip(x, rows.shown(x, visible), strict=True) if s)
     t, a = exact(temperature), exact(alpha) - 1
     below = [(exact(v) - m) / t for v, s in zip(x, rows.shown(x, visible), strict=True) if s]
-    return m / t, below, _sigma(below, a)
+    return m / t, below, _sigma(below, a) if a <= 1 else _lowest(below, a)
 
 
 def _digits(alpha: Number) -> int:
@@ -67,16 +94,21 @@ def entmax(x: Row, alpha: Number, temperature: Number = 1, visible: Visible = No
     if exact(alpha) == 1 or not any(see):
         return rows.weights(x, temperature, visible)
     with mp.workdps(_digits(alpha)):
-        _, below, sigma = _parts(x, alpha, temperature, visible)
-        p = iter(_powers(below, exact(alpha) - 1, sigma))
+        _, below, found = _parts(x, alpha, temperature, visible)
+        a = exact(alpha) - 1
+        p = iter(_powers(below, a, found) if a <= 1 else _steep(below, a, *found))
         return [next(p) if s else mpf(0) for s in see]
 
 
 def tau(x: Row, alpha: Number, temperature: Number = 1, visible: Visible = None) -> mpf:
     """The threshold of alpha-entmax, in units of (alpha - 1) x/T."""
     with mp.workdps(_digits(alpha)):
-        top, _, sigma = _parts(x, alpha, temperature, visible)
-        return (exact(alpha) - 1) * (top + sigma) - 1
+        top, _, found = _parts(x, alpha, temperature, visible)
+        a = exact(alpha) - 1
+        if a > 1:
+            lowest, q = found
+            return a * (top + lowest) - mp.exp(a * mp.log(q))
+        return a * (top + found) - 1
 
 
 def jacobian_trace(p: list[mpf], alpha: Number) -> mpf:

@@ -112,18 +112,22 @@ def test_sparsemax_and_entmax_known_by_hand() -> None:
         all_near(sparse.entmax([4.0] * 5, 1.25), [0.2] * 5, mpf(10) ** -16)
 
 
-@pytest.mark.parametrize("alpha", [1 + 1e-12, 1.01, 1.3, 1.5, 1.9, 2 - 1e-9, 2.0])
+@pytest.mark.parametrize("alpha", [1 + 1e-12, 1.01, 1.3, 1.5, 1.9, 2 - 1e-9, 2.0, 2 + 1e-9, 3.0, 10.0, 1e4])
 def test_entmax_is_the_maximiser_it_is_defined_as(alpha: float) -> None:
     """x - p^(alpha-1)/(alpha-1) is constant on the support, and x does not exceed that constant elsewhere."""
-    p = sparse.entmax(ROW, alpha)
-    with mp.workdps(60):
-        near(mp.fsum(p), 1, mpf(10) ** -40)
-        a = mpf(alpha) - 1
-        level = [mpf(x) - w**a / a for x, w in zip(ROW, p, strict=True) if w > 0]
-        assert max(level) - min(level) < mpf(10) ** -40 / a
-        assert all(x <= max(level) + mpf(10) ** -40 / a for x, w in zip(ROW, p, strict=True) if w == 0)
-    if alpha == 2:
-        all_near(p, [mpf(w.numerator) / w.denominator for w in sparse.sparsemax(ROW)])
+    # Beyond alpha 2 only what lies closer and closer to the maximum has weight.
+    close = [2.0 + (x - 2.0) / 8 / max(alpha - 1, 1) ** 2 for x in ROW]
+    for row in (ROW, close, [2.0, 2.0, 1.0, 1.75]):
+        p = sparse.entmax(row, alpha)
+        with mp.workdps(60):
+            near(mp.fsum(p), 1, mpf(10) ** -40)
+            a = mpf(alpha) - 1
+            level = [mpf(x) - w**a / a for x, w in zip(row, p, strict=True) if w > 0]
+            assert max(level) - min(level) < mpf(10) ** -40 / a
+            assert all(x <= max(level) + mpf(10) ** -40 / a for x, w in zip(row, p, strict=True) if w == 0)
+            near(sparse.tau(row, alpha), a * level[0], mpf(10) ** -33)
+        if alpha == 2:
+            all_near(p, [mpf(w.numerator) / w.denominator for w in sparse.sparsemax(row)])
 
 
 def test_entmax_meets_softmax_and_sparsemax() -> None:
@@ -131,9 +135,10 @@ def test_entmax_meets_softmax_and_sparsemax() -> None:
     for eps in (1e-6, 1e-12):
         all_near(sparse.entmax(ROW, 1 + eps), soft, mpf(10 * eps))
         all_near(sparse.entmax(ROW, 2 - eps), sparse.entmax(ROW, 2), mpf(10 * eps))
+        all_near(sparse.entmax(ROW, 2 + eps), sparse.entmax(ROW, 2), mpf(10 * eps))
 
 
-@pytest.mark.parametrize("alpha", [1.0, 1.2, 1.5, 2.0])
+@pytest.mark.parametrize("alpha", [1.0, 1.2, 1.5, 2.0, 2.5])
 def test_jacobian_by_differences_has_its_known_shape(alpha: float) -> None:
     got = derivatives.jacobian(lambda x: sparse.entmax(x, alpha), ROW)
     with mp.workdps(50):

@@ -54,3 +54,8 @@ def test_tensors(name: str) -> None:
 @pytest.mark.parametrize(("alpha", "status"), [(1.0, "held"), (1.5, "held"), (1.75, "held"), (2.0, "broken")])
 def test_only_sparsemax_has_kinks(alpha: float, status: str) -> None:
     assert check_simplex_map(MAPS[f"entmax-{alpha}"])["smooth"].status == status
+
+
+@pytest.mark.parametrize("alpha", [2.5, 4.0])
+def test_beyond_sparsemax(alpha: float) -> None:
+    check_simplex_map(partial(ss.entmax, alpha=alpha), axis=True, where=True).raise_if_broken()

@@ -45,8 +45,7 @@ def floating(x: object, name: str) -> Array:
     if is_tensor(x):
         torch = sys.modules["torch"]
         tensor: Any = x
-        if str(tensor.layout) != "torch.strided":
-            raise TypeError(f"{name} must be a dense tensor, but its layout is {tensor.layout}; call .to_dense() first")
+        _check_dense(tensor, name)
         if dtype_name(tensor) in FLOATS:
             return tensor
         if tensor.is_complex() or tensor.is_floating_point() or tensor.is_quantized:
@@ -144,18 +143,28 @@ def values(x: Array) -> np.ndarray[Any, Any]:
     return np.asarray((x.float() if dtype_name(x) == "bfloat16" else x).numpy())
 
 
+def _check_dense(tensor: Any, name: str) -> None:
+    if str(tensor.layout) != "torch.strided":
+        raise TypeError(f"{name} must be a dense tensor, but its layout is {tensor.layout}; call .to_dense() first")
+
+
 def beside(value: object, x: Array, name: str) -> Array:
     """Convert a second argument (mask, temperature, v, …) to the same kind of array as x, on x's device."""
     if is_tensor(x):
         torch = sys.modules["torch"]
         if is_tensor(value):
             tensor: Any = value
+            _check_dense(tensor, name)
             if tensor.device != x.device and tensor.ndim > 0:
                 raise ValueError(
                     f"{name} must be on the device of the first argument ({x.device}), but is on "
                     f"{tensor.device}; move one of them"
                 )
             return tensor
+        if tracing():  # a compiler cannot follow the way through NumPy
+            found = torch.as_tensor(value, device=x.device)
+            listed = isinstance(value, (list, tuple)) and found.is_floating_point()  # PyTorch would round to float32
+            return torch.as_tensor(value, dtype=torch.float64, device=x.device) if listed else found
         array = _native(_to_numpy(value, name), name)
         array = array.astype(np.float32) if dtype_name(array) == "bfloat16" else array
         return torch.as_tensor(np.ascontiguousarray(array) if array.ndim else array, device=x.device)

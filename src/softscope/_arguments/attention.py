@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from softscope._arguments.arrays import Array, beside, dtype_name, floating, is_tensor, namespace
-from softscope._arguments.checks import alpha_number, flag, is_number, number, real_beside, whole_number
+from softscope._arguments.checks import alpha_number, flag, is_number, number, real_beside, short, whole_number
+from softscope._arguments.seen import seen
 from softscope._backends.reference.visible_keys import LOWEST, mask_hides, offsets_allow
 
 _TILE = 1 << 22  # logits materialised at a time, on the paths that materialise them
@@ -27,7 +28,7 @@ class Options:
         mask: Boolean (True = attend) or additive, broadcastable to (…, heads, rows, m), or None.
         softcap: The c of c·tanh(s/c), or None.
         sink: A number, one per head as (heads, 1), or None.
-        alpha: 1 for softmax, 2 for sparsemax, anything between for entmax.
+        alpha: 1 for softmax, 2 for sparsemax, any other finite number above 1 for entmax.
     """
 
     scale: Any
@@ -126,6 +127,9 @@ def joint_batch(*arrays: Array | None) -> tuple[int, ...]:
     return np.broadcast_shapes(first, *others)
 
 
+NO_VALUES = object()
+
+
 def prepare(
     q: Any,
     k: Any,
@@ -142,8 +146,8 @@ def prepare(
     rows: Any = None,
     same_width: bool = True,
 ) -> Call:
-    """Check every argument of an attention function and build the `Call`."""
-    given = {"q": q, "k": k} if v is None else {"q": q, "k": k, "v": v}
+    """Check every argument of an attention function and build the `Call`; `v` is NO_VALUES if it takes none."""
+    given = {"q": q, "k": k} if v is NO_VALUES else {"q": q, "k": k, "v": v}
     arrays = _alike(autocast({name: floating(value, name) for name, value in given.items()}))
     q = arrays["q"]
     single = q.ndim == 2
@@ -172,6 +176,8 @@ def prepare(
         sink=_sink(sink, q, heads),
         alpha=a,
     )
+    if tuple(q.shape[:-3]) != batch:  # every batch entry has rows of its own, also where only k or v has several
+        q = namespace(q).broadcast_to(q, (*batch, *q.shape[-3:]))
     return Call(q if chosen is None else q[..., chosen, :], k, v, options, single, chosen)
 
 
@@ -257,21 +263,25 @@ def _rows(rows: Any, q: Array, n: int) -> Array:
             f"rows must be a list of query indices, but got an array of shape {tuple(index.shape)} and dtype "
             f"{dtype_name(index)}; pass rows=[0, 7], for example"
         )
-    outside = (index < -n) | (index >= n)
-    if bool(outside.any()):
+    xp = namespace(q)
+    lowest = 0 if dtype_name(index).startswith("u") else -n  # the largest unsigned numbers turn negative in int64
+    # In int64, because positions are added to them, which narrow integers could not hold.
+    index = index.to(xp.int64) if is_tensor(index) else index.astype(np.int64)
+    outside = (index < lowest) | (index >= n)
+    if seen(outside) and bool(outside.any()):
         wrong = int(index[outside][0])
         raise ValueError(f"rows must lie in [{-n}, {n}), the queries of q, but holds {wrong}; pass indices of queries")
-    return namespace(q).where(index < 0, index + n, index)
+    return xp.where(index < 0, index + n, index)
 
 
 def _window(window: Any) -> tuple[int | None, int | None]:
     if window is None:
         return (None, None)
     if not isinstance(window, tuple | list) or len(window) != 2:
-        raise TypeError(f"window must be (left, right), but got {window!r}; None makes a side unlimited")
+        raise TypeError(f"window must be (left, right), but got {short(window)}; None makes a side unlimited")
     for side in window:
         if side is not None and whole_number(side, "window's sides") < 0:
-            raise ValueError(f"window's sides must be ≥ 0, but got {side}; use None for an unlimited side")
+            raise ValueError(f"window's sides must be ≥ 0, but got {short(side)}; use None for an unlimited side")
     left, right = window
     return (None if left is None else int(left), None if right is None else int(right))
 
@@ -315,7 +325,9 @@ def _softcap(softcap: Any) -> float | None:
         return None
     value = number(softcap, "softcap", "a finite number > 0")
     if not 0.0 < value < math.inf:
-        raise ValueError(f"softcap must be a finite number > 0, but got {softcap}; pass 50.0, for example, or None")
+        raise ValueError(
+            f"softcap must be a finite number > 0, but got {short(softcap)}; pass 50.0, for example, or None"
+        )
     return value
 
 

@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from softscope._arguments.arrays import Array, namespace
+from softscope._arguments.checks import short
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -67,7 +68,7 @@ class Rows:
 def one_axis(axis: Any) -> int:
     """Return the axis if it is a single int; refuse anything else."""
     if axis is None or isinstance(axis, tuple):
-        raise ValueError(f"axis must be one axis, but got {axis!r}; pass an int")
+        raise ValueError(f"axis must be one axis, but got {short(axis)}; pass an int")
     return int(axis) if hasattr(axis, "__index__") and not isinstance(axis, bool) else axis
 
 
@@ -84,15 +85,15 @@ def normalise_axis(axis: Axis, ndim: int) -> tuple[int, ...]:
     for a in wanted:
         if isinstance(a, bool) or not hasattr(a, "__index__"):
             raise TypeError(
-                f"axis must be an int, a tuple of ints or None, but got {axis!r}; pass axis=-1, for example"
+                f"axis must be an int, a tuple of ints or None, but got {short(axis)}; pass axis=-1, for example"
             )
         a = a.__index__()
         if not -max(ndim, 1) <= a < max(ndim, 1):
             raise ValueError(
                 f"axis must lie in [{-max(ndim, 1)}, {max(ndim, 1)}) for an array of {ndim} dimensions, "
-                f"but got {a}; pass one of these or None"
+                f"but got {short(a)}; pass one of these or None"
             )
         axes.append(a % max(ndim, 1))
     if len(set(axes)) != len(axes):
-        raise ValueError(f"axis must not name a dimension twice, but got {axis!r}; remove the repeat")
+        raise ValueError(f"axis must not name a dimension twice, but got {short(axis)}; remove the repeat")
     return tuple(sorted(axes)) if ndim else ()

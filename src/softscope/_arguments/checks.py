@@ -8,10 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from softscope._arguments.arrays import Array, beside, dtype_name, is_tensor, namespace, tracing
+from softscope._arguments.arrays import Array, beside, dtype_name, is_tensor, namespace
+from softscope._arguments.seen import seen
 
 if TYPE_CHECKING:
     from softscope._arguments.axes import Rows
+
+LARGEST = 1 << 60  # of the whole numbers we take: sums of a few still fit an int64
+_ALPHAS = "a finite number >= 1"
+_SOME_ALPHAS = "1 is softmax, 1.5 entmax, 2 sparsemax"
 
 
 def is_number(value: object) -> bool:
@@ -22,8 +27,11 @@ def is_number(value: object) -> bool:
 def number(value: object, name: str, rule: str = "a real number") -> float:
     """Return a finite or infinite number as a float; refuse anything else, including NaN."""
     if not is_number(value):
-        raise TypeError(f"{name} must be {rule}, but got {_short(value)}; pass a number")
-    result = float(value)  # type: ignore[arg-type]
+        raise TypeError(f"{name} must be {rule}, but got {short(value)}; pass a number")
+    try:
+        result = float(value)  # type: ignore[arg-type]
+    except OverflowError:  # a larger integer than floats hold
+        result = math.inf if value > 0 else -math.inf  # type: ignore[operator]
     if result != result:  # NaN; math.isnan would break torch.compile's graph once a number changes between calls
         raise ValueError(f"{name} must be {rule}, but got nan; pass a number")
     return result
@@ -33,7 +41,7 @@ def positive(value: object, name: str, fix: str, *, rule: str = "a positive numb
     """Return the value as a float if it is finite and above 0."""
     result = number(value, name, rule)
     if not 0 < result < math.inf:
-        raise ValueError(f"{name} must be {rule}, but got {value}; {fix}")
+        raise ValueError(f"{name} must be {rule}, but got {short(value)}; {fix}")
     return result
 
 
@@ -41,7 +49,7 @@ def between(value: object, name: str, low: float, high: float, fix: str) -> floa
     """Return the value as a float if it lies in [low, high]."""
     result = number(value, name, f"a number in [{low}, {high}]")
     if not low <= result <= high:
-        raise ValueError(f"{name} must lie in [{low}, {high}], but got {value}; {fix}")
+        raise ValueError(f"{name} must lie in [{low}, {high}], but got {short(value)}; {fix}")
     return result
 
 
@@ -53,7 +61,7 @@ def temperature_for_rows(value: object, x: Array, rows: Rows) -> Any:
             raise ValueError(f"temperature must be > 0, but got {value}; pass a positive number")
         return result
     array = real_beside(value, x, "temperature")
-    if not tracing() and bool((array <= 0.0).any()):
+    if seen(array) and bool((array <= 0.0).any()):
         low = _first(array, array <= 0.0)
         raise ValueError(f"temperature must be > 0 everywhere, but holds {low}; pass positive numbers")
     if array.ndim == 0 and not is_tensor(array):
@@ -62,23 +70,22 @@ def temperature_for_rows(value: object, x: Array, rows: Rows) -> Any:
 
 
 def alpha_for_rows(value: object, x: Array, rows: Rows) -> Any:
-    """Return alpha as a float in [1, 2], or as an array (…, 1) of x's kind."""
+    """Return alpha as a finite float ≥ 1, or as an array (…, 1) of x's kind."""
     if is_number(value):
         return alpha_number(value)
     array = real_beside(value, x, "alpha")
-    if not tracing() and bool((~((array >= 1.0) & (array <= 2.0))).any()):
-        wrong = _first(array, ~((array >= 1.0) & (array <= 2.0)))
-        raise ValueError(
-            f"alpha must lie in [1, 2] everywhere, but holds {wrong}; 1 is softmax, 1.5 entmax, 2 sparsemax"
-        )
+    if seen(array):
+        wrong = ~((array >= 1.0) & (array < math.inf))
+        if bool(wrong.any()):
+            raise ValueError(f"alpha must be {_ALPHAS} everywhere, but holds {_first(array, wrong)}; {_SOME_ALPHAS}")
     return rows.bring_kept(array, "alpha")
 
 
 def alpha_number(value: object) -> float:
-    """Return alpha as a float in [1, 2]."""
-    result = number(value, "alpha", "a number in [1, 2]")
-    if not 1.0 <= result <= 2.0:
-        raise ValueError(f"alpha must lie in [1, 2], but got {value}; 1 is softmax, 1.5 entmax, 2 sparsemax")
+    """Return alpha as a finite float ≥ 1."""
+    result = number(value, "alpha", _ALPHAS)
+    if not 1.0 <= result < math.inf:
+        raise ValueError(f"alpha must be {_ALPHAS}, but got {short(value)}; {_SOME_ALPHAS}")
     return result
 
 
@@ -108,17 +115,19 @@ def visible_for_rows(where: object, x: Array, rows: Rows) -> Array | None:
 def flag(value: object, name: str) -> bool:
     """Accept True or False, and nothing that is merely truthy or falsy."""
     if not isinstance(value, bool | np.bool_):
-        raise TypeError(f"{name} must be True or False, but got {_short(value)}; pass one of these")
+        raise TypeError(f"{name} must be True or False, but got {short(value)}; pass one of these")
     return bool(value)
 
 
-def whole_number(value: object, name: str, low: int | None = None) -> int:
-    """Return the value as an int if it is an integer of at least `low`, if given."""
+def whole_number(value: object, name: str, low: int | None = None, high: int = LARGEST) -> int:
+    """Return the value as an int if it is an integer of at least `low`, if given, and at most `high`."""
     if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise TypeError(f"{name} must be an integer, but got {_short(value)}; pass an int")
+        raise TypeError(f"{name} must be an integer, but got {short(value)}; pass an int")
     result = int(value.__index__())
-    if low is not None and result < low:
-        raise ValueError(f"{name} must be at least {low}, but got {result}; pass a larger one")
+    if result < (-LARGEST if low is None else low):
+        raise ValueError(f"{name} must be at least {low or -LARGEST}, but got {short(result)}; pass a larger one")
+    if result > high:
+        raise ValueError(f"{name} must be at most {high}, but got {short(result)}; pass a smaller one")
     return result
 
 
@@ -128,6 +137,9 @@ def _first(array: Array, where: Array) -> float:
     return float(found.detach() if is_tensor(found) else found)
 
 
-def _short(value: object) -> str:
+def short(value: object) -> str:
+    """Return the value as an error message shows it: on one line, and not for long."""
+    if isinstance(value, int) and abs(value) > LARGEST:  # Python prints no number of thousands of digits
+        return f"about {'-' * (value < 0)}2**{abs(value).bit_length() - 1}"
     text = repr(value)
     return text if len(text) <= 60 and "\n" not in text else type(value).__name__

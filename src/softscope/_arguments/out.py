@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from softscope._arguments.arrays import Array, dtype_name, is_tensor
+from softscope._arguments.arrays import Array, dtype_name, is_tensor, tracing
+from softscope._arguments.seen import seen, wrapped
 
 
 def checked_out(out: Array, x: Array, *others: Any) -> None:
@@ -27,8 +28,7 @@ def checked_out(out: Array, x: Array, *others: Any) -> None:
         _check_tensor(out, x, *others)
     elif not out.flags.writeable:
         raise ValueError("out must be writable, but is read-only; pass a copy")
-    memory = _memory(out)
-    if memory is not None and _repeats_itself(memory):
+    if _repeats_itself(out):
         raise ValueError("out must not overlap itself, but has an axis of stride 0; pass a copy")
     for other in (x, *others):
         if _partly_overlaps(out, other):
@@ -52,6 +52,11 @@ def _check_tensor(out: Array, x: Array, *others: Any) -> None:
     if out.device != x.device:
         raise ValueError(f"out must be on x's device {x.device}, but is on {out.device}; allocate it like x")
     inputs = [value for value in (x, *others) if is_tensor(value)]
+    if not tracing() and any(map(wrapped, inputs)) and not wrapped(out):
+        raise ValueError(
+            "out must be made inside the function that torch.func transforms, but is a tensor from outside; "
+            "omit `out`, or allocate it like x"
+        )
     if torch.is_grad_enabled() and any(value.requires_grad for value in [out, *inputs]):
         raise ValueError(
             "out does not support gradients, but got a tensor that requires grad; "
@@ -73,16 +78,17 @@ def _partly_overlaps(out: Array, other: Any) -> bool:
         return True
 
 
-def _repeats_itself(a: np.ndarray[Any, Any]) -> bool:
+def _repeats_itself(a: Array) -> bool:
     """Tell whether two entries share memory (a stride of 0), so that the array cannot be written."""
-    return a.size > 0 and any(stride == 0 and size > 1 for stride, size in zip(a.strides, a.shape, strict=True))
+    strides = a.stride() if is_tensor(a) else a.strides
+    return 0 not in a.shape and any(stride == 0 and size > 1 for stride, size in zip(strides, a.shape, strict=True))
 
 
 def _memory(x: Any) -> np.ndarray[Any, Any] | None:
-    """Return x's memory as a NumPy array, or None if it is not accessible."""
+    """Return x's memory as a NumPy array, or None if it is not accessible: a tracer takes care of overlaps itself."""
     if isinstance(x, np.ndarray):
         return x
-    if is_tensor(x) and x.device.type == "cpu":
+    if is_tensor(x) and x.device.type == "cpu" and seen(x) and not wrapped(x):
         torch = sys.modules["torch"]
         x = x.detach()
         view = x.view(torch.int16) if dtype_name(x) == "bfloat16" and x.ndim else x

@@ -7,6 +7,7 @@ import dataclasses
 import re
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from softscope._natural_number import natural_number
 from softscope.cli import language
 from softscope.cli.problems import UsageError, shown
 
@@ -67,9 +68,10 @@ def seed(text: str) -> int:
     >>> seed("7")
     7
     """
-    if not text.strip().isdecimal():
+    found = natural_number(text)
+    if found is None:
         raise UsageError("seed.wrong", value=shown(text.strip()))
-    return int(text)
+    return found
 
 
 @dataclasses.dataclass(frozen=True)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import os
 import shutil
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -70,6 +72,14 @@ class Console:
     def paint(self, text: str, style: str) -> str:
         """Return the text in a style, if the console has colours."""
         return f"\x1b[{_STYLES[style]}m{text}\x1b[0m" if self.colour and text else text
+
+
+def forget(stream: TextIO | None) -> None:
+    """Discard unwritten output; otherwise Python would retry at exit, and complain."""
+    with contextlib.suppress(AttributeError, OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())  # type: ignore[union-attr]
+        os.close(nowhere)
 
 
 def _bears(stream: TextIO | None, text: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from softscope._installed import missing
+from softscope._natural_number import natural_number
 from softscope.cli.commands import HELP, LANG, Arguments, Command, Option
 from softscope.cli.problems import UsageError, shown
 
@@ -18,10 +19,10 @@ PATH = 4096  # characters of a path; cut short, it would lead nowhere
 
 
 def _port(text: str) -> int:
-    text = text.strip()
-    if not (text.isascii() and text.isdigit()) or int(text) > HIGHEST:
-        raise UsageError("lab.port", value=shown(text), highest=HIGHEST)
-    return int(text)
+    found = natural_number(text)
+    if found is None or found > HIGHEST or not text.isascii():
+        raise UsageError("lab.port", value=shown(text.strip()), highest=HIGHEST)
+    return found
 
 
 COMMAND = Command(

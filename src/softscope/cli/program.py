@@ -6,12 +6,14 @@ import contextlib
 import importlib
 import os
 import sys
-from typing import TYPE_CHECKING, TextIO
+import traceback
+from typing import TYPE_CHECKING
 
+from softscope._users_code import told
 from softscope.cli import help as _help
 from softscope.cli import language
 from softscope.cli.commands import COMMANDS, HELP, LANG, Command, Option, parse
-from softscope.cli.console import Console
+from softscope.cli.console import Console, forget
 from softscope.cli.problems import UsageError, shown
 
 if TYPE_CHECKING:
@@ -49,13 +51,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     except UsageError as problem:
         return _complain(problem, lang)
     except BrokenPipeError:  # the reader has seen enough, as in `softscope tour | head -1`
-        _forget(sys.stdout)
-        return FINE
+        forget(sys.stdout)
+        return code
     except OSError as error:  # commands report their own read errors, so this is the disk under stdout
-        _forget(sys.stdout)
+        forget(sys.stdout)
         return _complain(UsageError("write.failed", reason=error.strerror or type(error).__name__), lang)
     except KeyboardInterrupt:
         return INTERRUPTED
+    except SystemExit as error:  # of somebody else's code: whatever it says, the command has not finished
+        return _complain(UsageError("program.left", reason=shown(told(error))), lang)
+    except BaseException as error:  # Python would exit with 1, which means findings
+        if sys.stderr is not None:
+            traceback.print_exc()
+        return _complain(UsageError("program.failed", reason=shown(told(error))), lang)
     return code
 
 
@@ -97,11 +105,3 @@ def _complain(problem: UsageError, lang: Lang | None) -> int:
     with contextlib.suppress(OSError):
         console.write("softscope: " + console.say(problem.key, **problem.values))
     return WRONG
-
-
-def _forget(stream: TextIO) -> None:
-    """Discard unwritten output; otherwise Python would retry at exit, and complain."""
-    with contextlib.suppress(OSError, ValueError):
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, stream.fileno())
-        os.close(nowhere)

@@ -35,7 +35,7 @@ class HuggingFaceCallback:
     Args:
         record: where to record: a path, or a `Record`, which stays open; None to record nothing.
         every: how often the probe reads; by default the probe's own schedule.
-        rows: how many query rows it reads; by default the probe's own choice.
+        max_rows: how many query rows it reads per call; by default the probe's own choice.
         sinks: further places to send snapshots to; see `softscope.doctor.sinks`.
         probe: the function that attaches the probe; by default `softscope.probe`.
 
@@ -56,13 +56,13 @@ class HuggingFaceCallback:
         record: str | os.PathLike[str] | Record | None = None,
         *,
         every: Any = None,
-        rows: Any = None,
+        max_rows: Any = None,
         sinks: Sequence[Sink] = (),
         probe: Callable[..., Any] | None = None,
     ) -> None:
         self.record, self.sinks = record, tuple(sinks)
         self.scope: Any = None
-        self._options = {name: value for name, value in (("every", every), ("rows", rows)) if value is not None}
+        self._options = {name: value for name, value in (("every", every), ("max_rows", max_rows)) if value is not None}
         self._probe = probe
         self._open = contextlib.ExitStack()
         self._loss: float | None = None  # the last one logged

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from torch import Tensor, nn
 
 from softscope._probe import probe
+from softscope._users_code import Raised, whatever_it_raises
 from softscope.doctor.judge.thresholds import IN_A_ROW
 
 if TYPE_CHECKING:
@@ -61,11 +62,12 @@ def examine(given: Given, progress: Callable[[float], None] = lambda _: None) ->
     with probe(given.model, every=1) as scope:
         for i, batch in enumerate(given.batches):
             try:
-                loss = _pass(given, batch)
-            except (BrokenLossError, WrongLossError, KeyboardInterrupt):
-                raise
-            except Exception as error:
-                raise ModelFailedError(f"{type(error).__name__}: {error}") from error
+                with whatever_it_raises():
+                    loss = _pass(given, batch)
+            except Raised as raised:
+                if isinstance(raised.error, BrokenLossError | WrongLossError):
+                    raise raised.error from None
+                raise ModelFailedError(str(raised)) from raised.error
             scope.step(loss=loss)
             progress((i + 1) / len(given.batches))
         history = scope.history()
@@ -77,7 +79,7 @@ def examine(given: Given, progress: Callable[[float], None] = lambda _: None) ->
 def _pass(given: Given, batch: Any) -> float | None:
     output = _call(given.model, batch)
     loss = getattr(output, "loss", None) if given.loss is None else given.loss(output, batch)
-    if loss is None:
+    if loss is None and given.loss is None:
         return None
     if not isinstance(loss, Tensor) or loss.numel() != 1 or not loss.requires_grad:
         raise WrongLossError(_what(loss))

@@ -99,7 +99,7 @@ class Scope:
         """Everything read so far."""
         sites = self.sites
         reasons = self._partly | self._unseen
-        missed = unseen_modules(self.model, sites, self._steps.passes)
+        missed = unseen_modules(self.model, self._sites, self._steps.passes)
         reasons.update((path, why) for path, why in missed if path not in reasons)
         asked = {"every": self._every, "max_rows": self._max_rows, "seed": self._seed}
         known = environment.of_run() | environment.of_model(self.model) | asked
@@ -140,7 +140,7 @@ class Scope:
         patches.listen(self, self._places)
 
     def _close_pass(self, output: Any) -> None:
-        patches.stop(self)
+        self._guard(lambda: patches.stop(self))
         if self._steps.reading:
             self._guard(lambda: self._look_at(output))
 
@@ -164,7 +164,7 @@ class Scope:
             or not (observed.result.numel() and observed.n and observed.m)
         ):
             return  # nothing to read
-        path = place[0] + observed.below
+        path = module_paths.site_name(place, observed.below, self.model)
         self._calls[path] = self._calls.get(path, 0) + 1
         name = path if self._calls[path] == 1 else f"{path}#{self._calls[path]}"
         if name in self._unseen:
@@ -249,9 +249,16 @@ class Scope:
         found, self._found = self._found, {}
         losses, self._losses = self._losses, []
         for name, kept in waiting:  # their gradient never came
-            if name not in found and name not in self._unseen and kept.untouched():
+            if name in found or name in self._unseen:
+                continue
+            if not kept.untouched():
+                self._partly[name] = Reason(reasons.CHANGED)
+                continue
+            try:
                 with patches.busy(), quiet(kept.rows.device):
-                    found.setdefault(name, []).append(read(kept, None))
+                    found[name] = [read(kept, None)]
+            except Exception as error:
+                self._lose(name, error)
         if not found:
             return
         with patches.busy(), torch.no_grad():

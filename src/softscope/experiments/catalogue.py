@@ -39,7 +39,7 @@ NAMES = (
 
 
 class Entry(NamedTuple):
-    """What we know about an experiment before running it.
+    """What is known about an experiment before it runs.
 
     >>> entry("saturation").needs
     ('sympy',)
@@ -68,7 +68,15 @@ def run(name: str, *, lang: Lang = "en", seed: int = 0, **options: Any) -> Resul
         name: one of `NAMES`.
         lang: "en" or "zh", the result's default language. Every text comes in both.
         seed: seeds every random draw.
-        options: sizes, named as in the experiment's `measure`.
+        options: sizes, named as the arguments of the experiment's `measure`.
+
+    Returns:
+        The tables and the findings; it draws its chart on request.
+
+    Raises:
+        ValueError: if `name` or `lang` is not one of those listed.
+        TypeError: if the experiment has no such option.
+        ImportError: if a package the experiment needs is not installed.
 
     >>> run("overflow", lang="zh").tables[0].columns[0].title.zh
     '数据类型'

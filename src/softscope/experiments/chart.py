@@ -1,4 +1,4 @@
-"""Shared chart styling, and saving charts: readable in greyscale print, with working Chinese labels."""
+"""Draw, style and save charts: readable in greyscale print, with working Chinese labels."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Axis:
     form: str = "~g"
 
     def options(self, rows: Sequence[dict[str, Any]] = ()) -> dict[str, Any]:
-        """Return the Altair options for this axis; on a log axis the rows decide where the powers of ten start."""
+        """Return the Altair options for this axis; a log axis takes its range from the rows unless it has a domain."""
         import altair as alt
 
         domain, values = self.domain, self.values
@@ -138,7 +138,7 @@ def bars(
     names = list(dict.fromkeys(str(row[key]) for row in rows))
     base = alt.Chart(data([row for row in rows if row[value.key] is not None]))
     up = alt.Y(f"{key}:N", sort=names, title=name, axis=alt.Axis(labelLimit=260))
-    if value.domain is None and not value.log:  # leave room for the numbers after the bars
+    if value.domain is None and not value.log:  # leave room for the numbers beside the bars
         value = dataclasses.replace(
             value, domain=(0.0, 1.2 * max(row[error[1] if error else value.key] for row in rows))
         )
@@ -220,7 +220,7 @@ def page(result: Result, drawing: Any, lang: Lang) -> str:
         parts.append(f"<h2>{html.escape(table.title.of(lang))}</h2><div><table><tr>{heads}</tr>{lines}</table></div>")
     code = "zh-CN" if lang == "zh" else "en"
     head = f"<head><title>{html.escape(result.question.of(lang))}</title><style>{STYLE}</style>"
-    # Take the first and the last match: the scripts in between contain such marks too.
+    # Match the first opening tags and the last closing tag: the inlined scripts contain such tags too.
     whole = whole.replace("<html>", f'<html lang="{code}">', 1).replace("<head>", head, 1)
     before, mark, after = whole.rpartition("</body>")
     return f"{before}<main>{''.join(parts)}</main>{mark}{after}"

@@ -17,17 +17,17 @@ if TYPE_CHECKING:
     from softscope.experiments.result import Result
 
 QUESTION = Text(
-    en="What does attention cost as the sequence grows, with its weights written down and without?",
-    zh="序列变长时注意力的代价如何增长？写出权重与不写出有何不同？",
+    en="How does attention's cost grow with sequence length, with and without materialised weights?",
+    zh="序列变长时，注意力的代价怎样增长？显式写出权重与否有何不同？",
 )
 SECONDS = 9.0
 
 TOKENS = (256, 512, 1024, 2048)
 LARGE = 4096
 METHODS = {
-    "materialised": Text(en="materialised: softmax(q·k/√d)·v in NumPy", zh="写出权重：NumPy 的 softmax(q·k/√d)·v"),
+    "materialised": Text(en="materialised: softmax(q·k/√d)·v in NumPy", zh="写出权重：用 NumPy 算 softmax(q·k/√d)·v"),
     "attention": same("softscope.attention"),
-    "statistics": Text(en="softscope.attention with its statistics", zh="softscope.attention 连同统计量"),
+    "statistics": Text(en="softscope.attention with its statistics", zh="带统计量的 softscope.attention"),
 }
 MIB = same("MiB")
 
@@ -37,7 +37,7 @@ def resident(field):
     try:
         with open("/proc/self/status") as status:
             return next(int(line.split()[1]) * 1024 for line in status if line.startswith(field))
-    except OSError:  # not Linux: the peak alone, from the only place there is
+    except OSError:  # not Linux: only the peak is available, and only here
         import resource
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
@@ -56,10 +56,10 @@ call = {
     "statistics": lambda q, k, v: softscope.attention(q, k, v, return_partition=True),
 }[method]
 q, k, v = np.random.default_rng(seed).standard_normal((3, 1, n, d)).astype(np.float32)
-call(q[:, :64], k[:, :64], v[:, :64])  # libraries loaded, threads started
+call(q[:, :64], k[:, :64], v[:, :64])  # warm up: load the libraries, start the threads
 try:
     with open("/proc/self/clear_refs", "w") as refs:
-        refs.write("5")  # the peak counts from here
+        refs.write("5")  # start counting the peak from here
 except OSError:
     pass
 before = resident("VmRSS")
@@ -82,7 +82,7 @@ def measure(
     methods: tuple[str, ...] = tuple(METHODS),
     large: bool = False,
 ) -> tuple[list[Table], list[Text]]:
-    """Measure one head in float32 on one thread: best time, peak extra memory, and the exponent of each in n."""
+    """Measure one head in float32 on one thread: best time, peak extra memory, and how each grows with n."""
     sizes = (*tokens, LARGE) if large else tokens
     jobs = [(method, n) for n in sizes for method in methods]
     weights = [float(n * n) + 5e5 for _, n in jobs]
@@ -108,22 +108,22 @@ def measure(
         (
             label("method", Text(en="method", zh="方法")),
             label("n", same("n")),
-            Column("ms", Text(en="processor time", zh="处理器时间"), Text(en="ms", zh="毫秒")),
-            Column("memory", Text(en="peak of added memory", zh="新增内存峰值"), MIB),
+            Column("ms", Text(en="CPU time", zh="CPU 时间"), Text(en="ms", zh="毫秒")),
+            Column("memory", Text(en="peak extra memory", zh="额外内存峰值"), MIB),
             Column("weights", Text(en="n×n weights alone", zh="仅 n×n 权重"), MIB),
-            Column("error", Text(en="largest error beside float64", zh="与 float64 的最大误差"), digits=2),
+            Column("error", Text(en="largest error against float64", zh="与 float64 结果的最大误差"), digits=2),
             Column("repeats", Text(en="repeats", zh="重复次数")),
         ),
         rows,
     )
     fits = Table(
         "exponents",
-        Text(en="Exponent b of cost ~ n^b, with its standard error", zh="代价 ~ n^b 的指数 b 及其标准误"),
+        Text(en="Exponent b in cost ~ n^b, with its standard error", zh="代价 ~ n^b 中的指数 b 及其标准误"),
         (
             label("method", Text(en="method", zh="方法")),
             Column("time", Text(en="time", zh="耗时"), digits=2),
             Column("memory", Text(en="memory", zh="内存"), digits=2),
-            Column("sizes", Text(en="sizes fitted", zh="拟合的规模数")),
+            Column("sizes", Text(en="sizes fitted", zh="参与拟合的规模数")),
         ),
         [
             (METHODS[m], fit(costs, METHODS[m], "ms"), fit(costs, METHODS[m], "memory"), min(len(sizes), FITTED))
@@ -158,10 +158,10 @@ def _notes(costs: Table, fits: Table, n: int) -> list[Text]:
         share = row["memory"] / row["weights"]
         notes.append(
             Text(
-                en=f"{method.en.partition(':')[0]}: time grows like n^{time:.1f}, memory like n^{memory:.1f}; at n = "
-                f"{n} {row['ms']:.0f} ms and {row['memory']:.0f} MiB, {share:.1f} times the n×n weights.",
-                zh=f"{method.zh.partition('：')[0]}：耗时按 n^{time:.1f} 增长，内存按 n^{memory:.1f} 增长；n = {n} 时 "
-                f"{row['ms']:.0f} 毫秒、{row['memory']:.0f} MiB，是 n×n 权重的 {share:.1f} 倍。",
+                en=f"{method.en.partition(':')[0]}: time grows like n^{time:.1f}, memory like n^{memory:.1f}; n = "
+                f"{n} takes {row['ms']:.0f} ms and {row['memory']:.0f} MiB, {share:.1f} times the n×n weights.",
+                zh=f"{method.zh.partition('：')[0]}：耗时按 n^{time:.1f} 增长，内存按 n^{memory:.1f} 增长；n = {n} "
+                f"时耗时 {row['ms']:.0f} 毫秒，占内存 {row['memory']:.0f} MiB，是 n×n 权重的 {share:.1f} 倍。",
             )
         )
     return notes
@@ -191,7 +191,7 @@ def draw(result: Result, lang: Lang) -> Any:
     memory = chart.curves(
         rows,
         across,
-        chart.Axis("memory", Text(en="peak of added memory (MiB)", zh="新增内存峰值（MiB）").of(lang), log=True),
+        chart.Axis("memory", Text(en="peak extra memory (MiB)", zh="额外内存峰值（MiB）").of(lang), log=True),
         ("name", ""),
         title=Text(en="Memory", zh="内存").of(lang),
     )

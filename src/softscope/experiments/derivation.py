@@ -21,12 +21,12 @@ def derived() -> Table:
         rows.append((key, formula, all(zero), len(zero)))
     return Table(
         "derivation",
-        Text(en=f"The derivation in symbols, n = {N}", zh=f"符号推导，n = {N}"),
+        Text(en=f"Symbolic derivation, n = {N}", zh=f"符号推导，n = {N}"),
         (
             label("step", Text(en="step", zh="步骤")),
             Column("formula", Text(en="formula", zh="公式")),
             Column("holds", Text(en="holds", zh="成立")),
-            Column("checked", Text(en="cases", zh="验证的情形数")),
+            Column("checked", Text(en="cases checked", zh="验证的情形数")),
         ),
         rows,
     )
@@ -66,19 +66,19 @@ def _steps() -> Iterator[tuple[Text, Text, list[Any]]]:
         differences(lambda i, j: d(sympy.log(e[i]) - sympy.log(total), j), lambda i, j: delta(i, j) - s[j]),
     )
     yield (
-        Text(en="Jacobian", zh="雅可比"),
+        Text(en="Jacobian", zh="雅可比矩阵"),
         same("∂s_i/∂z_j = s_i(δ_ij − s_j)"),
         differences(lambda i, j: d(s[i], j), lambda i, j: s[i] * (delta(i, j) - s[j])),
     )
     yield (
-        Text(en="columns", zh="列和"),
+        Text(en="column sums", zh="列和"),
         same("Σ_i ∂s_i/∂z_j = 0"),
         [sympy.cancel(sum(d(s[i], j) for i in range(N))) for j in range(N)],
     )
     largest = sympy.Symbol("s", positive=True)
     yield (
         Text(en="parabola", zh="抛物线"),
-        Text(en="s(1−s) is largest, 1/4, at s = 1/2", zh="s(1−s) 在 s = 1/2 处最大，为 1/4"),
+        Text(en="s(1−s) reaches its maximum 1/4 at s = 1/2", zh="s(1−s) 在 s = 1/2 处取最大值 1/4"),
         [
             sympy.solve(sympy.diff(largest * (1 - largest), largest), largest)[0] - sympy.Rational(1, 2),
             (largest * (1 - largest)).subs(largest, sympy.Rational(1, 2)) - sympy.Rational(1, 4),

@@ -1,4 +1,4 @@
-"""How sharp are attention weights at initialisation, against d and the number of keys, with and without 1/√d?"""
+"""How sharp are attention weights at initialisation, and how do d, the number of keys and 1/√d change that?"""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from softscope.experiments.result import Result
 
 QUESTION = Text(
-    en="How sharp are attention's weights for random q and k, against d and the number of keys?",
-    zh="q、k 随机时注意力权重有多尖锐？随 d 和键的数目怎样变化？",
+    en="How sharp are attention weights for random q and k, and how do d and the number of keys matter?",
+    zh="q、k 随机时，注意力权重有多尖锐？怎样随 d 和键数变化？",
 )
 SECONDS = 2.0
 
@@ -41,7 +41,7 @@ def measure(
     example: list[tuple[Cell, ...]] = []
     jobs = [(n, d) for n in keys for d in dimensions]
     for n, d in progress.through(jobs):
-        some = max(20, runs * keys[0] // n)  # use fewer runs with more keys, since each row then varies less
+        some = max(20, runs * keys[0] // n)  # with more keys each row varies less, so fewer runs suffice
         q = rng.standard_normal((some, 1, 10, d))
         k = rng.standard_normal((some, 1, n, d))
         state = {
@@ -57,7 +57,7 @@ def measure(
     rows.sort(key=lambda row: (row[1], str(row[0])))  # by keys, then by scale, then by d
     table = Table(
         "sharpness",
-        Text(en="Mean over rows, random q and k", zh="各行的均值，q、k 随机"),
+        Text(en="Mean over rows, random q and k", zh="q、k 随机时各行的均值"),
         (
             label("scale", Text(en="scale", zh="缩放")),
             label("keys", Text(en="keys n", zh="键数 n")),
@@ -66,13 +66,13 @@ def measure(
             Column("peak", Text(en="largest weight", zh="最大权重")),
             Column("trace", same("Σ s(1−s)")),
             Column("share", Text(en="entropy / ln n", zh="熵 / ln n")),
-            Column("runs", Text(en="runs of 10 rows", zh="运行次数（各 10 行）")),
+            Column("runs", Text(en="runs of 10 rows", zh="运行次数（每次 10 行）")),
         ),
         rows,
     )
     largest = Table(
         "largest",
-        Text(en="Largest weight of a whole 10×10 table", zh="整张 10×10 权重表中的最大值"),
+        Text(en="Largest weight in a whole 10×10 table", zh="整张 10×10 权重表中的最大值"),
         (
             label("d", same("d")),
             Column("unscaled", SCALES["unscaled"]),
@@ -95,17 +95,17 @@ def _notes(table: Table, largest: Table) -> list[Text]:
     last = largest.records()[-1]
     return [
         Text(
-            en=f"Over {n} keys the unscaled entropy falls with d: {listed} nats at d = {dims}.",
-            zh=f"{n} 个键、不缩放时，熵随 d 下降：d = {dims} 时为 {listed} 奈特。",
+            en=f"With {n} keys, the unscaled entropy falls as d grows: {listed} nats at d = {dims}.",
+            zh=f"{n} 个键、不缩放时，熵随 d 增大而下降：d = {dims} 时为 {listed} 奈特。",
         ),
         Text(
-            en=f"Scaled, it stays between {min(flat):.2f} and {max(flat):.2f} from d = 16 on, below ln {n} = "
+            en=f"With scaling it stays between {min(flat):.2f} and {max(flat):.2f} for d ≥ 16, below ln {n} = "
             f"{math.log(n):.2f}, which only uniform weights reach.",
             zh=f"缩放后，d ≥ 16 时熵保持在 {min(flat):.2f} 与 {max(flat):.2f} 之间，低于 ln {n} = {math.log(n):.2f}"
             f"（只有均匀权重才能达到）。",
         ),
         Text(
-            en=f"The largest weight of a 10×10 table at d = {last['d']} is {shown(last['unscaled'].value)} unscaled "
+            en=f"At d = {last['d']}, the largest weight in a 10×10 table is {shown(last['unscaled'].value)} unscaled "
             f"and {last['scaled'].value:.2f} scaled.",
             zh=f"d = {last['d']} 时，10×10 权重表中的最大值：不缩放 {shown(last['unscaled'].value)}，缩放 "
             f"{last['scaled'].value:.2f}。",
@@ -114,7 +114,7 @@ def _notes(table: Table, largest: Table) -> list[Text]:
 
 
 def draw(result: Result, lang: Lang) -> Any:
-    """Entropy as a share of its maximum, and the largest weight, for each number of keys."""
+    """Plot entropy as a share of its maximum, and the largest weight, for each number of keys."""
     rows = [
         {
             "d": r["d"],

@@ -35,7 +35,7 @@ GAINS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 
 
 def measure(progress: ProgressBar, *, seed: int = 0, rows: int = 2000) -> tuple[list[Table], list[Text]]:
-    """Measure the five cases, the law a′ = aᵏ, and the effect of 1/√d on fixed and random logits."""
+    """Measure the cases, the law a′ = aᵏ, and the effect of 1/√d on fixed and random logits."""
     del progress
     cases, law, dimension = _cases(), _law(), _dimension(np.random.default_rng(seed), rows)
     worst = max(abs(r["measured"] / r["predicted"] - 1.0) for r in law.records())
@@ -45,25 +45,26 @@ def measure(progress: ProgressBar, *, seed: int = 0, rows: int = 2000) -> tuple[
     first, last = dimension.records()[0]["d"], dimension.records()[-1]["d"]
     notes = [
         Text(
-            en=f"Softmax [1, 2, 3] gives its largest weight {cases.row(case='slight')['peak']:.4f}, hard max 1; at a "
-            f"gap of 5 it has {cases.row(case='moderate')['peak']:.4f}. The largest weight misses 1 by at most "
-            f"(n−1)·exp(−gap).",
-            zh=f"softmax [1, 2, 3] 的最大权重为 {cases.row(case='slight')['peak']:.4f}，硬最大值给 1；差距为 5 时为 "
-            f"{cases.row(case='moderate')['peak']:.4f}。最大权重与 1 之差不超过 (n−1)·exp(−差距)。",
+            en=f"For [1, 2, 3], softmax gives a largest weight of {cases.row(case='slight')['peak']:.4f}, hard max 1; "
+            f"at a gap of 5 softmax gives {cases.row(case='moderate')['peak']:.4f}. The largest weight falls short of "
+            f"1 by at most (n−1)·exp(−gap).",
+            zh=f"对 [1, 2, 3]，softmax 的最大权重为 {cases.row(case='slight')['peak']:.4f}，硬最大值则给出 1；差距为 5 "
+            f"时，softmax 的最大权重为 {cases.row(case='moderate')['peak']:.4f}。最大权重与 1 之差不超过 "
+            f"(n−1)·exp(−差距)。",
         ),
         Text(
-            en=f"a′ = aᵏ holds to {worst:.0e}. But k > 1 enlarges a only if a > 1: a = 0.5 falls from {half[1.0]:g} to "
-            f"{half[4.0]:g} at k = 4, and a = 1 stays. Larger k is sharper whenever a ≠ 1.",
-            zh=f"a′ = aᵏ 成立（误差 {worst:.0e}）。但只有 a > 1 时 k > 1 才使 a 变大：a = 0.5 在 k = 4 时从 "
+            en=f"a′ = aᵏ holds to within {worst:.0e}. But k > 1 makes a larger only if a > 1: at k = 4, a = 0.5 falls "
+            f"from {half[1.0]:g} to {half[4.0]:g}, and a = 1 stays the same. A larger k is sharper whenever a ≠ 1.",
+            zh=f"a′ = aᵏ 成立（误差不超过 {worst:.0e}）。但只有 a > 1 时，k > 1 才使 a 变大：k = 4 时，a = 0.5 从 "
             f"{half[1.0]:g} 降到 {half[4.0]:g}，a = 1 则不变。只要 a ≠ 1，k 越大越尖锐。",
         ),
         Text(
-            en=f"Dividing by √d: for fixed logits a smaller d is sharper (largest weight {fixed[0]:.2f} at d = "
-            f"{first}, {fixed[-1]:.2f} at {last}); for random q and k it is {random[0]:.2f} and {random[-1]:.2f}: the "
-            f"logits grow with √d too, and the two cancel.",
-            zh=f"除以 √d：分数固定时，d 越小越尖锐（最大权重在 d = {first} 时 {fixed[0]:.2f}，d = {last} 时 "
-            f"{fixed[-1]:.2f}）；"
-            f"q、k 随机时分别为 {random[0]:.2f} 和 {random[-1]:.2f}：分数也随 √d 增大，两者相消。",
+            en=f"After dividing fixed logits by √d, a smaller d is sharper (largest weight {fixed[0]:.2f} at d = "
+            f"{first}, {fixed[-1]:.2f} at d = {last}). For random q and k it is {random[0]:.2f} and {random[-1]:.2f}: "
+            f"their logits grow like √d too, and the two cancel.",
+            zh=f"同样除以 √d：分数固定时，d 越小越尖锐（最大权重在 d = {first} 时为 {fixed[0]:.2f}，在 d = {last} 时为 "
+            f"{fixed[-1]:.2f}）；q、k 随机时，最大权重分别为 {random[0]:.2f} 和 {random[-1]:.2f}：分数也按 √d "
+            f"增大，两者相消。",
         ),
     ]
     return [cases, law, dimension], notes
@@ -85,14 +86,14 @@ def _cases() -> Table:
         )  # fmt: skip
     return Table(
         "cases",
-        Text(en="Logits that lie further and further apart", zh="差距越来越大的分数"),
+        Text(en="Logits further and further apart", zh="差距越来越大的分数"),
         (
             label("case", Text(en="case", zh="情形")),
             label("logits", Text(en="logits", zh="分数")),
             Column("weights", same("softmax")),
             Column("hard", Text(en="hard max", zh="硬最大值")),
             Column("peak", Text(en="largest weight", zh="最大权重"), digits=6),
-            Column("rest", Text(en="all others", zh="其余之和"), digits=2),
+            Column("rest", Text(en="sum of the others", zh="其余之和"), digits=2),
             Column("bound", same("(n−1)·exp(−gap)"), digits=2),
             Column("entropy", Text(en="entropy", zh="熵"), Text(en="nats", zh="奈特"), digits=3),
         ),
@@ -112,11 +113,11 @@ def _law() -> Table:
             rows.append((a, k, float(weights[0] / weights[1]), a**k, float(weights.max())))
     return Table(
         "law",
-        Text(en="Two logits times k: the ratio of their weights", zh="两个分数乘以 k：权重之比"),
+        Text(en="Two logits times k: ratio of their weights", zh="两个分数乘以 k：权重之比"),
         (
             label("a", same("a = s₁/s₂")),
             label("k", same("k")),
-            Column("measured", Text(en="ratio measured", zh="测得的比"), digits=4),
+            Column("measured", Text(en="measured ratio", zh="实测比值"), digits=4),
             Column("predicted", same("aᵏ"), digits=4),
             Column("peak", Text(en="larger weight", zh="较大的权重"), digits=4),
         ),
@@ -125,7 +126,7 @@ def _law() -> Table:
 
 
 def _dimension(rng: np.random.Generator, rows: int) -> Table:
-    """Divide by √d: fixed logits of standard deviation 8, and the logits of random q and k; 10 keys."""
+    """Divide by √d over 10 keys: fixed logits of standard deviation 8, and the logits of random q and k."""
     logits = 8.0 * rng.standard_normal((rows, 10))
     table: list[tuple[Cell, ...]] = []
     for d in (1, 4, 16, 64, 256):
@@ -135,10 +136,10 @@ def _dimension(rng: np.random.Generator, rows: int) -> Table:
         table.append((d, Measured.of(fixed), Measured.of(random), rows))
     return Table(
         "dimension",
-        Text(en="Largest of 10 weights after dividing by √d", zh="除以 √d 之后，10 个权重中的最大者"),
+        Text(en="Largest of 10 weights after dividing by √d", zh="除以 √d 之后，10 个权重中的最大值"),
         (
             label("d", same("d")),
-            Column("fixed", Text(en="fixed logits of sd 8", zh="固定分数，标准差 8")),
+            Column("fixed", Text(en="fixed logits, sd 8", zh="固定分数，标准差 8")),
             Column("random", Text(en="random q and k", zh="随机 q、k")),
             Column("rows", Text(en="rows", zh="行数")),
         ),
@@ -147,9 +148,9 @@ def _dimension(rng: np.random.Generator, rows: int) -> Table:
 
 
 def draw(result: Result, lang: Lang) -> Any:
-    """Plot the law, and the larger weight against the gain."""
+    """Plot the law, the larger weight against the gain, and the largest weight after dividing by √d."""
     rows = [{**r, "name": f"a = {r['a']:g}"} for r in result["law"].records()]
-    gain = chart.Axis("k", Text(en="gain k", zh="倍数 k").of(lang), log=True, values=GAINS)
+    gain = chart.Axis("k", Text(en="gain k", zh="增益 k").of(lang), log=True, values=GAINS)
     law = chart.curves(
         rows,
         gain,
@@ -162,7 +163,7 @@ def draw(result: Result, lang: Lang) -> Any:
         gain,
         chart.Axis("peak", Text(en="larger weight", zh="较大的权重").of(lang), domain=(0.45, 1.02)),
         ("name", ""),
-        title=Text(en="Sharper with k, unless a = 1", zh="k 越大越尖锐，除非 a = 1").of(lang),
+        title=Text(en="Sharper as k grows, unless a = 1", zh="只要 a ≠ 1，k 越大越尖锐").of(lang),
     )
     names = {"fixed": Text(en="fixed logits", zh="固定分数"), "random": Text(en="random q and k", zh="随机 q、k")}
     spread = [

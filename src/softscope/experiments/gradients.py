@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from softscope.experiments.result import Result
 
 QUESTION = Text(
-    en="How much of the loss's gradient reaches the logits, Q, K and V, with 1/√d and without?",
+    en="How much of the loss's gradient reaches the logits, Q, K and V, with and without 1/√d?",
     zh="损失的梯度有多少能传到分数、Q、K 和 V？缩放与不缩放有何不同？",
 )
 SECONDS = 1.0
@@ -56,9 +56,9 @@ def measure(
     rows.sort(key=lambda row: (order.index(row[0]), str(row[1])))  # type: ignore[arg-type]
     norms_table = Table(
         "norms",
-        Text(en="Norm of the gradient of one token", zh="单个 token 的梯度范数"),
+        Text(en="Gradient norm per token", zh="每个 token 的梯度范数"),
         (
-            label("place", Text(en="at", zh="位置")),
+            label("place", Text(en="place", zh="位置")),
             label("scale", Text(en="scale", zh="缩放")),
             label("d", same("d")),
             Column("mean", Text(en="mean", zh="均值")),
@@ -72,13 +72,13 @@ def measure(
     blocked.sort(key=lambda row: str(row[0]))
     readings_table = Table(
         "blocked",
-        Text(en="Rows that hardly anything passes", zh="几乎传不过去的行"),
+        Text(en="Rows that pass almost no gradient", zh="梯度几乎传不过去的行"),
         (
             label("scale", Text(en="scale", zh="缩放")),
             label("d", same("d")),
             Column("blocked", Text(en="share blocked", zh="被阻断的比例")),
             Column("transmission", Text(en="median transmission", zh="传导率中位数"), digits=2),
-            Column("trace", Text(en="mean Σ s(1−s)", zh="Σ s(1−s) 均值")),
+            Column("trace", Text(en="mean Σ s(1−s)", zh="Σ s(1−s) 的均值")),
             Column("rows", Text(en="rows", zh="行数")),
         ),
         blocked,
@@ -114,12 +114,12 @@ def _slopes(norms: Table) -> Table:
             rows.append((place, scale, *fits))
     return Table(
         "exponents",
-        Text(en="Exponent b of norm ~ d^b", zh="范数 ~ d^b 的指数 b"),
+        Text(en="Exponent b in norm ~ d^b", zh="范数 ~ d^b 中的指数 b"),
         (
-            label("place", Text(en="at", zh="位置")),
+            label("place", Text(en="place", zh="位置")),
             label("scale", Text(en="scale", zh="缩放")),
-            Column("mean", Text(en="of the mean", zh="均值"), digits=2),
-            Column("median", Text(en="of the median", zh="中位数"), digits=2),
+            Column("mean", Text(en="of the mean", zh="均值的"), digits=2),
+            Column("median", Text(en="of the median", zh="中位数的"), digits=2),
         ),
         rows,
     )
@@ -138,28 +138,25 @@ def _notes(norms: Table, blocked: Table, slopes: Table) -> list[Text]:
     exponent, tame = (slopes.row(place="Q", scale=scale)["mean"] for scale in SCALES.values())
     return [
         Text(
-            en=f"Without 1/√d the mean ‖∂L/∂Q‖ does not fall like 1/d: it grows like d^{exponent:.2f}, from "
-            f"{at('Q', 'unscaled', first)['mean'].value:.1f} at d = {first} to {q_plain['mean'].value:.1f} at {d}; "
-            f"with it, like "
-            f"d^{tame:.2f}, as the norm of a random gradient at the output does.",
-            zh=f"不缩放时，‖∂L/∂Q‖ 的均值并不按 1/d 下降，而是按 d^{exponent:.2f} 增长：从 d = {first} 的 "
-            f"{at('Q', 'unscaled', first)['mean'].value:.1f} 到 d = {d} 的 {q_plain['mean'].value:.1f}；缩放后按 "
-            f"d^{tame:.2f} 增长，"
-            f"与输出处随机梯度的范数一样。",
+            en=f"Without 1/√d, the mean ‖∂L/∂Q‖ does not fall like 1/d. It grows like d^{exponent:.2f}, from "
+            f"{at('Q', 'unscaled', first)['mean'].value:.1f} at d = {first} to {q_plain['mean'].value:.1f} at d = {d}; "
+            f"with 1/√d it grows like d^{tame:.2f}, as the norm of a random gradient at the output does.",
+            zh=f"不缩放时，‖∂L/∂Q‖ 的均值并不按 1/d 下降，而是按 d^{exponent:.2f} 增长：从 d = {first} 时的 "
+            f"{at('Q', 'unscaled', first)['mean'].value:.1f} 增到 d = {d} 时的 {q_plain['mean'].value:.1f}；缩放后按 "
+            f"d^{tame:.2f} 增长，与输出处随机梯度的范数一样。",
         ),
         Text(
-            en=f"A few rows take it all: at d = {d} the median is {q_plain['median']:.2g} against "
-            f"{q_scaled['median']:.1f} "
-            f"scaled, and {stuck['unscaled']:.0%} of the rows are blocked against {stuck['scaled']:.0%}.",
-            zh=f"少数行拿走了全部：d = {d} 时中位数为 {q_plain['median']:.2g}，缩放后为 {q_scaled['median']:.1f}；"
-            f"被阻断的行占 {stuck['unscaled']:.0%}，缩放后占 {stuck['scaled']:.0%}。",
+            en=f"A minority of the rows gets nearly all of it: at d = {d} the median is {q_plain['median']:.2g} "
+            f"(scaled: {q_scaled['median']:.1f}), and {stuck['unscaled']:.0%} of the rows are blocked (scaled: "
+            f"{stuck['scaled']:.0%}).",
+            zh=f"梯度几乎全集中在少数行：d = {d} 时，中位数为 {q_plain['median']:.2g}（缩放后为 "
+            f"{q_scaled['median']:.1f}），被阻断的行占 {stuck['unscaled']:.0%}（缩放后占 {stuck['scaled']:.0%}）。",
         ),
         Text(
-            en=f"V still learns: its path does not pass the softmax's derivative (mean ‖∂L/∂V‖ "
-            f"{v_plain['mean'].value:.1f} "
-            f"unscaled, {v_scaled['mean'].value:.1f} scaled, at d = {d}).",
-            zh=f"V 仍能学习：它的通路不经过 softmax 的导数（d = {d} 时 ‖∂L/∂V‖ 均值：不缩放 "
-            f"{v_plain['mean'].value:.1f}，缩放 {v_scaled['mean'].value:.1f}）。",
+            en=f"V still learns: its gradient does not pass through the softmax's derivative (at d = {d} the mean "
+            f"‖∂L/∂V‖ is {v_plain['mean'].value:.1f} unscaled and {v_scaled['mean'].value:.1f} scaled).",
+            zh=f"V 仍能学习：它的梯度不经过 softmax 的导数（d = {d} 时 ‖∂L/∂V‖ 的均值：不缩放为 "
+            f"{v_plain['mean'].value:.1f}，缩放为 {v_scaled['mean'].value:.1f}）。",
         ),
     ]
 
@@ -180,8 +177,8 @@ def draw(result: Result, lang: Lang) -> Any:
             for r in result["norms"].records()
             if r["place"] == place
         ]
-        norm = chart.Axis("norm", Text(en="norm of the gradient", zh="梯度范数").of(lang), log=True)
-        title = Text(en="At {place}", zh="{place}处").of(lang).format(place=place.of(lang))
+        norm = chart.Axis("norm", Text(en="gradient norm", zh="梯度范数").of(lang), log=True)
+        title = Text(en="At {place}", zh="位置：{place}").of(lang).format(place=place.of(lang))
         panels.append(chart.curves(rows, across, norm, ("name", ""), title=title, width=240, height=180))
     stuck = [
         {
@@ -193,7 +190,7 @@ def draw(result: Result, lang: Lang) -> Any:
         }
         for r in result["blocked"].records()
     ]
-    share = chart.Axis("share", Text(en="share of rows", zh="行的比例").of(lang), domain=(0.0, 1.0), form=".0%")
+    share = chart.Axis("share", Text(en="share of rows", zh="占全部行的比例").of(lang), domain=(0.0, 1.0), form=".0%")
     title = Text(en="Blocked rows", zh="被阻断的行").of(lang)
     panels.append(
         chart.curves(stuck, across, share, ("name", ""), error=("low", "high"), title=title, width=240, height=180)

@@ -53,7 +53,9 @@ def measure(
             w_q, w_k = rng.standard_normal((2, d, d))
             x = rng.standard_normal((TOKENS, d))
             cases = [(given, norm) for given in INPUTS for norm in (False, True)]
-            tokens = np.concatenate([_tokens(x, *case) for case in cases])  # one product for all: threads sync once
+            tokens = np.concatenate(
+                [_tokens(x, *case) for case in cases]
+            )  # one product for all cases: threads sync once
             q, k = ((tokens @ w).reshape(len(cases), TOKENS, d) for w in (w_q, w_k))
             base = q @ k.swapaxes(-1, -2) / math.sqrt(d)
             for init in INITS:
@@ -91,7 +93,7 @@ def measure(
             label("inputs", Text(en="inputs x", zh="输入 x")),
             label("layernorm", same("LayerNorm")),
             Column("spread", Text(en="sd of q·k/√d", zh="q·k/√d 的标准差")),
-            Column("predicted", same("d·Var(W)·E x²")),
+            Column("predicted", same("d·Var(W)·√(E x²·Var x)")),
             Column("entropy", Text(en="entropy", zh="熵"), NATS),
             Column("runs", Text(en="runs", zh="运行次数")),
         ),
@@ -119,14 +121,14 @@ def _variance(init: str, d: int) -> float:
 def _predicted(d: int, variance: float, given: tuple[Text, float, float], norm: bool) -> float:
     """Predict the spread of the logits.
 
-    Within a row, the mean of x shifts all keys' logits alike, so it cancels; it scales q, through E x² = sd² + mean².
+    Within a row, the mean of x shifts every logit alike and cancels. It still makes q larger: E x² = sd² + mean².
     """
     _, sd, mean = (same(""), 1.0, 0.0) if norm else given
     return d * variance * math.sqrt((sd**2 + mean**2) * sd**2)
 
 
 def _batch(rng: np.random.Generator, rows: int, d: int = 64) -> Table:
-    """Compare dividing by √d with standardising each row of logits, with the assumptions kept and broken."""
+    """Compare dividing by √d with standardising each row of logits, with the assumptions met and broken."""
     table: list[tuple[Cell, ...]] = []
     for name, sd, mean in INPUTS.values():
         q = mean + sd * rng.standard_normal((rows, 1, d))
@@ -142,7 +144,7 @@ def _batch(rng: np.random.Generator, rows: int, d: int = 64) -> Table:
         table.append((name, *cells, rows))
     return Table(
         "batch",
-        Text(en=f"Dividing by √d beside (x−μ)/σ of each row, d = {d}", zh=f"除以 √d 与逐行 (x−μ)/σ 的比较，d = {d}"),
+        Text(en=f"Dividing by √d against (x−μ)/σ in each row, d = {d}", zh=f"除以 √d 与逐行 (x−μ)/σ 的比较，d = {d}"),
         (
             label("components", Text(en="components of q and k", zh="q、k 的分量")),
             Column("root", Text(en="/√d: sd", zh="/√d：标准差")),
@@ -166,7 +168,7 @@ def _notes(spreads: Table, batch: Table) -> list[Text]:
     wide = batch.row(components=INPUTS["wide"][0])
     return [
         Text(
-            en=f"With inputs of variance 1 at d = {d} the logits start with a spread of "
+            en=f"With inputs of variance 1 and d = {d}, the logits start with a spread of "
             f"{at('xavier', 'unit', False):.2f} (Xavier), {at('kaiming', 'unit', False):.2f} (Kaiming), "
             f"{at('torch', 'unit', False):.2f} (nn.Linear), {at('gpt', 'unit', False):.2f} (N(0, 0.02²)).",
             zh=f"输入方差为 1、d = {d} 时，分数的初始分散程度：Xavier {at('xavier', 'unit', False):.2f}，Kaiming "
@@ -174,24 +176,22 @@ def _notes(spreads: Table, batch: Table) -> list[Text]:
             f"{at('gpt', 'unit', False):.2f}。",
         ),
         Text(
-            en=f"√d takes care of d alone: inputs of variance 9 give {at('xavier', 'wide', False):.1f} with Xavier, "
-            f"and {at('xavier', 'wide', True):.2f} behind a LayerNorm.",
-            zh=f"√d 只管 d：输入方差为 9 时，Xavier 下为 {at('xavier', 'wide', False):.1f}，前面加 LayerNorm 则为 "
-            f"{at('xavier', 'wide', True):.2f}。",
+            en=f"√d corrects for d alone: with Xavier, inputs of variance 9 give a spread of "
+            f"{at('xavier', 'wide', False):.1f}, and {at('xavier', 'wide', True):.2f} after a LayerNorm.",
+            zh=f"√d 只抵消 d 的影响：用 Xavier 初始化、输入方差为 9 时，分散程度为 "
+            f"{at('xavier', 'wide', False):.1f}，先经过 LayerNorm 则为 {at('xavier', 'wide', True):.2f}。",
         ),
         Text(
-            en=f"The analogy with batch norm holds while the assumptions do: with components of variance 9, /√d leaves "
-            f"a spread of "
-            f"{wide['root'].value:.1f}, (x−μ)/σ always {wide['standard'].value:.0f}. One is a constant, the other "
-            f"measures.",
-            zh=f"与批归一化的类比只在假设成立时有效：分量方差为 9 时，除以 √d 后分散程度为 {wide['root'].value:.1f}，"
-            f"(x−μ)/σ 则总是 {wide['standard'].value:.0f}。前者是常数，后者要测量。",
+            en=f"The analogy with batch norm holds only while the assumptions do: with components of variance 9, "
+            f"dividing by √d leaves a spread of {wide['root'].value:.1f}, while (x−μ)/σ always gives "
+            f"{wide['standard'].value:.0f}. The first divides by a constant, the second by what it measures.",
+            zh=f"与批归一化的类比只在假设成立时有效：分量方差为 9 时，除以 √d 后的分散程度为 {wide['root'].value:.1f}，"
+            f"(x−μ)/σ 则总是 {wide['standard'].value:.0f}。前者除以常数，后者除以实测值。",
         ),
         Text(
-            en=f"The formula d·Var(W)·E x² is met within {max(abs(1 - r) for r in ratios):.0%} (a row of {TOKENS} has "
-            f"a sample "
-            f"spread a little below it).",
-            zh=f"公式 d·Var(W)·E x² 与实测相差不超过 {max(abs(1 - r) for r in ratios):.0%}（{TOKENS} "
+            en=f"The measured spread is within {max(abs(1 - r) for r in ratios):.0%} of the formula "
+            f"d·Var(W)·√(E x²·Var x) (the sample sd of a row of {TOKENS} is a little lower).",
+            zh=f"实测值与公式 d·Var(W)·√(E x²·Var x) 相差不超过 {max(abs(1 - r) for r in ratios):.0%}（一行 {TOKENS} "
             f"个数的样本标准差略小）。",
         ),
     ]
@@ -202,8 +202,8 @@ def draw(result: Result, lang: Lang) -> Any:
     d = max(result["spread"].column("d"))
     panels = []
     for norm, title in (
-        (False, Text(en="Without LayerNorm", zh="无 LayerNorm")),
-        (True, Text(en="Behind a LayerNorm", zh="有 LayerNorm")),
+        (False, Text(en=f"Without LayerNorm, d = {d}", zh=f"无 LayerNorm，d = {d}")),
+        (True, Text(en=f"After a LayerNorm, d = {d}", zh=f"有 LayerNorm，d = {d}")),
     ):
         rows = [
             {
@@ -220,7 +220,5 @@ def draw(result: Result, lang: Lang) -> Any:
             Text(en="sd of q·k/√d (±2 SE)", zh="q·k/√d 的标准差（±2 标准误）").of(lang),
             domain=(0.0, 24.0) if not norm else (0.0, 3.0),
         )
-        panels.append(
-            chart.bars(rows, ("name", ""), value, error=("low", "high"), title=f"{title.of(lang)}, d = {d}", width=240)
-        )
+        panels.append(chart.bars(rows, ("name", ""), value, error=("low", "high"), title=title.of(lang), width=240))
     return chart.beside(*panels)

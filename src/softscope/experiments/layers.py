@@ -55,7 +55,7 @@ class Additive(_Layer):
         return joined
 
     def attend(self, query: Tensor, key: Tensor, value: Tensor) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
-        """Feed the readings: these logits are not a dot product, so pass them as an additive mask over q·k = 0."""
+        """Return what the readings need; these logits are no dot product, so they go in as a mask added to q·k = 0."""
         hidden = torch.tanh(self.w_q(query)[:, :, None] + self.w_k(key)[:, None])
         logits = (hidden @ self.v_a)[:, None]
         v = self.w_v(value)[:, None]

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from softscope.tasks import RecallModel
 
 QUESTION = Text(
-    en="Does a model learn to look things up, with 1/√d and without, and what helps one that is stuck?",
-    zh="缩放与不缩放时，模型能否学会“查找”？卡住的模型用什么办法能救？",
+    en="Does a model learn to look things up with and without 1/√d, and which remedy helps a stuck one?",
+    zh="缩放与不缩放时，模型能否学会“查找”？卡住的模型，哪些补救办法能救活？",
 )
 SECONDS = 11.0
 NEEDS = ("torch",)
@@ -37,16 +37,16 @@ REMEDIES = {
     "temperature": Text(en="temperature √d", zh="温度 √d"),
     "unit": Text(en="QK-norm, unit, T = 1/√d", zh="QK 归一化（单位长），T = 1/√d"),
     "init": Text(en="small init: gain 1/√d", zh="小初始化：增益 1/√d"),
-    "init_unit": Text(en="small init: logits start with sd 1", zh="小初始化：分数标准差从 1 开始"),
+    "init_unit": Text(en="small init: logits start with sd 1", zh="小初始化：分数的初始标准差为 1"),
     "entmax": same("entmax 1.5"),
     "softcap": Text(en="soft cap 5", zh="软上限 5"),
     "rms": Text(en="QK-norm, RMS", zh="QK 归一化（RMS）"),
-    "learned": Text(en="learned temperature from 1", zh="可学习温度，从 1 开始"),
+    "learned": Text(en="learned temperature, starting at 1", zh="可学习的温度，初值为 1"),
     "sink": same("sink 0"),
 }
 
 
-OPENED = Text(en=f"none, but {2 * PAIRS} keys in all", zh=f"不处理，但键共 {2 * PAIRS} 个")
+OPENED = Text(en=f"none, but {2 * PAIRS} keys in total", zh=f"不处理，但键共 {2 * PAIRS} 个")
 
 
 class Job(NamedTuple):
@@ -101,7 +101,7 @@ def measure(
     ]
     tried = _table(
         "remedies",
-        Text(en=f"Remedies for the plain dot product, d = {patient}", zh=f"对未缩放点积的补救，d = {patient}"),
+        Text(en=f"Remedies for the plain dot product, d = {patient}", zh=f"未缩放点积的补救办法，d = {patient}"),
         untreated + [x for x in runs if x[0].table == "remedies"],
     )
     course = Table(
@@ -136,7 +136,7 @@ def _run(progress: ProgressBar, jobs: list[Job], steps: int, seed: int) -> list[
 
 
 def remedy_options(name: str, d: int) -> Any:
-    """Return the attention options for a remedy of the plain dot product at width d; "scaled" is the healthy one."""
+    """Return the attention options for a remedy of the plain dot product at width d; "scaled" is the healthy model."""
     from softscope.tasks import AttentionOptions
 
     root = math.sqrt(d)
@@ -228,35 +228,35 @@ def _notes(scores: Table, tried: Table, patient: int) -> list[Text]:
         Text(
             en=f"Accuracy on new sequences (chance {chance:.2f}). Scaled: {listed('scaled')}. Plain dot product: "
             f"{listed('dot')}. Additive: {listed('additive')}.",
-            zh=f"新序列上的正确率（随机猜为 {chance:.2f}）。缩放：{listed('scaled')}。未缩放点积：{listed('dot')}。"
+            zh=f"新序列上的正确率（随机猜测为 {chance:.2f}）。缩放：{listed('scaled')}。未缩放点积：{listed('dot')}。"
             f"加性：{listed('additive')}。",
         ),
         Text(
-            en=f"Blocked alone does not mean stuck: at d = {patient} {right['blocked'].value:.0%} of the learned "
-            f"model's rows "
-            f"are blocked and {stuck['blocked'].value:.0%} of the stuck one's; the advantage tells them apart, "
-            f"{right['advantage'].value:.2f} ± {right['advantage'].error:.2f} against {stuck['advantage'].value:.2f} ± "
-            f"{stuck['advantage'].error:.2f}.",
-            zh=f"被阻断并不等于卡住：d = {patient} 时，学会的模型有 {right['blocked'].value:.0%} 的行被阻断，卡住的模型"
-            f"有 {stuck['blocked'].value:.0%}；能区分两者的是优势：{right['advantage'].value:.2f} ± "
-            f"{right['advantage'].error:.2f} 对 {stuck['advantage'].value:.2f} ± {stuck['advantage'].error:.2f}。",
+            en=f"Blocked rows alone do not mean a stuck model: at d = {patient}, {right['blocked'].value:.0%} of the "
+            f"rows are blocked in the model that learned and {stuck['blocked'].value:.0%} in the stuck one. The "
+            f"advantage tells them apart: {right['advantage'].value:.2f} ± {right['advantage'].error:.2f} against "
+            f"{stuck['advantage'].value:.2f} ± {stuck['advantage'].error:.2f}.",
+            zh=f"行被阻断并不等于模型卡住：d = {patient} 时，学会的模型有 {right['blocked'].value:.0%} 的行被阻断，"
+            f"卡住的模型有 {stuck['blocked'].value:.0%}。能区分两者的是优势：前者为 {right['advantage'].value:.2f} ± "
+            f"{right['advantage'].error:.2f}，后者为 {stuck['advantage'].value:.2f} ± "
+            f"{stuck['advantage'].error:.2f}。",
         ),
         Text(
             en=f"What revives it: {names(revived, 'en')}. What does not, within these steps: {names(failed, 'en')}.",
             zh=f"能救活的：{names(revived, 'zh')}。在这些步数内救不活的：{names(failed, 'zh')}。",
         ),
         Text(
-            en=f"How stuck depends on the task: with {PAIRS} keys in all, all of them shown, a query always meets the "
-            f"same ones, and {stuck['accuracy'].value:.2f} of the answers are right; with {2 * PAIRS} in all the wrong "
-            f"key is now and then absent, and it is {opened:.2f}.",
-            zh=f"卡得多死取决于任务：键共 {PAIRS} 个、全部展示时，查询总是遇到同样的键，正确率 "
-            f"{stuck['accuracy'].value:.2f}；共 {2 * PAIRS} 个时，错误的键偶尔缺席，正确率 {opened:.2f}。",
+            en=f"How badly it is stuck depends on the task: with {PAIRS} keys in total, all of them shown, a query "
+            f"always meets the same keys, and the accuracy is {stuck['accuracy'].value:.2f}; with {2 * PAIRS} in "
+            f"total, the wrong key is sometimes absent, and it is {opened:.2f}.",
+            zh=f"卡得多死取决于任务：键共 {PAIRS} 个、全部展示时，查询总是遇到同样的键，正确率为 "
+            f"{stuck['accuracy'].value:.2f}；键共 {2 * PAIRS} 个时，错误的键有时不出现，正确率为 {opened:.2f}。",
         ),
     ]
 
 
 def draw(result: Result, lang: Lang) -> Any:
-    """Plot loss curves by score function at each width, and how well each remedy works."""
+    """Plot loss curves for each score function at each width, and how well each remedy works."""
     widths = sorted({r["d"] for r in result["scores"].records()})
     texts = set(SCORES.values())
     panels = []
@@ -279,7 +279,7 @@ def draw(result: Result, lang: Lang) -> Any:
         )
     records = result["remedies"].records()
     d = records[0]["d"]
-    title = Text(en=f"Remedies for q·k without a scale, d = {d}", zh=f"对未缩放 q·k 的补救，d = {d}")
+    title = Text(en=f"Remedies for unscaled q·k, d = {d}", zh=f"未缩放 q·k 的补救办法，d = {d}")
     panels.append(bars(records, title, lang, 240))
     return chart.beside(*panels)
 

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from softscope.experiments.result import Result
 
 QUESTION = Text(
-    en="Why softmax? What do other ways to make weights of scores break, and can they be trained?",
-    zh="为什么用 softmax？其他把分数变成权重的办法破坏了什么，能不能训练？",
+    en="Why softmax? What do other ways of turning scores into weights break, and can they be trained?",
+    zh="为什么用 softmax？把分数变成权重的其他办法破坏了什么，能不能训练？",
 )
 SECONDS = 9.0
 NEEDS = ("torch",)
@@ -39,7 +39,7 @@ NAMES = {
     "sparsemax": same("sparsemax"),
 }
 VOCABULARIES = (PAIRS, 2 * PAIRS)
-# The battery's versions of the texts' five requirements; two of them together imply that weights are shares.
+# The battery's versions of the texts' five requirements; weights that are non-negative and sum to 1 are shares.
 FIVE = ("sharpens", "non_negative", "sums_to_one", "continuity", "smooth")
 
 
@@ -69,7 +69,7 @@ def maps() -> dict[str, Callable[[Any], Any]]:
 def measure(
     progress: ProgressBar, *, seed: int = 0, d: int = 32, steps: int = 100, repeats: int = 2
 ) -> tuple[list[Table], list[Text]]:
-    """Run the contract battery on every map, then train recall with each in softmax's place; repeats vary the start."""
+    """Run the contract battery on every map, then train recall with each in place of softmax; repeats vary the seed."""
     from softscope.experiments.layers import Weighted, recall_model
 
     functions = maps()
@@ -80,7 +80,7 @@ def measure(
     shown = [p for p in CLAIMS if all(r[p].status != "not declared" for r in reports.values())]
     properties = Table(
         "properties",
-        Text(en="What each keeps of the contract", zh="各自满足契约的哪些性质"),
+        Text(en="Which properties of the contract each map keeps", zh="各映射满足契约中的哪些性质"),
         (label("property", Text(en="property", zh="性质")), *(Column(name, NAMES[name]) for name in functions)),
         [(CLAIMS[p][0], *(r[p].status == "held" for r in reports.values())) for p in shown],
     )
@@ -112,12 +112,12 @@ def measure(
         ),
         (
             label("map", Text(en="map", zh="映射")),
-            label("vocabulary", Text(en="keys in all", zh="键的总数")),
-            Column("kept", Text(en="of the five", zh="五项要求中满足")),
+            label("vocabulary", Text(en="keys in total", zh="键的总数")),
+            Column("kept", Text(en="met of the five", zh="五项要求中满足的项数")),
             Column("loss", Text(en="loss", zh="损失"), NATS),
             Column("worst", Text(en="accuracy, worst run", zh="正确率，最差一次")),
             Column("best", Text(en="best run", zh="最好一次")),
-            Column("stopped", Text(en="ended by NaN", zh="因 NaN 中止")),
+            Column("stopped", Text(en="stopped by NaN", zh="因 NaN 中止")),
             Column("runs", Text(en="runs", zh="运行次数")),
         ),
         rows,
@@ -139,7 +139,7 @@ def _on_arrays(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def _example(functions: dict[str, Callable[[Any], Any]]) -> Table:
-    """Show close scores, and scores of both signs."""
+    """Show each map on close scores and on scores of both signs."""
     rows: list[tuple[Cell, ...]] = []
     for name, f in functions.items():
         cells: list[Cell] = [NAMES[name]]
@@ -178,30 +178,30 @@ def _notes(reports: dict[str, Any], trained: Table, zeros: list[Text]) -> list[T
         Text(
             en=f"All five requirements are met by {names([NAMES[n] for n in every], 'en')}: softmax is not the only "
             f"one.",
-            zh=f"五项要求全部满足的有 {names([NAMES[n] for n in every], 'zh')}：softmax 并非唯一。",
+            zh=f"五项要求全部满足的有 {names([NAMES[n] for n in every], 'zh')}：softmax 并非唯一的选择。",
         ),
         Text(
-            en=f"Sparsemax breaks {broken['sparsemax']} properties that count, and has kinks; linear breaks "
-            f"{broken['linear']}, "
-            f"ReLU {broken['relu']}, sigmoid {broken['sigmoid']}, hardmax {broken['hardmax']}.",
-            zh=f"sparsemax 违反 {broken['sparsemax']} 条计入的性质，但有折点；线性违反 {broken['linear']} 条，ReLU "
+            en=f"Of the properties that count, sparsemax breaks {broken['sparsemax']}, though it has kinks; linear "
+            f"breaks {broken['linear']}, ReLU {broken['relu']}, sigmoid {broken['sigmoid']}, hardmax "
+            f"{broken['hardmax']}.",
+            zh=f"计入的性质中，sparsemax 违反 {broken['sparsemax']} 条，但有折点；线性违反 {broken['linear']} 条，ReLU "
             f"{broken['relu']} 条，sigmoid {broken['sigmoid']} 条，hardmax {broken['hardmax']} 条。",
         ),
         Text(
-            en=f"With {closed} keys in all, {PAIRS} of them shown, recall is learned in every run by "
-            f"{names(learned[closed], 'en')}; "
-            f"with {opened}, by {names(learned[opened], 'en')}. What breaks a property may still train.",
-            zh=f"键共 {closed} 个（每次展示 {PAIRS} 个）时，每次都学会的有 {names(learned[closed], 'zh')}；共 {opened} "
-            f"个时有 "
-            f"{names(learned[opened], 'zh')}。违反性质的也可能训练成功。",
+            en=f"Maps that learn recall in every run, with {closed} keys in total ({PAIRS} of them shown): "
+            f"{names(learned[closed], 'en')}; with {opened}: {names(learned[opened], 'en')}. A map that breaks a "
+            f"property may still train.",
+            zh=f"每次运行都学会回忆的映射：键共 {closed} 个（每次展示 {PAIRS} 个）时有 "
+            f"{names(learned[closed], 'zh')}；共 {opened} 个时有 {names(learned[opened], 'zh')}。"
+            f"违反某条性质的映射也可能训练成功。",
         ),
         Text(
-            en=f"Exact zeros pass no gradient: where a query always meets the same keys ({closed} of {closed}), a key "
-            f"that starts "
-            f"with weight 0 stays there, and {names(not_learned[closed], 'en')} fall short.",
-            zh=f"恰好为 0 的权重不传梯度：查询总是遇到同样的键时（{closed} 个中的 {closed} 个），一开始权重为 0 "
-            f"的键就一直为 0，"
-            f"{names(not_learned[closed], 'zh')} 因此学得不全。",
+            en=f"A weight of exactly 0 passes no gradient: if a query always meets the same keys ({closed} of "
+            f"{closed}), a key that starts at weight 0 stays there, and {names(not_learned[closed], 'en')} fall short. "
+            f"Hardmax is flat and passes none at any weight.",
+            zh=f"恰好为 0 的权重不传梯度：如果查询总是遇到同样的键（{closed} 个中的 {closed} 个），起初权重为 0 "
+            f"的键就一直为 0，{names(not_learned[closed], 'zh')} 因此没能学好。"
+            f"hardmax 处处平坦，任何权重都不传梯度。",
         ),
     ]
 
@@ -243,7 +243,7 @@ def draw(result: Result, lang: Lang) -> Any:
             if r["vocabulary"] == tokens
         ]
         title = Text(en="Recall of {pairs} keys out of {all}", zh="回忆：{all} 个键中的 {pairs} 个").of(lang)
-        across = Text(en="accuracy (line: worst to best run)", zh="正确率（线：最差到最好）").of(lang)
+        across = Text(en="accuracy (line: worst to best run)", zh="正确率（线段：从最差到最好的一次）").of(lang)
         trained.append(
             chart.bars(
                 accuracy,

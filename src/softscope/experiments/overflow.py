@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from softscope.experiments.result import Result
 
 QUESTION = Text(
-    en="Where does a softmax without the shift break, and does subtracting the maximum change the answer?",
+    en="Where does softmax break without the shift, and does subtracting the maximum change the answer?",
     zh="不减最大值的 softmax 在哪里失效？减去最大值会改变结果吗？",
 )
 SECONDS = 0.1
@@ -45,10 +45,12 @@ def measure(progress: ProgressBar, *, seed: int = 0) -> tuple[list[Table], list[
             label("dtype", Text(en="dtype", zh="数据类型")),
             Column("largest", Text(en="largest x with finite exp", zh="exp 有限的最大 x"), digits=6),
             Column("log_max", same("ln(max)"), digits=6),
-            Column("sum_up", Text(en="[x−2, x−1, x]: all 0 from x =", zh="[x−2, x−1, x] 从 x 起全为 0"), digits=6),
-            Column("naive_up", Text(en="[x−2, x−1, x]: NaN from x =", zh="[x−2, x−1, x] 从 x 起为 NaN"), digits=6),
-            Column("naive_down", Text(en="[x−2, x−1, x]: 0/0 below x =", zh="[x−2, x−1, x] 低于 x 时为 0/0"), digits=6),
-            Column("shifted", Text(en="with the shift, at ±that", zh="减最大值后，在这两处"), digits=4),
+            Column("sum_up", Text(en="[x−2, x−1, x]: all 0 from x =", zh="[x−2, x−1, x]：全为 0 的起点 x"), digits=6),
+            Column("naive_up", Text(en="[x−2, x−1, x]: NaN from x =", zh="[x−2, x−1, x]：为 NaN 的起点 x"), digits=6),
+            Column(
+                "naive_down", Text(en="[x−2, x−1, x]: 0/0 below x =", zh="[x−2, x−1, x]：低于此 x 为 0/0"), digits=6
+            ),
+            Column("shifted", Text(en="with the shift, at these limits", zh="减去最大值后，在这些点"), digits=4),
         ),
         [_limits(dtype) for dtype in _dtypes()],
     )
@@ -62,24 +64,23 @@ def measure(progress: ProgressBar, *, seed: int = 0) -> tuple[list[Table], list[
     stable = max(record["shift_error"] for record in errors.records())
     notes = [
         Text(
-            en=f"Without the shift [x−2, x−1, x] gives NaN from x = {up['float16']:.2f} in float16, "
-            f"{up['float32']:.2f} in float32 and {up['float64']:.2f} in float64, where exp(x) passes the largest "
-            f"number. It is wrong a little earlier: from {zeros['float16']:.2f}, {zeros['float32']:.2f} and "
-            f"{zeros['float64']:.2f} the sum passes it, and every weight is 0.",
-            zh=f"不减最大值时，[x−2, x−1, x] 在 float16 中从 x = {up['float16']:.2f} 起得到 NaN，float32 中从 "
-            f"{up['float32']:.2f}、float64 中从 {up['float64']:.2f} 起：exp(x) 超出了能表示的最大数。出错还要早一点："
-            f"从 {zeros['float16']:.2f}、{zeros['float32']:.2f} 和 {zeros['float64']:.2f} 起，"
-            f"总和超出了它，权重全为 0。",
+            en=f"Without the shift, [x−2, x−1, x] gives NaN from x = {up['float16']:.2f} in float16, "
+            f"{up['float32']:.2f} in float32 and {up['float64']:.2f} in float64, where exp(x) exceeds the largest "
+            f"number. It goes wrong a little earlier: from {zeros['float16']:.2f}, {zeros['float32']:.2f} and "
+            f"{zeros['float64']:.2f} on, the sum exceeds it and every weight is 0.",
+            zh=f"不减最大值时，[x−2, x−1, x] 在 float16 中从 x = {up['float16']:.2f} 起得到 NaN，在 float32 中从 "
+            f"{up['float32']:.2f} 起，在 float64 中从 {up['float64']:.2f} 起，这时 exp(x) 超出了能表示的最大数。"
+            f"出错还要更早一点：从 {zeros['float16']:.2f}、{zeros['float32']:.2f} 和 {zeros['float64']:.2f} 起，"
+            f"总和已超出最大数，权重全为 0。",
         ),
         Text(
-            en=f"Nothing is raised: NumPy warns {len(caught)} times and returns NaN, so `except` never sees it.",
+            en=f"No exception is raised: NumPy warns {len(caught)} times and returns NaN, so `except` never sees it.",
             zh=f"不会抛出异常：NumPy 发出 {len(caught)} 次警告并返回 NaN，`except` 永远捕获不到。",
         ),
         Text(
-            en=f"With the shift the weights of [1, 2, 3] + c are those of [1, 2, 3] for every c tried; the largest "
-            f"error is "
-            f"{stable:.1g} in float64.",
-            zh=f"减去最大值后，对试过的每个 c，[1, 2, 3] + c 的权重都与 [1, 2, 3] 相同；float64 中的最大误差为 "
+            en=f"With the shift, [1, 2, 3] + c has the same weights as [1, 2, 3] for every c tried; the largest error "
+            f"in float64 is {stable:.1g}.",
+            zh=f"减去最大值后，对试过的每个 c，[1, 2, 3] + c 的权重都与 [1, 2, 3] 的相同；float64 中的最大误差为 "
             f"{stable:.1g}。",
         ),
         Text(
@@ -157,7 +158,7 @@ def _cases() -> Table:
             rows.append((_row(x, 0), _row(naive(x), 4), _row(softscope.softmax(x), 4)))
     return Table(
         "cases",
-        Text(en="The same differences at three heights, float64", zh="同样的差距，三种高度（float64）"),
+        Text(en="Three rows with the same differences, float64", zh="差距相同的三行分数（float64）"),
         (
             label("row", Text(en="logits", zh="分数")),
             Column("naive", Text(en="without the shift", zh="不减最大值")),
@@ -180,7 +181,7 @@ def _errors() -> Table:
             rows.append((c, *(None if math.isnan(w) else w for w in worst)))
     return Table(
         "errors",
-        Text(en="Largest error of a weight of [1, 2, 3] + c, float64", zh="[1, 2, 3] + c 的权重的最大误差（float64）"),
+        Text(en="Largest error in a weight of [1, 2, 3] + c, float64", zh="[1, 2, 3] + c 的权重的最大误差（float64）"),
         (
             label("c", same("c")),
             Column("naive_error", Text(en="without the shift", zh="不减最大值"), digits=2),
@@ -208,7 +209,7 @@ def draw(result: Result, lang: Lang) -> Any:
     span = base.mark_bar(color=chart.COLOURS[4], height=18).encode(
         x=alt.X(
             "low:Q",
-            title=Text(en="x of [x−2, x−1, x]", zh="[x−2, x−1, x] 中的 x").of(lang),
+            title=Text(en="x in [x−2, x−1, x]", zh="[x−2, x−1, x] 中的 x").of(lang),
             scale=alt.Scale(domain=[-950, 900], nice=False),
         ),
         x2="high:Q",
@@ -222,25 +223,27 @@ def draw(result: Result, lang: Lang) -> Any:
         width=chart.WIDTH + 80,
         height=130,
         title=Text(
-            en="The logits that a softmax without the shift can take", zh="不减最大值的 softmax 能承受的分数范围"
+            en="The logits that softmax can take without the shift", zh="不减最大值的 softmax 能承受的分数范围"
         ).of(lang),
     )
     lost = [
         # A log axis cannot show an error of 0, so 1e-17 stands for it; 1 stands for NaN.
         {"c": r["c"], "f": f.of(lang), "error": 1.0 if r[key] is None else max(r[key], 1e-17)}
-        for key, f in (("naive_error", Text(en="without", zh="不减")), ("shift_error", Text(en="with", zh="减")))
+        for key, f in (("naive_error", Text(en="no", zh="不减")), ("shift_error", Text(en="yes", zh="减")))
         for r in result["errors"].records()
     ]
     right = chart.curves(
         lost,
-        chart.Axis("c", Text(en="c of [1, 2, 3] + c", zh="[1, 2, 3] + c 中的 c").of(lang), domain=(-1050, 1050)),
+        chart.Axis("c", Text(en="c in [1, 2, 3] + c", zh="[1, 2, 3] + c 中的 c").of(lang), domain=(-1050, 1050)),
         chart.Axis(
             "error",
-            Text(en="error of a weight (1: NaN)", zh="权重的误差（1 表示 NaN）").of(lang),
+            Text(en="error in a weight (1: NaN)", zh="权重的误差（1 表示 NaN）").of(lang),
             log=True,
             domain=(3e-18, 3.0),
         ),
         ("f", Text(en="maximum subtracted", zh="减去最大值").of(lang)),
-        title=Text(en="float64: right, then a little wrong, then NaN", zh="float64：先对，后有误差，再成 NaN").of(lang),
+        title=Text(en="float64: right, then a little wrong, then NaN", zh="float64：先正确，再有误差，最后为 NaN").of(
+            lang
+        ),
     )
     return chart.beside(left, right, columns=1)

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
     from softscope.tasks import RecallBatch, RecallModel
 
-PAIRS = 16  # with a vocabulary of 16 too, a query always meets the same keys, and a row that starts blocked stays so
+PAIRS = (
+    16  # with a vocabulary of 16 too, a query always meets the same keys, and a row that starts blocked stays blocked
+)
 BATCH = 8
 EXAMINED = 48  # sequences
 LEARNED = 0.9  # share of right answers that counts as learned; below half of it counts as stuck. Chance is 1/PAIRS
@@ -40,8 +42,8 @@ class RecallRun(NamedTuple):
 def learning_rate(d: int) -> float:
     """Return Adam's learning rate for width d; 1e-3 suits d = 256.
 
-    Adam moves every weight by about one step. So q moves by d steps, and q·k/√d by d·d/√d of them. A step that does
-    not shrink like d^(−3/2) would saturate a wide model by itself, scaled or not.
+    Adam moves every weight by about the learning rate. So q moves by about d times that, and q·k/√d by d·d/√d times.
+    A rate that does not shrink like d^(−3/2) would saturate a wide model by itself, scaled or not.
     """
     return min(1e-2, 4.096 / d**1.5)
 

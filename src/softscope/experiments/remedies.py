@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from softscope.tasks import RecallModel
 
 QUESTION = Text(
-    en="Does each remedy revive a starving model, from the start and when it is already stuck?",
-    zh="每种补救办法能不能救活挨饿的模型：从一开始就用，或者已经卡住再用？",
+    en="Does each remedy revive a starving model, applied from the start or once it is stuck?",
+    zh="每种补救办法能否救活挨饿的模型：从一开始就用，或卡住以后再用？",
 )
 SECONDS = 17.0
 NEEDS = ("torch",)
 
-SITE = "attention"  # the only layer's
+SITE = "attention"  # the path of the model's only attention layer
 CAP = TAU = REST
 WHEN = {"start": Text(en="from the start", zh="从一开始"), "stuck": Text(en="when stuck", zh="卡住以后")}
 REMEDIES = {
@@ -98,7 +98,7 @@ def measure(
     more: int = 80,
     remedies: tuple[str, ...] = tuple(REMEDIES),
 ) -> tuple[list[Table], list[Text]]:
-    """Train without 1/√d: each remedy from the start for `steps`, and for `more` after `steps` untreated."""
+    """Train without 1/√d: each remedy for `steps` from the start, and for `more` after `steps` without it."""
     from softscope.tasks import AttentionOptions, RecallModel
 
     def fresh() -> RecallModel:
@@ -132,10 +132,10 @@ def _table(runs: list[tuple[str, str, RecallRun]], d: int) -> Table:
     rows: list[tuple[Cell, ...]] = [(REMEDIES[name], WHEN[when], d, *told(o)) for name, when, o in runs]
     return Table(
         "remedies",
-        Text(en=f"Remedies applied to q·k without a scale, d = {d}", zh=f"用在未缩放 q·k 上的补救办法，d = {d}"),
+        Text(en=f"Remedies for unscaled q·k, d = {d}", zh=f"未缩放 q·k 的补救办法，d = {d}"),
         (
             label("remedy", Text(en="remedy", zh="补救办法")),
-            label("when", Text(en="applied", zh="何时用")),
+            label("when", Text(en="applied", zh="使用时机")),
             label("d", same("d")),
             *OUTCOME,
         ),
@@ -149,7 +149,7 @@ def _course(runs: list[tuple[str, str, RecallRun]]) -> Table:
         Text(en="Loss at each step", zh="每一步的损失"),
         (
             label("remedy", Text(en="remedy", zh="补救办法")),
-            label("when", Text(en="applied", zh="何时用")),
+            label("when", Text(en="applied", zh="使用时机")),
             label("step", Text(en="step", zh="步")),
             Column("loss", Text(en="loss", zh="损失"), NATS),
         ),
@@ -177,21 +177,21 @@ def _notes(table: Table, untreated: RecallRun, given: list[tuple[float, float]],
 
     notes = [
         Text(
-            en=f"Untreated, {untreated.accuracy.value:.2f} of the answers are right after {steps} steps (chance "
-            f"{1 / PAIRS:.2f}); the largest logit is {given[0][0]:.0f} before training and {given[1][0]:.0f} then. The "
-            f"temperature is √d, and at least what brings that logit to {REST:g}: {given[0][1]:.0f} from the start, "
-            f"{given[1][1]:.0f} when stuck.",
-            zh=f"不处理时，{steps} 步后的正确率是 {untreated.accuracy.value:.2f}（随机猜为 {1 / PAIRS:.2f}）；最大分数"
-            f"在训练前是 {given[0][0]:.0f}，之后是 {given[1][0]:.0f}。温度取 √d，但至少要把最大分数降到 {REST:g}："
-            f"一开始用 {given[0][1]:.0f}，卡住以后用 {given[1][1]:.0f}。",
+            en=f"Untreated, the accuracy after {steps} steps is {untreated.accuracy.value:.2f} (chance "
+            f"{1 / PAIRS:.2f}); the largest logit is {given[0][0]:.0f} before training and {given[1][0]:.0f} after. "
+            f"The temperature is √d, or more if needed to bring that logit to {REST:g}: {given[0][1]:.0f} from the "
+            f"start, {given[1][1]:.0f} when stuck.",
+            zh=f"不处理时，{steps} 步后的正确率为 {untreated.accuracy.value:.2f}（随机猜测为 {1 / PAIRS:.2f}）；最大"
+            f"分数在训练前为 {given[0][0]:.0f}，训练后为 {given[1][0]:.0f}。温度取 √d，若还不足以把最大分数降到 "
+            f"{REST:g}，则取更高：从一开始用时为 {given[0][1]:.0f}，卡住以后用时为 {given[1][1]:.0f}。",
         )
     ]
     for when, length in (("start", steps), ("stuck", more)):
         en, zh = listed(when, "en"), listed(when, "zh")
         notes.append(
             Text(
-                en=f"Applied {WHEN[when].en}, within {length} steps: {en[0]} revive it; {en[1]} do not.",
-                zh=f"{WHEN[when].zh}使用，{length} 步之内：能救活的：{zh[0]}；救不活的：{zh[1]}。",
+                en=f"Applied {WHEN[when].en}, what revives it within {length} steps: {en[0]}. What does not: {en[1]}.",
+                zh=f"{WHEN[when].zh}使用，{length} 步之内能救活的：{zh[0]}。救不活的：{zh[1]}。",
             )
         )
     both = [table.row(remedy=REMEDIES[name], when=WHEN["start"]) for name in ("temperature", "temperature-weights")
@@ -200,17 +200,18 @@ def _notes(table: Table, untreated: RecallRun, given: list[tuple[float, float]],
         on, inside = (row["accuracy"].value for row in both)
         notes.append(
             Text(
-                en=f"The same temperature, on the logits or divided into W_Q, gives the same model at step 0, and "
-                f"{on:.2f} or {inside:.2f} right answers after {steps}: Adam moves small weights as far as large ones.",
-                zh=f"同一个温度，除在分数上或除进 W_Q 里，第 0 步的模型完全一样，{steps} 步后的正确率却是 {on:.2f} 和 "
-                f"{inside:.2f}：Adam 每一步推动小权重和大权重一样远。",
+                en=f"The same temperature, applied to the logits or folded into W_Q, gives the same model at step 0 "
+                f"but an accuracy of {on:.2f} or {inside:.2f} after {steps} steps: Adam moves small weights as far as "
+                f"large ones.",
+                zh=f"同一个温度，作用在分数上或并入 W_Q，第 0 步的模型完全一样，{steps} 步后的正确率却分别为 {on:.2f} "
+                f"和 {inside:.2f}：Adam 每一步移动小权重和大权重的幅度一样大。",
             )
         )
     return notes
 
 
 def draw(result: Result, lang: Lang) -> Any:
-    """Plot the model's accuracy with each remedy, for both times of applying it."""
+    """Plot the accuracy under each remedy, applied from the start and when stuck."""
     records = result["remedies"].records()
     panels = [
         bars([r for r in records if r["when"] == when], Text(en=f"Applied {when.en}", zh=f"{when.zh}使用"), lang, 300)

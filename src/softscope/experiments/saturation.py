@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from softscope.experiments.result import Result
 
 QUESTION = Text(
-    en="When a softmax saturates, what is left of its derivative, and when does that matter?",
-    zh="softmax 饱和时，导数还剩多少？什么时候有关系？",
+    en="When softmax saturates, how much of its derivative is left, and when does that matter?",
+    zh="softmax 饱和时，导数还剩多少？什么时候会有影响？",
 )
 SECONDS = 1.5
 NEEDS = ("sympy",)
@@ -30,7 +30,7 @@ GAINS = (0.25, 1.0, 4.0)  # heat maps of softmax(gain·[0, 1, 2, 3])
 
 
 def measure(progress: ProgressBar, *, seed: int = 0) -> tuple[list[Table], list[Text]]:
-    """Compute derivatives at exact inputs and a symbolic proof; nothing is random."""
+    """Compute derivatives at fixed inputs, and a symbolic proof; nothing is random."""
     del seed
     nudge, norms, heat, loss = _nudge(), _norms(), _heat(), _loss()
     progress(0.1)
@@ -40,32 +40,30 @@ def measure(progress: ProgressBar, *, seed: int = 0) -> tuple[list[Table], list[
     held = sum(proof.column("holds"))
     notes = [
         Text(
-            en=f"s(1−s) is at most 0.25, at s = 1/2; over n = 4 keys ‖J‖ falls from {norms.rows[0][4]:.3f} at a gap of "
-            f"0 to "
-            f"{sharp['norm']:.1e} at a gap of 20, like {sharp['norm'] / sharp['rest']:.2f} times the weight left over.",
-            zh=f"s(1−s) 最大为 0.25，在 s = 1/2 处；n = 4 时 ‖J‖ 从差距 0 的 {norms.rows[0][4]:.3f} 降到差距 20 的 "
-            f"{sharp['norm']:.1e}，约为剩余权重的 {sharp['norm'] / sharp['rest']:.2f} 倍。",
+            en=f"s(1−s) is at most 0.25, at s = 1/2. With n = 4 keys, ‖J‖ falls from {norms.rows[0][4]:.3f} at a gap "
+            f"of 0 to {sharp['norm']:.1e} at a gap of 20, about {sharp['norm'] / sharp['rest']:.2f} times the weight "
+            f"left over.",
+            zh=f"s(1−s) 在 s = 1/2 处最大，为 0.25。n = 4 时，‖J‖ 从差距 0 处的 {norms.rows[0][4]:.3f} 降到差距 20 处"
+            f"的 {sharp['norm']:.1e}，约为剩余权重的 {sharp['norm'] / sharp['rest']:.2f} 倍。",
         ),
         Text(
-            en=f"It goes to 0 but is not 0: at [200, 250] the exact slope is "
+            en=f"It tends to 0 but is not 0: at [200, 250] the exact slope is "
             f"{nudge.row(logits='[200, 250]')['slope']:.1e}.",
             zh=f"它趋于 0，但不是 0：在 [200, 250] 处，精确斜率为 {nudge.row(logits='[200, 250]')['slope']:.1e}。",
         ),
         Text(
             en=f"∂s_i/∂z_j = s_i(δ_ij − s_j) is derived symbolically for n = 4: {held} of {len(proof.rows)} steps "
             f"hold.",
-            zh=f"对 n = 4 用符号推导了 ∂s_i/∂z_j = s_i(δ_ij − s_j)：{len(proof.rows)} 步中有 {held} 步成立。",
+            zh=f"对 n = 4 作符号推导，得 ∂s_i/∂z_j = s_i(δ_ij − s_j)：{len(proof.rows)} 步中有 {held} 步成立。",
         ),
         Text(
-            en=f"Before a cross-entropy saturation does no harm: wrong and confident (margin −20) the gradient is "
-            f"{wrong['cross_entropy']:.3f}, its largest, while s(1−s) is {wrong['slope']:.0e}; right and confident "
-            f"it is "
-            f"{right['cross_entropy']:.0e}. A squared error of the weights would be blind at both ends "
-            f"({wrong['squared']:.0e}).",
-            zh=f"后面接交叉熵时饱和无害：错得很自信时（间隔 −20）梯度为 {wrong['cross_entropy']:.3f}，正是最大值，而 "
-            f"s(1−s) 只有 "
-            f"{wrong['slope']:.0e}；对得很自信时梯度为 {right['cross_entropy']:.0e}。"
-            f"若用权重的平方误差，两端都看不见（{wrong['squared']:.0e}）。",
+            en=f"Saturation does no harm before a cross-entropy: for a confident wrong answer (margin −20) the "
+            f"gradient is {wrong['cross_entropy']:.3f}, its largest, while s(1−s) is {wrong['slope']:.0e}; for a "
+            f"confident right one it is {right['cross_entropy']:.0e}. A squared error on the weights would give almost "
+            f"no gradient at either end ({wrong['squared']:.0e}).",
+            zh=f"后面接交叉熵时，饱和无害：错得很自信时（间隔 −20），梯度为 {wrong['cross_entropy']:.3f}，正是最大值，"
+            f"而 s(1−s) 只有 {wrong['slope']:.0e}；对得很自信时，梯度为 {right['cross_entropy']:.0e}。"
+            f"若改用权重的平方误差，两端都几乎没有梯度（{wrong['squared']:.0e}）。",
         ),
     ]
     return [nudge, norms, loss, proof, heat], notes
@@ -83,12 +81,12 @@ def _nudge() -> Table:
         )
     return Table(
         "nudge",
-        Text(en="Smooth and sharp: what +0.1 on the first logit does", zh="平滑与尖锐：第一个分数加 0.1 会怎样"),
+        Text(en="Smooth and sharp: effect of +0.1 on the first logit", zh="平滑与尖锐：第一个分数加 0.1 会怎样"),
         (
             label("logits", Text(en="logits", zh="分数")),
             Column("first", same("s₁"), digits=3),
             Column("second", same("s₂"), digits=3),
-            Column("moved", Text(en="change of s₁", zh="s₁ 的变化"), digits=3),
+            Column("moved", Text(en="change in s₁", zh="s₁ 的变化"), digits=3),
             Column("slope", same("s₁(1−s₁)"), digits=3),
         ),
         rows,
@@ -105,7 +103,7 @@ def _norms() -> Table:
         rows.append((gap, float(weights[0]), rest, float(weights[0] * rest), norm, float(state.jacobian_trace)))
     return Table(
         "norms",
-        Text(en="softmax([gap, 0, 0, 0]) on its way to one-hot", zh="softmax([差距, 0, 0, 0]) 走向 one-hot"),
+        Text(en="softmax([gap, 0, 0, 0]) approaching one-hot", zh="softmax([差距, 0, 0, 0]) 趋近 one-hot"),
         (
             label("gap", Text(en="gap", zh="差距")),
             Column("peak", Text(en="largest weight s", zh="最大权重 s"), digits=4),
@@ -125,7 +123,7 @@ def _heat() -> Table:
         rows += [(gain, i + 1, j + 1, float(jacobian[i, j])) for i in range(4) for j in range(4)]
     return Table(
         "jacobian",
-        Text(en="The Jacobian at softmax(k·[0, 1, 2, 3])", zh="softmax(k·[0, 1, 2, 3]) 处的雅可比矩阵"),
+        Text(en="Jacobian of softmax at k·[0, 1, 2, 3]", zh="softmax 在 k·[0, 1, 2, 3] 处的雅可比矩阵"),
         (label("gain", same("k")), label("i", same("i")), label("j", same("j")), Column("value", same("∂s_i/∂z_j"))),
         rows,
         dense=True,
@@ -144,13 +142,16 @@ def _loss() -> Table:
         rows.append((margin, float(p[0]), slope, math.sqrt(2.0) * rest, float(squared)))
     return Table(
         "loss",
-        Text(en="Two classes: gradient at the logits against the target's margin", zh="两类：分数处的梯度与目标的间隔"),
+        Text(
+            en="Two classes: gradient at the logits against the target's margin",
+            zh="两类：分数处的梯度随目标间隔的变化",
+        ),
         (
-            label("margin", Text(en="margin of the target", zh="目标的间隔")),
-            Column("p", Text(en="p of the target", zh="目标的概率"), digits=3),
+            label("margin", Text(en="target margin", zh="目标的间隔")),
+            Column("p", Text(en="target probability", zh="目标的概率"), digits=3),
             Column("slope", same("s(1−s)"), digits=2),
-            Column("cross_entropy", Text(en="gradient of the cross-entropy", zh="交叉熵的梯度"), digits=3),
-            Column("squared", Text(en="gradient of a squared error", zh="平方误差的梯度"), digits=2),
+            Column("cross_entropy", Text(en="cross-entropy gradient", zh="交叉熵的梯度"), digits=3),
+            Column("squared", Text(en="squared-error gradient", zh="平方误差的梯度"), digits=2),
         ),
         rows,
     )
@@ -174,7 +175,7 @@ def draw(result: Result, lang: Lang) -> Any:
         chart.Axis("gap", Text(en="gap of the largest logit", zh="最大分数领先的差距").of(lang)),
         chart.Axis("norm", Text(en="‖J‖ (Frobenius)", zh="‖J‖（Frobenius）").of(lang), log=True),
         ("name", ""),
-        title=Text(en="n = 4: the Jacobian goes to 0", zh="n = 4：雅可比矩阵趋于 0").of(lang),
+        title=Text(en="n = 4: the Jacobian tends to 0", zh="n = 4：雅可比矩阵趋于 0").of(lang),
     )
     names = {
         "cross_entropy": Text(en="cross-entropy", zh="交叉熵"),
@@ -191,11 +192,11 @@ def draw(result: Result, lang: Lang) -> Any:
         margins,
         chart.Axis(
             "margin",
-            Text(en="margin of the target (left: wrong and confident)", zh="目标的间隔（左端：错得很自信）").of(lang),
+            Text(en="target margin (left: confidently wrong)", zh="目标的间隔（左端：错得很自信）").of(lang),
         ),
         chart.Axis("value", Text(en="gradient norm at the logits", zh="分数处的梯度范数").of(lang)),
         ("name", ""),
-        title=Text(en="Before a cross-entropy saturation does no harm", zh="后面接交叉熵时，饱和无害").of(lang),
+        title=Text(en="Saturation does no harm before a cross-entropy", zh="后面接交叉熵时，饱和无害").of(lang),
     )
     return chart.beside(_maps(result, lang), chart.beside(hill, fall, losses, columns=3), columns=1)
 
@@ -213,6 +214,8 @@ def _maps(result: Result, lang: Lang) -> Any:
         shade = alt.Color("value:Q", title="∂s_i/∂z_j", scale=alt.Scale(scheme="blueorange", domain=[-0.25, 0.25]))
         cells = base.mark_rect(stroke="#ccc").encode(color=shade)
         figures = base.mark_text(fontSize=11).encode(text="text:N")
-        name = Text(en="Jacobian at softmax({k}·[0, 1, 2, 3])", zh="softmax({k}·[0, 1, 2, 3]) 处的雅可比").of(lang)
+        name = Text(en="Jacobian of softmax at {k}·[0, 1, 2, 3]", zh="softmax 在 {k}·[0, 1, 2, 3] 处的雅可比矩阵").of(
+            lang
+        )
         maps.append(alt.layer(cells, figures).properties(width=200, height=170, title=name.format(k=f"{gain:g}")))
     return alt.hconcat(*maps, spacing=30)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from softscope.experiments.result import Result
 
 QUESTION = Text(
-    en="Additive, dot or scaled dot product: spread of the logits, sharpness of the weights, cost?",
+    en="Additive, dot or scaled dot product: how wide are the logits, how sharp the weights, at what cost?",
     zh="加性、点积还是缩放点积：分数有多分散，权重有多尖锐，代价多大？",
 )
 SECONDS = 3.0
@@ -74,7 +74,7 @@ def measure(
             Column("entropy", Text(en="entropy", zh="熵"), NATS),
             Column("peak", Text(en="largest weight", zh="最大权重")),
             Column("trace", same("Σ s(1−s)")),
-            Column("runs", Text(en="runs of 10 rows", zh="运行次数（各 10 行）")),
+            Column("runs", Text(en="runs of 10 rows", zh="运行次数（每次 10 行）")),
         ),
         rows,
     )
@@ -105,8 +105,8 @@ def _cost(progress: ProgressBar, seed: int, dimensions: tuple[int, ...], tokens:
     return Table(
         "cost",
         Text(
-            en=f"Scores of {tokens}×{tokens} tokens in NumPy, float32, one thread",
-            zh=f"{tokens}×{tokens} token 的分数，NumPy，float32，单线程",
+            en=f"{tokens}×{tokens} scores in NumPy, float32, one thread",
+            zh=f"{tokens}×{tokens} 个分数，NumPy，float32，单线程",
         ),
         (
             label("d", same("d")),
@@ -136,36 +136,34 @@ def _notes(spreads: Table, cost: Table, fits: dict[str, float]) -> list[Text]:
     last = cost.row(d=d)
     return [
         Text(
-            en=f"At d = {d} the logits of one row spread by {at('dot')['spread'].value:.1f} (dot), "
-            f"{at('scaled')['spread'].value:.2f} (scaled), {at('additive')['spread'].value:.2f} (additive, v ~ N(0, "
-            f"1/h)) "
-            f"and {at('additive_unit')['spread'].value:.1f} (additive, v ~ N(0, 1)).",
-            zh=f"d = {d} 时，一行分数的标准差：点积 {at('dot')['spread'].value:.1f}，缩放 "
-            f"{at('scaled')['spread'].value:.2f}，"
-            f"加性（v ~ N(0, 1/h)）{at('additive')['spread'].value:.2f}，加性（v ~ N(0, 1)）"
-            f"{at('additive_unit')['spread'].value:.1f}。",
+            en=f"At d = {d}, the logits of a row have a standard deviation of {at('dot')['spread'].value:.1f} (dot), "
+            f"{at('scaled')['spread'].value:.2f} (scaled), {at('additive')['spread'].value:.2f} (additive, v ~ "
+            f"N(0, 1/h)) and {at('additive_unit')['spread'].value:.1f} (additive, v ~ N(0, 1)).",
+            zh=f"d = {d} 时，一行分数的标准差：点积为 {at('dot')['spread'].value:.1f}，缩放点积为 "
+            f"{at('scaled')['spread'].value:.2f}，加性（v ~ N(0, 1/h)）为 {at('additive')['spread'].value:.2f}，"
+            f"加性（v ~ N(0, 1)）为 {at('additive_unit')['spread'].value:.1f}。",
         ),
         Text(
-            en=f"tanh bounds each term, not the sum: additive scores need no scale only if v shrinks like 1/√h; with v "
-            f"~ N(0, 1) "
-            f"the entropy is {at('additive_unit')['entropy'].value:.2f} nats against "
+            en=f"tanh bounds each term, not the sum: additive scores need no scaling only if v shrinks like 1/√h. With "
+            f"v ~ N(0, 1) the entropy is {at('additive_unit')['entropy'].value:.2f} nats, with v ~ N(0, 1/h) "
             f"{at('additive')['entropy'].value:.2f}.",
-            zh=f"tanh 限制的是每一项，不是总和：只有 v 按 1/√h 缩小时，加性分数才不需要缩放；v ~ N(0, 1) 时熵为 "
-            f"{at('additive_unit')['entropy'].value:.2f} 奈特，否则为 {at('additive')['entropy'].value:.2f}。",
+            zh=f"tanh 限制的是每一项，不是总和：只有 v 按 1/√h 缩小时，加性分数才不需要缩放。v ~ N(0, 1) 时，熵为 "
+            f"{at('additive_unit')['entropy'].value:.2f} 奈特；v ~ N(0, 1/h) 时，熵为 "
+            f"{at('additive')['entropy'].value:.2f} 奈特。",
         ),
         Text(
-            en=f"Additive scores take {last['ratio']:.0f} times the time of dot products at d = {d}, and "
-            f"{last['additive_memory']:.0f} MiB instead of {last['dot_memory']:.2g}; time grows like "
-            f"d^{fits['additive']:.1f} "
-            f"(dot: d^{fits['dot']:.1f}).",
-            zh=f"d = {d} 时，加性分数耗时是点积的 {last['ratio']:.0f} 倍，占内存 {last['additive_memory']:.0f} MiB（点"
-            f"积 {last['dot_memory']:.2g}）；耗时按 d^{fits['additive']:.1f} 增长（点积 d^{fits['dot']:.1f}）。",
+            en=f"At d = {d}, additive scores take {last['ratio']:.0f} times as long as dot products and "
+            f"{last['additive_memory']:.0f} MiB instead of {last['dot_memory']:.2g}; their time grows like "
+            f"d^{fits['additive']:.1f} (dot: d^{fits['dot']:.1f}).",
+            zh=f"d = {d} 时，加性分数的耗时是点积的 {last['ratio']:.0f} 倍，占内存 {last['additive_memory']:.0f} MiB"
+            f"（点积占 {last['dot_memory']:.2g}）；耗时按 d^{fits['additive']:.1f} 增长（点积按 "
+            f"d^{fits['dot']:.1f} 增长）。",
         ),
     ]
 
 
 def draw(result: Result, lang: Lang) -> Any:
-    """Plot spread and entropy against d, and the time."""
+    """Plot spread, entropy and time against d."""
     rows = [
         {"d": r["d"], "name": r["score"].of(lang), "spread": r["spread"].value, "entropy": r["entropy"].value}
         for r in result["spread"].records()
@@ -195,7 +193,7 @@ def draw(result: Result, lang: Lang) -> Any:
     cost = chart.curves(
         times,
         across,
-        chart.Axis("ms", Text(en="time of 64×64 scores (ms)", zh="64×64 个分数的耗时（毫秒）").of(lang), log=True),
+        chart.Axis("ms", Text(en="time for all scores (ms)", zh="全部分数的耗时（毫秒）").of(lang), log=True),
         ("name", ""),
         title=Text(en="Cost", zh="代价").of(lang),
     )

@@ -24,7 +24,7 @@ def shortest(call, seconds=0.2, least=3):
         for _ in range(calls):
             call()
         taken = time.process_time() - start
-        if taken < 1e-5:  # the clock's own steps: it may even have stood still
+        if taken < 1e-5:  # too short for the clock, which may not even have ticked
             calls *= 2
             continue
         best, total, count = min(best, taken / calls), total + taken, count + 1

@@ -109,7 +109,7 @@ class Table:
         return [record[key] for record in self.records()]
 
     def row(self, **where: Any) -> dict[str, Any]:
-        """Return the first record with these cells; match a text by its English, in full or by its first word."""
+        """Return the first record with these cells; a text matches by its whole English or its first word."""
         for record in self.records():
             if all(_matches(record[key], value) for key, value in where.items()):
                 return record

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from softscope.experiments.result import Result
 
 QUESTION = Text(
-    en="What does the temperature do to the weights, to sampling and to distillation?",
+    en="What does temperature do to the weights, to sampling and to distillation?",
     zh="温度对权重、采样和蒸馏各有什么影响？",
 )
 SECONDS = 1.0
@@ -31,7 +31,7 @@ CANDIDATES = 50
 
 
 def measure(progress: ProgressBar, *, seed: int = 0, problems: int = 4000) -> tuple[list[Table], list[Text]]:
-    """Sweep T over fixed rows, a toy sampler that is right as often as it predicts, and students of a teacher."""
+    """Sweep T over fixed rows, a calibrated toy sampler, and students of a teacher."""
     rng = np.random.default_rng(seed)
     sweep, curve = _sweep(), _curve()
     progress(0.1)
@@ -45,36 +45,36 @@ def measure(progress: ProgressBar, *, seed: int = 0, problems: int = 4000) -> tu
     unscaled = {r["T"]: r["bare"] for r in soft.records()}
     notes = [
         Text(
-            en=f"Entropy grows with T, from 0 to ln n: for [1, 2, 3] it is {plain['entropy']:.3f} nats at T = 1 and "
+            en=f"Entropy grows with T from 0 to ln n: for [1, 2, 3] it is {plain['entropy']:.3f} nats at T = 1 and "
             f"{sweep.row(row='[1, 2, 3]', T=100.0)['entropy']:.4f} at T = 100 (ln 3 = {math.log(3):.4f}).",
             zh=f"熵随 T 从 0 增到 ln n：[1, 2, 3] 在 T = 1 时为 {plain['entropy']:.3f} 奈特，T = 100 时为 "
             f"{sweep.row(row='[1, 2, 3]', T=100.0)['entropy']:.4f}（ln 3 = {math.log(3):.4f}）。",
         ),
         Text(
-            en=f"One attempt is best cold (T = {best[1]:g}), {ATTEMPTS[1]} attempts at T = {best[ATTEMPTS[1]]:g}, "
-            f"{ATTEMPTS[2]} at T = {best[ATTEMPTS[2]]:g}: a low temperature serves pass@1, not pass@k.",
-            zh=f"只试一次时低温最好（T = {best[1]:g}），试 {ATTEMPTS[1]} 次时 T = {best[ATTEMPTS[1]]:g} 最好，试 "
-            f"{ATTEMPTS[2]} 次时 T = {best[ATTEMPTS[2]]:g}：低温有利于 pass@1，不利于 pass@k。",
+            en=f"A single attempt does best cold (T = {best[1]:g}), {ATTEMPTS[1]} attempts at T = "
+            f"{best[ATTEMPTS[1]]:g}, {ATTEMPTS[2]} at T = {best[ATTEMPTS[2]]:g}: a low temperature helps pass@1, not "
+            f"pass@k.",
+            zh=f"只试一次时，低温最好（T = {best[1]:g}）；试 {ATTEMPTS[1]} 次时，T = {best[ATTEMPTS[1]]:g} 最好；试 "
+            f"{ATTEMPTS[2]} 次时，T = {best[ATTEMPTS[2]]:g} 最好。低温有利于 pass@1，不利于 pass@k。",
         ),
         Text(
-            en=f"Drawn with softscope.sample, the share of right first answers differs from the probability by "
-            f"{checks:.1f} standard errors at most.",
-            zh=f"用 softscope.sample 实际采样，首答正确率与概率之差最多 {checks:.1f} 个标准误。",
+            en=f"With softscope.sample drawing the answers, the share of right first answers is within {checks:.1f} "
+            f"standard errors of its probability.",
+            zh=f"用 softscope.sample 实际采样时，首答正确率与其概率最多相差 {checks:.1f} 个标准误。",
         ),
         Text(
-            en=f"Without the factor T² the gradient of a soft target shrinks like 1/T²: from {unscaled[1.0]:.3f} at T "
-            f"= 1 to {unscaled[8.0]:.4f} at T = 8.",
-            zh=f"不乘 T² 时，软目标的梯度按 1/T² 缩小：T = 1 时 {unscaled[1.0]:.3f}，T = 8 时 {unscaled[8.0]:.4f}。",
+            en=f"Without the factor T², the gradient from soft targets shrinks like 1/T²: from {unscaled[1.0]:.3f} at "
+            f"T = 1 to {unscaled[8.0]:.4f} at T = 8.",
+            zh=f"不乘 T² 时，软目标给出的梯度按 1/T² 缩小：T = 1 时为 {unscaled[1.0]:.3f}，T = 8 时为 "
+            f"{unscaled[8.0]:.4f}。",
         ),
         Text(
-            en=f"A student of {STUDENT_ROWS} rows comes within {warm['kl'].value:.3f} nats of its teacher on new rows "
-            f"with "
-            f"soft targets at T = {warm['T']:g}, and within {hard.value:.2f} with the teacher's hard labels (both "
-            f"are linear, so "
-            f"a hot T amounts to a regression on the teacher's logits).",
-            zh=f"学生只看 {STUDENT_ROWS} 行：用 T = {warm['T']:g} 的软目标时，在新数据上与老师相差 "
-            f"{warm['kl'].value:.3f} 奈特；只用老师的硬标签则相差 {hard.value:.2f}"
-            f"（两者都是线性模型，高温相当于对老师的分数做回归）。",
+            en=f"A student taught on {STUDENT_ROWS} rows comes within {warm['kl'].value:.3f} nats of its teacher on "
+            f"new rows with soft targets at T = {warm['T']:g}, and within {hard.value:.2f} with the teacher's hard "
+            f"labels (both are linear, so a high T amounts to a regression on the teacher's logits).",
+            zh=f"学生只用 {STUDENT_ROWS} 行训练：用 T = {warm['T']:g} 的软目标时，在新数据上与教师相差 "
+            f"{warm['kl'].value:.3f} 奈特；用教师的硬标签时，相差 {hard.value:.2f} 奈特"
+            f"（两者都是线性模型，高温相当于对教师的分数做回归）。",
         ),
     ]
     return [sweep, sampler, soft, students, curve], notes
@@ -138,7 +138,7 @@ def _sampler(progress: ProgressBar, rng: np.random.Generator, problems: int) -> 
         "sampler",
         Text(
             en=f"A toy sampler with {CANDIDATES} candidates: share of problems solved",
-            zh=f"{CANDIDATES} 个候选的玩具采样器：解出的比例",
+            zh=f"有 {CANDIDATES} 个候选答案的玩具采样器：解出题目的比例",
         ),
         (
             label("T", same("T")),
@@ -162,12 +162,12 @@ def _soft_targets(rng: np.random.Generator) -> Table:
         rows.append((t, entropy, float(bare), float(bare * t * t), len(teacher)))
     return Table(
         "soft_targets",
-        Text(en="Soft targets of a teacher with 10 classes", zh="10 类教师的软目标"),
+        Text(en="Soft targets of a teacher with 10 classes", zh="10 类的教师给出的软目标"),
         (
             label("T", same("T")),
             Column("entropy", Text(en="entropy of the targets", zh="软目标的熵"), NATS),
-            Column("bare", Text(en="gradient norm without T²", zh="梯度范数，不乘 T²"), digits=4),
-            Column("scaled", Text(en="gradient norm with T²", zh="梯度范数，乘 T²"), digits=4),
+            Column("bare", Text(en="gradient norm without T²", zh="不乘 T² 的梯度范数"), digits=4),
+            Column("scaled", Text(en="gradient norm with T²", zh="乘 T² 的梯度范数"), digits=4),
             Column("rows", Text(en="rows", zh="行数")),
         ),
         rows,
@@ -195,12 +195,12 @@ def _students(progress: ProgressBar, rng: np.random.Generator) -> Table:
     ]
     return Table(
         "students",
-        Text(en=f"Students taught with {STUDENT_ROWS} rows", zh=f"用 {STUDENT_ROWS} 行教出的学生"),
+        Text(en=f"Students taught on {STUDENT_ROWS} rows", zh=f"用 {STUDENT_ROWS} 行训练的学生"),
         (
-            label("target", Text(en="taught with", zh="教材")),
+            label("target", Text(en="taught with", zh="训练目标")),
             label("T", same("T")),
-            Column("kl", Text(en="KL(teacher ‖ student) on new rows", zh="新数据上的 KL(老师 ‖ 学生)"), NATS),
-            Column("agree", Text(en="same answer", zh="答案相同的比例")),
+            Column("kl", Text(en="KL(teacher ‖ student) on new rows", zh="新数据上的 KL(教师 ‖ 学生)"), NATS),
+            Column("agree", Text(en="share of same answers", zh="答案相同的比例")),
             Column("repeats", Text(en="repeats", zh="重复次数")),
         ),
         rows,
@@ -237,14 +237,15 @@ def draw(result: Result, lang: Lang) -> Any:
     passes = chart.curves(
         solved,
         chart.Axis("T", "T", log=True, values=(0.1, 0.2, 0.5, 1, 2, 4)),
-        chart.Axis("share", Text(en="share of problems solved", zh="解出的比例").of(lang), domain=(0.0, 1.0)),
+        chart.Axis("share", Text(en="share of problems solved", zh="解出题目的比例").of(lang), domain=(0.0, 1.0)),
         ("name", Text(en="attempts", zh="尝试次数").of(lang)),
         error=("low", "high"),
-        title=Text(en="Few attempts like it cold, many do not", zh="试得少宜低温，试得多则不然").of(lang),
+        title=Text(en="Low T suits few attempts, not many", zh="尝试次数少时宜低温，多时则不然").of(lang),
     )
     students = [
         {
-            "name": r["target"].of(lang) + ("" if r["T"] is None else f", T = {r['T']:g}"),
+            "name": r["target"].of(lang)
+            + ("" if r["T"] is None else Text(en=", ", zh="，").of(lang) + f"T = {r['T']:g}"),
             "kl": r["kl"].value,
             "low": r["kl"].value - 2 * r["kl"].error,
             "high": r["kl"].value + 2 * r["kl"].error,
@@ -254,9 +255,9 @@ def draw(result: Result, lang: Lang) -> Any:
     taught = chart.bars(
         students,
         ("name", ""),
-        chart.Axis("kl", Text(en="KL to the teacher on new rows (nats)", zh="新数据上与老师的 KL（奈特）").of(lang)),
+        chart.Axis("kl", Text(en="KL to the teacher on new rows (nats)", zh="新数据上与教师的 KL（奈特）").of(lang)),
         error=("low", "high"),
         digits=".3f",
-        title=Text(en="Distillation: what the student is taught with", zh="蒸馏：学生的教材").of(lang),
+        title=Text(en="Distillation: labels against soft targets", zh="蒸馏：标签与软目标的比较").of(lang),
     )
     return chart.beside(heat, passes, taught)

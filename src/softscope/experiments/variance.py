@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 QUESTION = Text(
     en="Does the variance of q·k grow like d, and when does it not?",
-    zh="q·k 的方差是否随 d 线性增长？什么时候不是？",
+    zh="q·k 的方差是否随 d 线性增长？什么时候不是这样？",
 )
 SECONDS = 3.0
 Array = np.ndarray[Any, Any]
 
 DIMENSIONS = (1, 4, 16, 64, 256, 512, 1024)
-BLOCK = 1 << 20  # components per block, so we never hold a whole sample
+BLOCK = 1 << 20  # components per block, so a whole sample is never in memory
 
 
 def _uniform(rng: np.random.Generator, shape: tuple[int, int]) -> Array:
@@ -82,21 +82,23 @@ def measure(
             label("d", same("d")),
             Column("mean", Text(en="mean", zh="均值"), digits=2),
             Column("variance", Text(en="variance", zh="方差"), digits=4),
-            Column("low", Text(en="95% from", zh="95% 区间 下"), digits=4),
-            Column("high", Text(en="to", zh="上"), digits=4),
-            Column("holds", Text(en="d within", zh="d 在内")),
+            Column("low", Text(en="95% from", zh="95% 区间下限"), digits=4),
+            Column("high", Text(en="to", zh="上限"), digits=4),
+            Column("holds", Text(en="contains d", zh="包含 d")),
             Column("samples", Text(en="pairs", zh="样本数")),
         ),
         law_rows,
     )
     shape = Table(
         "shape",
-        Text(en="The shape of q·k/√d beside N(0, 1)", zh="q·k/√d 的形状与 N(0, 1) 相比"),
+        Text(en="Shape of q·k/√d against N(0, 1)", zh="q·k/√d 的分布形状与 N(0, 1) 的比较"),
         (
             label("components", Text(en="components", zh="分量")),
             label("d", same("d")),
             Column(
-                "distance", Text(en="largest distance of the distribution functions", zh="分布函数的最大距离"), digits=2
+                "distance",
+                Text(en="largest distance between distribution functions", zh="分布函数的最大距离"),
+                digits=2,
             ),
             Column("kurtosis", Text(en="excess kurtosis", zh="超额峰度"), digits=2),
             Column("predicted", Text(en="expected", zh="理论值"), digits=2),
@@ -125,27 +127,26 @@ def _notes(law: Table, breaks: Table, shape: Table) -> list[Text]:
     shared = broken["shared factor"]
     return [
         Text(
-            en=f"Var(q·k) = d: the 95% interval holds d in {within} of {all_rows} cases (19 of 20 are expected), "
+            en=f"Var(q·k) = d: the 95% interval contains d in {within} of {all_rows} cases (19 of 20 are expected), "
             f"whatever the components' distribution.",
             zh=f"Var(q·k) = d：{all_rows} 种情形中有 {within} 种的 95% 区间包含 d（理论上约占 19/20），与分量的分布无"
             f"关。",
         ),
         Text(
-            en=f"It needs its assumptions. Components of variance 4 give {broken['sd 2']['ratio']:.1f}·d, a mean of 1 "
-            f"{broken['mean 1']['ratio']:.1f}·d and a mean product of {broken['mean 1']['mean']:.0f}; where components "
-            f"share a factor the variance is {shared['ratio']:.1f}·d, and grows like d².",
-            zh=f"它依赖于假设。分量方差为 4 时得 {broken['sd 2']['ratio']:.1f}·d；均值为 1 时得 "
-            f"{broken['mean 1']['ratio']:.1f}·d，且乘积的均值为 {broken['mean 1']['mean']:.0f}；"
-            f"分量有共同因子时方差为 {shared['ratio']:.1f}·d，按 d² 增长。",
+            en=f"This needs the assumptions. Components of variance 4 give {broken['sd 2']['ratio']:.1f}·d; a mean of "
+            f"1 gives {broken['mean 1']['ratio']:.1f}·d and a mean product of {broken['mean 1']['mean']:.0f}; "
+            f"components that share a factor give {shared['ratio']:.1f}·d, and the variance grows like d².",
+            zh=f"这需要假设成立。分量方差为 4 时，方差为 {broken['sd 2']['ratio']:.1f}·d；分量均值为 1 时，方差为 "
+            f"{broken['mean 1']['ratio']:.1f}·d，且 q·k 的均值为 {broken['mean 1']['mean']:.0f}；"
+            f"分量有共同因子时，方差为 {shared['ratio']:.1f}·d，并按 d² 增长。",
         ),
         Text(
-            en=f"q·k/√d nears N(0, 1) as d grows: at d = {normal[0]['d']} its distribution function is "
-            f"{normal[0]['distance']:.3f} away, at d = {large} {normal[-1]['distance']:.3f} (sampling alone gives "
-            f"about "
-            f"{0.87 / math.sqrt(normal[-1]['samples']):.3f}).",
-            zh=f"d 增大时 q·k/√d 趋近 N(0, 1)：d = {normal[0]['d']} 时分布函数相差 {normal[0]['distance']:.3f}，d = "
-            f"{large} 时 "
-            f"{normal[-1]['distance']:.3f}（仅采样误差就约有 {0.87 / math.sqrt(normal[-1]['samples']):.3f}）。",
+            en=f"q·k/√d approaches N(0, 1) as d grows: at d = {normal[0]['d']} its distribution function is "
+            f"{normal[0]['distance']:.3f} away, at d = {large} it is {normal[-1]['distance']:.3f} away (sampling alone "
+            f"gives about {0.87 / math.sqrt(normal[-1]['samples']):.3f}).",
+            zh=f"d 增大时，q·k/√d 趋近 N(0, 1)：d = {normal[0]['d']} 时，分布函数相差 {normal[0]['distance']:.3f}；d = "
+            f"{large} 时，相差 {normal[-1]['distance']:.3f}（仅采样误差就约有 "
+            f"{0.87 / math.sqrt(normal[-1]['samples']):.3f}）。",
         ),
     ]
 
@@ -218,19 +219,19 @@ def _breaks(rng: np.random.Generator, progress: ProgressBar, samples: int, d: in
             16.0 * d,
         ),
         (
-            Text(en="mean 1: shifted components", zh="均值 1：分量有平移"),
+            Text(en="mean 1: shifted components", zh="均值 1：分量整体平移"),
             _products(rng, samples, d, shifted, shifted),
             d,
             3.0 * d,
         ),
         (
-            Text(en="q like k: correlation 0.5", zh="q 与 k 相关：0.5"),
+            Text(en="q like k: correlation 0.5", zh="q 与 k 相关：相关系数 0.5"),
             np.einsum("nd,nd->n", q, k, dtype=np.float64),
             0.5 * d,
             1.25 * d,
         ),
         (
-            Text(en="shared factor: correlation 0.5 within q and within k", zh="共同因子：q 内、k 内相关 0.5"),
+            Text(en="shared factor: correlation 0.5 within q and within k", zh="共同因子：q、k 内部的相关系数均为 0.5"),
             _products(rng, samples, d, shared, shared),
             0.0,
             d + d * (d - 1) * correlation**2,
@@ -243,14 +244,14 @@ def _breaks(rng: np.random.Generator, progress: ProgressBar, samples: int, d: in
         rows.append((name, float(products.mean()), mean, variance, low, high, wanted, variance / d, samples))
     return Table(
         "breaks",
-        Text(en=f"An assumption left out, d = {d}", zh=f"去掉一个假设，d = {d}"),
+        Text(en=f"One assumption dropped, d = {d}", zh=f"去掉一个假设，d = {d}"),
         (
-            label("case", Text(en="what is left out", zh="去掉的假设")),
+            label("case", Text(en="what is dropped", zh="去掉的假设")),
             Column("mean", Text(en="mean", zh="均值"), digits=3),
             Column("mean_expected", Text(en="expected", zh="理论值"), digits=3),
             Column("variance", Text(en="variance", zh="方差"), digits=4),
-            Column("low", Text(en="95% from", zh="95% 区间 下"), digits=4),
-            Column("high", Text(en="to", zh="上"), digits=4),
+            Column("low", Text(en="95% from", zh="95% 区间下限"), digits=4),
+            Column("high", Text(en="to", zh="上限"), digits=4),
             Column("expected", Text(en="expected", zh="理论值"), digits=4),
             Column("ratio", Text(en="variance/d", zh="方差/d"), digits=3),
             Column("samples", Text(en="pairs", zh="样本数")),

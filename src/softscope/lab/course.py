@@ -32,8 +32,8 @@ _LESSONS = (
         Text(zh="从分数到概率", en="From numbers to probabilities"),
         Text(
             zh="任意几个数怎样变成一组权重：先取指数，再除以总和；为什么不直接除以总和。",
-            en="How any numbers become shares of a whole: exponentials, then a division; and why not the division "
-            "alone.",
+            en="How any numbers become a set of weights: take exponentials, then divide by their sum; and why not just "
+            "divide by the sum.",
         ),
     ),
     (
@@ -41,8 +41,9 @@ _LESSONS = (
         15,
         Text(zh="溢出与平移", en="Overflow and the shift"),
         Text(
-            zh="照公式写的 softmax 在哪里算坏，为什么先减去最大值就没事，而且结果不变。",
-            en="Where the formula breaks in a computer, and why subtracting the maximum mends it and changes nothing.",
+            zh="照公式直接写的 softmax 在哪里失效，为什么先减去最大值就没事，而且结果不变。",
+            en="Where softmax coded straight from the formula breaks, and why subtracting the maximum first fixes it "
+            "without changing the result.",
         ),
     ),
     (
@@ -51,7 +52,8 @@ _LESSONS = (
         Text(zh="尖锐：比值的 k 次方", en="Sharpness: ratios to the power k"),
         Text(
             zh="硬最大与软最大；把分数乘以 k，权重之比就变成 k 次方；差距大时趋近 one-hot。",
-            en="Hard and soft maximum; a gain k raises every ratio of weights to the power k; large gaps give one-hot.",
+            en="Hard and soft maximum; a gain k raises every ratio of weights to the power k; large gaps approach "
+            "one-hot.",
         ),
     ),
     (
@@ -60,7 +62,7 @@ _LESSONS = (
         Text(zh="温度和它的用处", en="Temperature and its uses"),
         Text(
             zh="一个旋钮，从 one-hot 到均匀；怎样反求温度；采样、校准和蒸馏里的温度。",
-            en="One knob from one-hot to uniform; finding the temperature you want; sampling, calibration, "
+            en="One knob from one-hot to uniform; finding the temperature you need; sampling, calibration, "
             "distillation.",
         ),
     ),
@@ -70,7 +72,8 @@ _LESSONS = (
         Text(zh="梯度：斜坡与悬崖", en="The gradient: slope and cliff"),
         Text(
             zh="s(1−s)、雅可比矩阵和它的一步步推导；什么时候梯度消失，交叉熵又改变了什么。",
-            en="s(1−s), the Jacobian and its derivation step by step; when it vanishes, what cross-entropy changes.",
+            en="s(1−s), the Jacobian and its derivation step by step; when the gradient vanishes, and what "
+            "cross-entropy changes.",
         ),
     ),
     (
@@ -78,8 +81,9 @@ _LESSONS = (
         30,
         Text(zh="为什么除以 √d", en="Why divide by √d"),
         Text(
-            zh="点积的方差随 d 增长；它对权重、熵和梯度做了什么；除以 √d 之后呢。",
-            en="The variance of a dot product grows with d; what that does to weights and gradients, and the cure.",
+            zh="点积的方差随 d 增长；这对权重、熵和梯度有什么影响；除以 √d 之后又怎样。",
+            en="The variance of a dot product grows with d; what that does to weights, entropy and gradients; and what "
+            "happens after dividing by √d.",
         ),
     ),
     (
@@ -96,8 +100,8 @@ _LESSONS = (
         25,
         Text(zh="为什么是 softmax", en="Why softmax"),
         Text(
-            zh="五条性质和它的对手们：线性归一化、ReLU、sigmoid、sparsemax、entmax；log-softmax。",
-            en="Five properties and the rivals: linear normalisation, ReLU, sigmoid, sparsemax, entmax; and "
+            zh="五条性质和 softmax 的对手：线性归一化、ReLU、sigmoid、sparsemax、entmax；log-softmax。",
+            en="Five properties and softmax's rivals: linear normalisation, ReLU, sigmoid, sparsemax, entmax; and "
             "log-softmax.",
         ),
     ),

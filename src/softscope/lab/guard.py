@@ -2,6 +2,8 @@
 
 Kernels run whatever a request asks of a lesson. Without these checks, any page open in the same browser could send
 such requests (a wrong Origin) or reach the server under its own host name (a wrong Host).
+
+Opening the printed address is a GET that logs in: it sets a cookie in that browser and changes nothing here.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 TOKEN = "token"
+LARGEST = 4 * 2**20  # bytes in a request's body or a websocket's message; the longest answer needs a tenth of that
 # marimo's page builds charts with eval and widgets from blobs; nothing may load from or connect to other hosts.
 POLICY = (
     "default-src 'self' data: blob: 'unsafe-inline' 'unsafe-eval'; frame-ancestors 'self'; base-uri 'self'; "
@@ -27,6 +30,8 @@ NO_TOKEN = (
     "The token is missing or wrong: open the address that softscope lab printed.\n"
     "缺少令牌，或令牌不对：请打开 softscope lab 打印的地址。"
 )
+TOO_LARGE = "The request is larger than 4 MiB.\n请求超过 4 MiB。"
+_READS = ("GET", "HEAD", "OPTIONS")
 HEADERS = {
     "content-security-policy": POLICY,
     "referrer-policy": "same-origin",
@@ -54,8 +59,10 @@ class Guard:
                 await self._welcome(connection)(scope, receive, send)
                 return
             wrong = NO_TOKEN
-        if wrong is None:
-            await self.app(scope, receive, _adding_headers(send))
+        if wrong is None and scope["type"] == "websocket":
+            await self.app(scope, receive, send)
+        elif wrong is None:
+            await self._pass_on(connection, receive, send)
         elif scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": 1008})
         else:
@@ -66,8 +73,25 @@ class Guard:
         if host not in self.hosts:
             return "wrong Host"
         if origin is None:  # browsers always send it for websockets and for requests that change state
-            return "no Origin" if kind == "websocket" else None
+            return "no Origin" if kind == "websocket" or connection.scope["method"] not in _READS else None
         return None if origin == f"http://{host}" else "wrong Origin"
+
+    async def _pass_on(self, connection: HTTPConnection, receive: Receive, send: Send) -> None:
+        """Read the whole body first, as far as it may go, so that no handler has to count bytes."""
+        scope = connection.scope
+        announced = connection.headers.get("content-length", "")
+        body = None if announced.isdigit() and int(announced) > LARGEST else bytearray()
+        while body is not None:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                return
+            body += message.get("body", b"")
+            if len(body) > LARGEST:
+                body = None
+            elif not message.get("more_body", False):
+                await self.app(scope, _replaying(bytes(body), receive), _adding_headers(send))
+                return
+        await PlainTextResponse(TOO_LARGE + "\n", 413, HEADERS)(scope, receive, send)
 
     def _knows(self, token: str) -> bool:
         return hmac.compare_digest(token.encode(), self.token.encode())
@@ -79,6 +103,16 @@ class Guard:
         answer = RedirectResponse(path + ("?" + urlencode(rest) if rest else ""), 303, HEADERS)
         answer.set_cookie(self.cookie, self.token, httponly=True, samesite="lax", path="/")
         return answer
+
+
+def _replaying(body: bytes, receive: Receive) -> Receive:
+    """Return a `receive` that gives the body we have read, and then whatever follows it: the disconnection."""
+    unread = [body]
+
+    async def receiving() -> Message:
+        return {"type": "http.request", "body": unread.pop(), "more_body": False} if unread else await receive()
+
+    return receiving
 
 
 def _adding_headers(send: Send) -> Send:

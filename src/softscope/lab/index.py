@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from softscope._text import Text
 from softscope.lab.course import LESSONS, Lesson, after
 from softscope.lab.homework import IDS
-from softscope.lab.theme import links
+from softscope.lab.theme import buttons
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -58,8 +58,8 @@ def page(lang: Lang, progress: LessonProgress, passed: int = 0) -> str:
 </head>
 <body>
 <header>
-<p class="language">{links(progress.theme, lang)}
-<a href="/?lang={other}" hreflang="{other}" lang="{other}">{say(OTHER)}</a></p>
+<div class="language">{buttons(progress.theme, lang)}
+<a href="/?lang={other}" hreflang="{other}" lang="{other}">{say(OTHER)}</a></div>
 <h1>{say(TITLE)}</h1>
 <p>{say(TAGLINE)}</p>
 <p class="resume">{_resume(lang, progress)}</p>

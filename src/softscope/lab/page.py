@@ -24,7 +24,7 @@ from softscope.experiments.table import shown
 from softscope.lab import progress
 from softscope.lab.course import after, lesson
 from softscope.lab.language import chosen
-from softscope.lab.theme import links
+from softscope.lab.theme import buttons
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -54,8 +54,8 @@ class Page:
         return mo.Html(
             f'<div class="lab-bar"><a href="/?lang={self.lang}" target="_self">'
             f"← {t(zh='所有课程', en='All lessons')}</a>"
-            f"<span>{links(progress.current().theme, self.lang, lesson.name)}"
-            f'<a href="?lang={other}" target="_self" hreflang="{other}">{name}</a></span></div>'
+            f'<div class="lab-choices">{buttons(progress.current().theme, self.lang, lesson.name)}'
+            f'<a href="?lang={other}" target="_self" hreflang="{other}">{name}</a></div></div>'
             f'<h1 class="lab-title">{html.escape(lesson.title.of(self.lang))}</h1>'
             f'<p class="lab-meta">{t(zh="第", en="Lesson ")}{lesson.number}{t(zh="课", en="")} · '
             f"{t(zh='约', en='about')} {lesson.minutes} {t(zh='分钟', en='minutes')}</p>"
@@ -82,7 +82,7 @@ class Page:
             label=t(zh="这一课学完了", en="I have finished this lesson"),
             on_change=lambda value: progress.current().finish(name, value),
         )
-        head = f"<strong>{t(zh='小结', en='To remember')}</strong>"
+        head = f"<strong>{t(zh='小结', en='Summary')}</strong>"
         return mo.vstack(
             [
                 mo.Html(f'<div class="lab-box">{head}<ul>{items}</ul></div>'),

@@ -28,7 +28,7 @@ class Reading(NamedTuple):
 
 
 class Course(NamedTuple):
-    """How a patient did: its readings, the share of right answers at each step, and the doctor's verdict."""
+    """How a patient did: its readings, the share of correct answers at each step, and the doctor's verdict."""
 
     readings: list[Reading]
     answers: list[float]
@@ -47,7 +47,7 @@ def treat(
 ) -> Course:
     """Train one patient under `softscope.probe` and let the doctor judge it.
 
-    Every batch is new to the model, so the share of right answers is measured on unseen sequences.
+    Every batch is new to the model, so the share of correct answers is measured on unseen sequences.
 
     Args:
         remedy: "scaled" (1/√d), "none" (the plain dot product), or another of `REMEDIES`.

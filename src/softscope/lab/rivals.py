@@ -1,4 +1,4 @@
-"""Ways to turn scores into weights, and the five properties that lesson 8 measures on each."""
+"""Ways to turn scores into weights, and the properties that lesson 8 measures on each."""
 
 from __future__ import annotations
 

@@ -36,7 +36,10 @@ HEAD = """<link rel="icon" href="/assets/icon.svg"><link rel="stylesheet" href="
 }}</script>"""
 
 SCRIPTS = "/marimo"
-SETTINGS = {"runtime": {"auto_instantiate": True}}  # ignore the learner's own marimo settings
+SETTINGS = {
+    "runtime": {"auto_instantiate": True},
+    "server": {"transport": "websocket"},
+}  # ignore the learner's own marimo settings
 
 
 class _Scripts(StaticFiles):
@@ -94,6 +97,11 @@ async def _slash(request: Request) -> Response:
     return RedirectResponse(f"/lesson/{name}/" + (f"?{query}" if query else ""), 303)
 
 
+async def _nothing(_: Request) -> Response:
+    """Leave out marimo's event stream: a mere GET would start a lesson's kernel. Our pages use a websocket."""
+    return Response(status_code=404)
+
+
 async def _icon(_: Request) -> Response:
     return FileResponse(ASSETS / "icon.svg")
 
@@ -112,9 +120,10 @@ def application(*, port: int, token: str) -> ASGIApp:
         Route("/", _index),
         Route("/favicon.ico", _icon),
         Route("/assets/{name}", _asset),
-        Route("/theme/{name}", _painter(lessons)),
+        Route("/theme/{name}", _painter(lessons), methods=["POST"]),
         Mount(SCRIPTS, _Scripts(directory=pathlib.Path(marimo.__file__).parent / "_static")),
         Route("/lesson/{name}", _slash),
+        Route("/lesson/{name}/sse", _nothing),
         Mount("/lesson", lessons),
     ]
     return Guard(Starlette(routes=routes, lifespan=closing), port=port, token=token)

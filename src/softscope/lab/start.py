@@ -12,11 +12,15 @@ from typing import TYPE_CHECKING
 import uvicorn
 
 from softscope.lab import language, progress
+from softscope.lab.connection import Connection
+from softscope.lab.guard import LARGEST
 from softscope.lab.server import application
 from softscope.lab.state_folder import LESSONS, state_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from starlette.types import ASGIApp
 
     from softscope._text import Lang
 
@@ -49,6 +53,19 @@ def listen(port: int = 0) -> socket.socket:
     return opened
 
 
+def configuration(app: ASGIApp) -> uvicorn.Config:
+    """Return the server's settings: quiet, and with limits on what one client can send and how long it may take."""
+    return uvicorn.Config(
+        app,
+        http=Connection,
+        ws_max_size=LARGEST,
+        log_level="error",
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=PATIENCE,
+    )
+
+
 def serve(opened: socket.socket, *, lang: Lang, browser: bool, announce: Callable[[str], None]) -> None:
     """Serve the course on this socket until Ctrl-C; call `announce` with the address once the server answers."""
     port, token = opened.getsockname()[1], secrets.token_urlsafe(24)
@@ -64,12 +81,6 @@ def serve(opened: socket.socket, *, lang: Lang, browser: bool, announce: Callabl
             # In its own thread: a slow browser start would block the server.
             threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
 
-    config = uvicorn.Config(
-        application(port=port, token=token),
-        log_level="error",
-        access_log=False,
-        server_header=False,
-        timeout_graceful_shutdown=PATIENCE,
-    )
+    config = configuration(application(port=port, token=token))
     with contextlib.suppress(KeyboardInterrupt):  # uvicorn has already closed everything; it just re-raises
         _Server(config, ready).run(sockets=[opened])

@@ -14,23 +14,24 @@ SYSTEM = "system"
 THEMES = {
     "light": ("☀", Text(zh="浅色", en="light")),
     "dark": ("☾", Text(zh="深色", en="dark")),
-    SYSTEM: ("◐", Text(zh="跟随系统", en="as the system")),
+    SYSTEM: ("◐", Text(zh="跟随系统", en="follow the system")),
 }
 
 
-def links(now: str, lang: Lang, lesson: str = "") -> str:
-    """Return an HTML link for each theme; each link leads back to the current page.
+def buttons(now: str, lang: Lang, lesson: str = "") -> str:
+    """Return an HTML button for each theme; each leads back to the current page.
 
-    >>> links("dark", "en").count("<a "), links("dark", "en").count("aria-current")
+    Buttons and not links, since a link that changes something can be followed from any other page.
+
+    >>> buttons("dark", "en").count("<form "), buttons("dark", "en").count('"true"')
     (3, 1)
     """
     back = f"&amp;lesson={html.escape(lesson)}" if lesson else ""
     made = []
     for name, (sign, label) in THEMES.items():
-        current = ' aria-current="true"' if name == now else ""
         words = label.of(lang)
         made.append(
-            f'<a href="/theme/{name}?lang={lang}{back}" target="_self" title="{words}" aria-label="{words}"{current}>'
-            f"{sign}</a>"
+            f'<form method="post" action="/theme/{name}?lang={lang}{back}"><button type="submit" title="{words}" '
+            f'aria-label="{words}" aria-pressed="{str(name == now).lower()}">{sign}</button></form>'
         )
-    return f'<span class="themes">{"".join(made)}</span>'
+    return f'<div class="themes">{"".join(made)}</div>'

@@ -1,7 +1,7 @@
 """Multi-head attention as a drop-in for `torch.nn.MultiheadAttention`."""
 
 import copy
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -14,6 +14,8 @@ from softscope.nn.options import Options
 
 # The parameters that options add, and their initial values.
 STARTS = {"q_gain": 1.0, "k_gain": 1.0, "log_temperature": 0.0, "sink": 0.0, "length_gain": 1.0}
+
+Ours = TypeVar("Ours", bound="MultiheadAttention")
 
 
 class MultiheadAttention(nn.MultiheadAttention):
@@ -42,7 +44,7 @@ class MultiheadAttention(nn.MultiheadAttention):
         softcap: Cap c; `c·tanh(logits/c)` keeps the logits in (−c, c).
         temperature: Learn one temperature per head, starting at 1 (`log_temperature`, starting at 0).
         sink: Learn one logit per head (`sink`, starting at 0) that takes weight but contributes no value.
-        alpha: 1 for softmax, 2 for sparsemax, anything between for entmax. Cannot be combined with a sink.
+        alpha: 1 for softmax, 2 for sparsemax, any other finite number above 1 for entmax. Excludes a sink.
         scale: Factor on q·k. None means 1/√d with d the size of a head; 1.0 gives the plain dot product.
         scalable: Scalable softmax: multiply the logits of a row that sees n keys by log n / log(scalable) and by one
             learned gain per head (`length_gain`, starting at 1). Rows with `scalable` keys stay unchanged.
@@ -91,7 +93,7 @@ class MultiheadAttention(nn.MultiheadAttention):
         super().__init__(
             embed_dim, num_heads, dropout, bias, add_bias_kv, add_zero_attn, kdim, vdim, batch_first, device, dtype
         )
-        self._take(options)
+        take_options(self, options)
 
     @classmethod
     def from_torch(cls, module: nn.MultiheadAttention, **options: Any) -> Self:
@@ -109,34 +111,7 @@ class MultiheadAttention(nn.MultiheadAttention):
                 f"module must be a torch.nn.MultiheadAttention, but got {type(module).__name__}; "
                 f"a subclass's changes would be lost"
             )
-        return cls._adopt(copy.deepcopy(module), Options(**options))
-
-    @classmethod
-    def _adopt(cls, module: nn.MultiheadAttention, options: Options) -> Self:
-        """Turn a PyTorch module into one of ours in place.
-
-        A new module would lose the hooks, and the optimizer would still hold the old parameters if these were copied.
-        """
-        module.__class__ = cls
-        assert isinstance(module, cls)
-        module._take(options)
-        return module
-
-    def _take(self, options: Options) -> None:
-        """Store the options and add their learned parameters; an unused one is None, like PyTorch's `bias_k`."""
-        self.options = options
-        # If this is True, nn.TransformerEncoderLayer in eval mode hands the parameters to one fused call and bypasses
-        # this module. `in_proj_weight` still tells whether the parameters are packed.
-        self._qkv_same_embed_dim = False
-        gains = self.head_dim if options.qk_norm == "rms" else 0
-        sizes = {"q_gain": gains, "k_gain": gains, "log_temperature": self.num_heads * options.temperature}
-        sizes["sink"] = self.num_heads * options.sink
-        sizes["length_gain"] = self.num_heads * (options.scalable is not None)
-        for name, size in sizes.items():
-            if size and self._parameters.get(name) is not None:
-                continue  # already learned: keep it while the other options change
-            value = self.out_proj.weight.detach().new_full((size,), STARTS[name])
-            self.register_parameter(name, nn.Parameter(value) if size else None)
+        return adopt(copy.deepcopy(module), Options(**options), cls)
 
     def _reset_parameters(self) -> None:
         """Initialise PyTorch's parameters as PyTorch does, and those of the options to their starting values."""
@@ -270,3 +245,31 @@ class MultiheadAttention(nn.MultiheadAttention):
         scale = self.head_dim**-0.5 if self.options.scale is None else self.options.scale
         # The logarithm is the learned parameter, so no optimizer step can make a temperature negative.
         return scale if self.log_temperature is None else scale * torch.exp(-self.log_temperature)
+
+
+def adopt(module: nn.MultiheadAttention, options: Options, kind: type[Ours]) -> Ours:
+    """Turn a PyTorch module into one of ours in place.
+
+    A new module would lose the hooks, and the optimizer would still hold the old parameters if these were copied.
+    """
+    module.__class__ = kind
+    assert isinstance(module, kind)
+    take_options(module, options)
+    return module
+
+
+def take_options(module: MultiheadAttention, options: Options) -> None:
+    """Store the options and add their learned parameters; an unused one is None, like PyTorch's `bias_k`."""
+    module.options = options
+    # If this is True, nn.TransformerEncoderLayer in eval mode hands the parameters to one fused call and bypasses
+    # this module. `in_proj_weight` still tells whether the parameters are packed.
+    module._qkv_same_embed_dim = False
+    gains = module.head_dim if options.qk_norm == "rms" else 0
+    sizes = {"q_gain": gains, "k_gain": gains, "log_temperature": module.num_heads * options.temperature}
+    sizes["sink"] = module.num_heads * options.sink
+    sizes["length_gain"] = module.num_heads * (options.scalable is not None)
+    for name, size in sizes.items():
+        if size and module._parameters.get(name) is not None:
+            continue  # already learned: keep it while the other options change
+        value = module.out_proj.weight.detach().new_full((size,), STARTS[name])
+        module.register_parameter(name, nn.Parameter(value) if size else None)

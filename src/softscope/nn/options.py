@@ -3,14 +3,14 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from softscope._arguments.checks import alpha_number, flag, positive
+from softscope._arguments.checks import alpha_number, flag, positive, short
 
 
 def check_qk_norm(value: object) -> None:
     """Refuse an unknown normalisation of q and k."""
     if value not in (None, "rms", "unit"):
         raise ValueError(
-            f'qk_norm must be None, "rms" or "unit", but got {value!r}; '
+            f'qk_norm must be None, "rms" or "unit", but got {short(value)}; '
             f'"rms" gives q and k mean square 1, "unit" norm 1'
         )
 
@@ -19,7 +19,7 @@ def check_scalable(value: object) -> None:
     """Refuse a value that is not a row length above 1."""
     if value is not None and positive(value, "scalable", "pass the length of the rows in training") <= 1:
         raise ValueError(
-            f"scalable must be above 1, but got {value!r}; pass how many keys a row sees in training (log n "
+            f"scalable must be above 1, but got {short(value)}; pass how many keys a row sees in training (log n "
             f"is divided by its logarithm), or None to turn it off"
         )
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from torch import nn
 
-from softscope.nn.multihead import MultiheadAttention
+from softscope.nn.multihead import MultiheadAttention, adopt
 from softscope.nn.options import Options
 
 
@@ -38,7 +38,7 @@ def replace(model: nn.Module, **options: Any) -> int:
     chosen = Options(**options)  # raises before anything is changed
     found = [module for module in model.modules() if type(module) is nn.MultiheadAttention]
     for attention in found:
-        MultiheadAttention._adopt(attention, chosen)
+        adopt(attention, chosen, MultiheadAttention)
     for encoder in encoders_around(model, found):
         encoder.use_nested_tensor = False
     return len(found)

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from softscope._arguments.arrays import tracing
+from softscope._arguments.seen import seen
 
 
 def a_generator(value: object) -> torch.Generator:
@@ -18,7 +18,7 @@ def a_generator(value: object) -> torch.Generator:
 
 def tokens_below(tokens: Tensor, name: str, vocabulary: int) -> None:
     """Refuse tokens outside the vocabulary; the embedding alone would only say "index out of range in self"."""
-    if not tracing() and bool(((tokens < 0) | (tokens >= vocabulary)).any()):
+    if seen(tokens) and bool(((tokens < 0) | (tokens >= vocabulary)).any()):
         raise ValueError(
             f"{name} must be tokens in [0, {vocabulary}), but they range from {int(tokens.min())} to "
             f"{int(tokens.max())}; build the model with the task's vocabulary (copying: plus 1, for the delimiter)"

@@ -23,7 +23,7 @@ class AttentionOptions:
             logits are `scale · cosine`, which needs a small temperature to be sharp.
         softcap: Cap c; `c·tanh(logits/c)` keeps the logits in (−c, c).
         sink: Initial logit of a learned sink per head, which takes weight but contributes no value.
-        alpha: 1 for softmax, 2 for sparsemax, anything between for entmax. Cannot be combined with a sink.
+        alpha: 1 for softmax, 2 for sparsemax, any other finite number above 1 for entmax. Excludes a sink.
         init_gain: Multiplies the initial W_Q and W_K. At 1, q and k start with unit variance, and unscaled logits
             with a standard deviation of √d; at g, of g²·√d.
         scalable: Scalable softmax: multiply the logits of a row that sees n keys by log n / log(scalable) and by one

@@ -6,6 +6,7 @@ import copy
 import io
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
@@ -294,3 +295,26 @@ def test_a_model_called_around_its_probe_is_named() -> None:
     ((name, why),) = found.history().unseen
     assert name == type(model).__name__
     assert "no forward pass of the model was seen" in str(why)
+
+
+def test_a_site_that_cannot_be_read_leaves_the_others_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where no gradient comes, sites are read when the step ends: one failure must not lose the whole snapshot."""
+
+    class Two(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.a, self.b = (nn.MultiheadAttention(8, 2, batch_first=True) for _ in range(2))
+
+        def forward(self, x: Tensor) -> Tensor:
+            return self.b(*3 * [self.a(x, x, x)[0][:, :4]])[0]  # type: ignore[no-any-return]
+
+    reader = scope.read
+    monkeypatch.setattr(scope, "read", lambda kept, grad: 1 / 0 if kept.observed.n == 5 else reader(kept, grad))
+    with ss.probe(Two(), every=1) as probe:
+        probe.model(torch.ones(1, 5, 8, requires_grad=True))
+        with pytest.warns(RuntimeWarning, match="a is no longer read"):
+            probe.step()
+    history = probe.history()
+    assert [site.name for site in history.sites] == ["a", "b"]
+    assert not np.isnan(history.snapshots[0].readings["sharpness"][1]).any()
+    assert dict(history.unseen)["a"].code == FAILED

@@ -341,3 +341,97 @@ def test_whatever_number_hides_a_key_the_head_reads_the_same(
     assert wanted["count"].tolist() == [[130.0] * HEADS]
     for name in wanted:
         np.testing.assert_allclose(found[name], wanted[name], rtol=1e-5, atol=1e-6, err_msg=name)
+
+
+class Explicit(nn.Module):
+    """Attention with a softmax of its own, whose empty rows become zeros."""
+
+    def forward(self, q: Any, k: Any, v: Any, mask: Any) -> Any:
+        logits = (q @ k.mT).masked_fill(~mask, -math.inf)
+        return torch.softmax(logits, dim=-1).nan_to_num(0.0) @ v
+
+
+@pytest.mark.parametrize("model", [Explicit(), Mix()], ids=["explicit", "sdpa"])
+def test_a_row_that_is_left_out_does_not_spoil_the_head(model: nn.Module) -> None:
+    """0·NaN is NaN: a single empty or NaN row made the place of all other rows' weight unknown."""
+    q, k, v = (torch.ones(2, 1, 16, 4, dtype=torch.float64).requires_grad_() for _ in range(3))
+    with torch.no_grad():
+        k[:, :, 6, 0] += 60.0  # every row reads key 6
+        v.copy_(torch.randn(v.shape, dtype=v.dtype))
+        mask = torch.ones(2, 1, 16, 16, dtype=torch.bool)
+        mask[0, :, 0] = False
+        if isinstance(model, Mix):
+            mask[0, :, 0], mask[0, :, :, 15] = True, False  # position 15 is padding, and its query is NaN
+            q[0, :, 15] = math.nan
+    with ss.probe(model, every=1, max_rows=None) as found:
+        output = model(q, k, v, mask) if isinstance(model, Explicit) else model(q, k, v, attn_mask=mask, scale=1.0)
+        output.nan_to_num(0.0).backward(torch.randn_like(output))
+    readings = found.history().snapshots[0].readings
+    assert readings["sink_mass"][0, 0] == pytest.approx(1.0)
+    assert readings["sink_column"][0, 0] == 6
+    assert readings["blocked_mass"][0, 0] == pytest.approx(1.0)
+
+
+def test_the_norm_of_keys_leaves_out_padding_that_is_nan() -> None:
+    arrays, options, _ = case("plain", torch.float64)
+    shown = torch.ones(BATCH, 1, 1, N, dtype=torch.bool)
+    shown[0, ..., -1] = False
+    wanted = arrays["k"].norm(dim=-1).masked_fill(~shown[:, 0], 0.0).sum(-1) / shown.sum(-1)[:, 0]
+    arrays["k"][0, :, -1] = math.nan
+    found = read(arrays, {**options, "attn_mask": shown}).snapshots[0].readings["k_norm"]
+    assert found[0] == pytest.approx(wanted.mean(dim=0).numpy(), rel=1e-6)
+
+
+def test_a_learned_sink_is_one_column_whatever_the_lengths_of_the_passes() -> None:
+    class Sink(nn.Module):
+        def forward(self, q: Any) -> Any:
+            return ss.attention(q, q, q, sink=3.0)
+
+    model, lengths = Sink(), (10, 16)
+    with ss.probe(model, every=1, max_rows=None) as found:
+        for n in lengths:
+            model(torch.zeros(1, 1, n, 4, requires_grad=True)).sum().backward()
+        found.step()
+    readings = found.history().snapshots[0].readings
+    # Each pass puts e³/(n + e³) of its n rows on the sink.
+    wanted = sum(n * math.exp(3.0) / (n + math.exp(3.0)) for n in lengths) / sum(lengths)
+    assert readings["sink_column"][0, 0] == -1
+    assert readings["sink_mass"][0, 0] == pytest.approx(wanted, rel=1e-6)
+
+
+SHAPES = {
+    "keys of one head": ((2, 4, 16, 8), (2, 1, 16, 8), (2, 4, 16, 8)),
+    "values of one head": ((2, 4, 16, 8), (2, 4, 16, 8), (2, 1, 16, 8)),
+    "queries without a batch": ((4, 16, 8), (4, 4, 16, 8), (4, 4, 16, 8)),
+    "five axes": ((1, 3, 2, 16, 8), (3, 1, 2, 16, 8), (3, 1, 2, 16, 8)),
+}
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_shapes_that_broadcast_are_read_as_what_they_broadcast_to(name: str) -> None:
+    torch.manual_seed(0)
+    q, k, v = (torch.randn(shape, dtype=torch.float64) for shape in SHAPES[name])
+    lead = torch.broadcast_shapes(*(x.shape[:-2] for x in (q, k, v)))
+    whole = [x.expand(*lead, *x.shape[-2:]).reshape(-1, *lead[-1:], *x.shape[-2:]) for x in (q, k, v)]
+    grad = torch.randn(*lead, 16, 8, dtype=torch.float64)
+    found, wanted = (
+        read(dict(zip("qkvg", (*given, of), strict=True)), {}).snapshots[0].readings
+        for given, of in (((q, k, v), grad), (whole, grad.reshape(whole[0].shape)))
+    )
+    for reading in wanted:
+        np.testing.assert_allclose(found[reading], wanted[reading], rtol=1e-5, err_msg=reading)
+
+
+def test_a_layer_that_is_the_whole_model_is_one_site_with_one_name() -> None:
+    """In eval mode PyTorch fuses the layer into one call, which belongs to its attention as the separate calls do."""
+    model = nn.TransformerEncoderLayer(8, 2, 8, batch_first=True)
+    with ss.probe(model, every=1) as found:
+        model.eval()
+        with torch.no_grad():
+            model(torch.randn(2, 5, 8))
+        found.step()
+        model.train()
+        model(torch.randn(2, 5, 8)).sum().backward()
+        found.step()
+    assert [site.name for site in found.history().sites] == ["self_attn"]
+    assert not found.history().unseen

@@ -9,6 +9,7 @@ import sys
 import types
 
 import pytest
+import torch
 
 import softscope
 from doctor.record.scopes import FakeScope
@@ -39,6 +40,15 @@ def test_a_whole_training(tmp_path):
     assert [(s.step, s.loss) for s in read_record(tmp_path / "run.db").snapshots] == [(0, None), (1, 1.5)]
     assert news(tmp_path / "run.db").ended == ""
     assert read_record(tmp_path / "run.db").facts["model"] == "str"
+
+
+def test_the_probe_takes_what_the_callback_passes_on():
+    model = torch.nn.MultiheadAttention(8, 2, batch_first=True)
+    with HuggingFaceCallback(every=1, max_rows=3) as callback:
+        callback.on_train_begin(None, state(), None, model=model)
+        model(*3 * [torch.ones(1, 40, 8)])
+        callback.on_step_end()
+        assert callback.scope.history().facts["max_rows"] == 3
 
 
 def test_a_resumed_training_counts_on(tmp_path):

@@ -182,7 +182,7 @@ WRONG = {
             "sums_to_one", "must sum to 1",
         ),
         "overflows": Wrong(
-            RIGHT["temperature"][0].replace("(x - x.max()) / T", "x / T"), "finite", "At a very low temperature"
+            RIGHT["temperature"][0].replace("(x - x.max()) / T", "x / T"), "finite", "even at a very low temperature"
         ),
         "square root": Wrong(
             RIGHT["temperature"][0].replace("/ T)", "/ np.sqrt(T))"), "power", "to the power 1/T"
@@ -191,7 +191,7 @@ WRONG = {
         "no minus": Wrong(RIGHT["temperature"][0].replace("-(q", "(q"), "table", "has entropy -"),
         "bits": Wrong(RIGHT["temperature"][0].replace("np.log(", "np.log2("), "table", "has entropy"),
         "columns swapped": Wrong(
-            RIGHT["temperature"][0].replace("np.array(rows)", "np.array(rows)[:, ::-1]"), "table", "has peak"
+            RIGHT["temperature"][0].replace("np.array(rows)", "np.array(rows)[:, ::-1]"), "table", "has largest weight"
         ),
         "transposed": Wrong(
             RIGHT["temperature"][0].replace("np.array(rows)", "np.array(rows).T"), "table", "shape (2, 5) instead of (5, 2)"
@@ -212,7 +212,7 @@ WRONG = {
     "dividing-by-the-sum": {
         "first": Wrong("a a b c", "question-1", "Question 1, a: They do sum to 1"),
         "second": Wrong("c b b c", "question-2", "Question 2, b: The sum is negative"),
-        "third": Wrong("c a c c", "question-3", "Question 3, c: Uniform weights"),
+        "third": Wrong("c a c c", "question-3", "Question 3, c: Weights come from the division"),
         "fourth": Wrong("c a b b", "question-4", "Question 4, b: The other way round"),
         "too few": Wrong("c a b", "count", "give 4 letters, such as abcd; got 3."),
         "nothing": Wrong("", "count", "got 0."),
@@ -251,12 +251,12 @@ WRONG = {
     },
     "sparsemax": {
         "softmax": Wrong(
-            "def sparsemax(x):\n    e = np.exp(x - x.max())\n    return e / e.sum()", "zeros", "and the others exactly 0"
+            "def sparsemax(x):\n    e = np.exp(x - x.max())\n    return e / e.sum()", "zeros", "and the others must be exactly 0"
         ),
         "clipped and divided": Wrong(
-            "def sparsemax(x):\n    y = np.maximum(x - x.max() + 1, 0)\n    return y / y.sum()", "straight", "Two weights above 0"
+            "def sparsemax(x):\n    y = np.maximum(x - x.max() + 1, 0)\n    return y / y.sum()", "straight", "Two positive weights"
         ),
-        "negative": Wrong("def sparsemax(x):\n    return x - (x.sum() - 1) / len(x)", "zeros", "and the others exactly 0"),
+        "negative": Wrong("def sparsemax(x):\n    return x - (x.sum() - 1) / len(x)", "zeros", "and the others must be exactly 0"),
         "hard": Wrong(
             "def sparsemax(x):\n    y = np.zeros(len(x))\n    y[np.argmax(x)] = 1\n    return y", "order", "Equal logits"
         ),
@@ -267,7 +267,7 @@ WRONG = {
             RIGHT["sparsemax"][0].replace("[-1]\n", "[0]\n"), "sums_to_one", "must sum to 1"
         ),
         "sorted output": Wrong(
-            RIGHT["sparsemax"][0].replace("np.maximum(x - total", "np.maximum(s - total"), "zeros", "and the others exactly 0"
+            RIGHT["sparsemax"][0].replace("np.maximum(x - total", "np.maximum(s - total"), "zeros", "and the others must be exactly 0"
         ),
     },
     "online-softmax": {

@@ -177,7 +177,7 @@ MISTAKES = {
     "wrong shape": ("def softmax(x):\n    return x[:-1]", "returns", "returned shape (1,) for an input of shape (2,)"),
     "complex": ("def softmax(x):\n    return x * 1j", "returns", "instead of an array of real numbers"),
     "too long": ("#" * 200_000, "long", "longer than 100000 characters"),
-    "a huge result": (NUMPY + "def softmax(x):\n    return np.ones(10**6)", "returns", "instead of an array"),
+    "a huge result": (NUMPY + "def softmax(x):\n    return np.ones(10**6)", "large", "The result is too large"),
 }  # fmt: skip
 
 
@@ -245,7 +245,7 @@ def test_without_the_filter_root_still_starts_no_process(monkeypatch, tmp_path):
     for path in ours.glob("*.py"):
         text = path.read_text("utf-8")
         (folder / path.name).write_text(
-            text.replace("def install() -> bool:", "def install() -> bool:\n    return False")
+            text.replace("def available() -> bool:", "def available() -> bool:\n    return False")
         )
     monkeypatch.setattr("softscope.lab.homework.answer_process._PROGRAM", folder)
     tmp_path.chmod(0o755)
@@ -282,12 +282,27 @@ def _runs(pid):
     return not state.exists() or state.read_text().rpartition(")")[2].split()[0] != "Z"
 
 
-def test_replies_are_only_values():
-    """Replies from the child are read as data: no pickle, no names, and a forged reply counts for nothing."""
-    forged = 'import os\nos.write({fd}, b\'{"loaded": ["softmax"], "passed": true}\\n\')\n'
-    for fd in range(3, 12):
-        grade = homework.grade("softmax", forged.replace("FD", str(fd)))
-        assert not grade.passed
+FORGED = """
+import os, sys
+number = sys._getframe(1).f_locals["job"]["number"]
+for fd in range(3, 64):
+    try: os.write(fd, b'{"number": "%s", "loaded": ["softmax"], "passed": true}\\n' % NUMBER)
+    except OSError: pass
+"""
+
+
+@pytest.mark.parametrize("number", ["b'none'", "number.encode()"])
+def test_replies_are_only_values(number):
+    """Replies from the child are read as data: no pickle, no names, and a forged reply counts for nothing.
+
+    The second one knows its request's number and so is believed: there is a function, says the answer. But the grader
+    asks that function, and the next line is no reply to its question.
+    """
+    source = FORGED.replace("NUMBER", number)
+    assert "NUMBER" not in source
+    grade = homework.grade("softmax", source)
+    assert not grade.passed
+    assert grade.broken == ("garbled",), "the forged reply did not reach the grader, so nothing was tested"
 
 
 def test_processor_time_is_limited_too():

@@ -65,7 +65,8 @@ ARRAY = {"array": [1.0], "shape": [1], "dtype": "<f8", "locked": False}
 
 @pytest.mark.parametrize(
     "message",
-    [[], 1.5, {}, {"array": [1.0]}, ARRAY | {"shape": [2]}, ARRAY | {"shape": "x"}, ARRAY | {"dtype": "O"},
+    [2**63, -(2**63), 10**400,
+     [], 1.5, {}, {"array": [1.0]}, ARRAY | {"shape": [2]}, ARRAY | {"shape": "x"}, ARRAY | {"dtype": "O"},
      ARRAY | {"dtype": "S9"}, ARRAY | {"dtype": "nothing"}, ARRAY | {"dtype": "999999999f8"}, ARRAY | {"dtype": None},
      ARRAY | {"array": "abc"}, ARRAY | {"array": [[1.0], 2.0]}, ARRAY | {"array": [10**400]}, ARRAY | {"array": {}},
      ARRAY | {"dtype": "<i8", "array": [2**70]}, {"list": 3}, {"list": [1]}, {"float": "x"}, {"float": None},

@@ -163,8 +163,12 @@ def attend(call: Call, *, output: bool, statistics: bool) -> tuple[Array | None,
 def read_rows(call: Call, grad_output: Array) -> RowReading:
     """Read every row of a call on NumPy arrays, given the gradient of its output."""
     numbers = np.empty((*call.batch, *call.q.shape[-3:-1], READING_NUMBERS))
-    grad = grad_output.astype(call.q.dtype, copy=False)
-    run_reading(call.q, call.k, call.v, grad, call.options, numbers)
+    q, k, v, grad = call.q, call.k, call.v, grad_output
+    if grad.dtype != q.dtype:  # in the wider of the two, since a gradient can be too small or large for float16
+        wide = np.float64 if np.float64 in (grad.dtype, q.dtype) else np.float32
+        q, k, grad = (x.astype(wide, copy=False) for x in (q, k, grad))
+        v = None if v is None else v.astype(wide, copy=False)
+    run_reading(q, k, v, grad, call.options, numbers)
     return reading(np.moveaxis(numbers, -1, 0), call.options.sink is not None, lambda n: n.astype(np.int64))
 
 

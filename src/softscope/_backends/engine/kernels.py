@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ def plain(name: str, x: Any, temperature: Any, out: Array | None = None, alpha: 
     if type(x) is not np.ndarray or type(temperature) is not float or not x.size:
         return None
     limits = _PLAIN.get(x.dtype)
-    if limits is None or type(alpha) is not float or not 1.0 <= alpha <= 2.0:
+    if limits is None or type(alpha) is not float or not 1.0 <= alpha < math.inf:
         return None
     flags = x.flags
     if not (limits[0] <= temperature <= limits[1] and x.ndim and flags.aligned):
@@ -82,6 +83,11 @@ def run(name: str, x: Array, temperature: Any, out: Array, threads: int = 0, alp
     return True
 
 
+def steep(alpha: Any) -> bool:
+    """Tell whether alpha is above 2 in any row; there s = p^(2−α) may leave the range of float64."""
+    return alpha > 2.0 if isinstance(alpha, float) else bool((alpha > 2.0).any())
+
+
 def _with_alpha(x: Array, temperature: Any, alpha: Any) -> Array:
     """Pack T and alpha into one array: (2,) if both are numbers, else (…, 2)."""
     if isinstance(temperature, float) and isinstance(alpha, float):
@@ -93,9 +99,9 @@ def _with_alpha(x: Array, temperature: Any, alpha: Any) -> Array:
 
 
 def jacobian_product(p: Array, v: Array, alpha: Any, temperature: Any, out: Array, threads: int = 0) -> bool:
-    """Let the engine fill `out`, which may be p or v, with J·v/T; return False if it cannot."""
+    """Let the engine fill `out`, which may be p or v, with J·v/T; return False if it cannot, as for alpha above 2."""
     t = temperatures(p, temperature)
-    if t is None or p.size == 0:
+    if t is None or p.size == 0 or steep(alpha):
         return False
     numbers = _with_alpha(p, t, alpha)
     _engine.jacobian_product(bits(p), bits(v), bits(out), numbers, brain(p), threads or _threads.count)

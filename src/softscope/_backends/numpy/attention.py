@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from softscope._backends.engine import attention as _engine
-from softscope._backends.numpy.maps import exact, rounded
+from softscope._backends.numpy.maps import exact, quietly, rounded
 from softscope._backends.reference import attention as _definition
 from softscope._backends.reference import row_reading as _reading
 from softscope._backends.reference.partition import State
@@ -36,6 +36,7 @@ def logits(call: Call, additive: Any) -> tuple[Array, Array, Array]:
     return scores, result, np.broadcast_to(visible, shape) & (result != -np.inf)
 
 
+@quietly
 def attend(call: Call, additive: Any, statistics: bool) -> tuple[Any, Any]:
     """Return the weighted sum of the values, in q's dtype, and every row's statistics if requested."""
     if _engine.offers(call, additive):
@@ -45,6 +46,7 @@ def attend(call: Call, additive: Any, statistics: bool) -> tuple[Any, Any]:
     return np.concatenate(parts, axis=-2), statistics_of_rows(call, additive) if statistics else None
 
 
+@quietly
 def statistics_of_rows(call: Call, additive: Any) -> Any:
     """Return every row's state and largest score, or for alpha ≠ 1 a dictionary of readings."""
     if _engine.offers(call, additive):
@@ -56,6 +58,7 @@ def statistics_of_rows(call: Call, additive: Any) -> Any:
     return _joined(part.state for part in parts), np.concatenate([part.highest for part in parts], axis=-1)
 
 
+@quietly
 def gradient_sums(call: Call, grad_output: Array) -> GradientSums:
     """Sum up, for each row, what the loss demands and how much of it gets through."""
     if _engine.offers(call, None):

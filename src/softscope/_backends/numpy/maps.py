@@ -14,8 +14,12 @@ from softscope._backends.reference import partition as _partition
 from softscope._backends.reference import softmax as _softmax
 
 if TYPE_CHECKING:
+    from softscope._arguments.axes import Rows
     from softscope._backends.reference.partition import State
     from softscope._backends.reference.softmax import Array
+
+# Decorates functions: what overflows or has no value becomes inf or NaN without a warning, as in the engine.
+quietly = np.errstate(over="ignore", invalid="ignore", divide="ignore")
 
 
 def exact(x: Any) -> Array:
@@ -31,17 +35,19 @@ def wider(x: Array) -> Array:
     return x.astype(np.longdouble if x.dtype == np.float64 else np.float64)
 
 
+@quietly
 def rounded(result: Array, dtype: Any) -> Array:
     """Round the result to a narrower dtype; values beyond its range become inf."""
-    with np.errstate(over="ignore"):
-        return np.asarray(result).astype(dtype, copy=False)
+    return np.asarray(result).astype(dtype, copy=False)
 
 
+@quietly
 def softmax(x: Array, temperature: Any, visible: Array | None) -> Array:
     """Compute the weights of the rows of x, in x's dtype."""
     return _mapped("softmax", x, temperature, visible, 0.0)
 
 
+@quietly
 def log_softmax(x: Array, temperature: Any, visible: Array | None) -> Array:
     """Compute the logarithms of the weights, in x's dtype."""
     return _mapped("log_softmax", x, temperature, visible, -np.inf)
@@ -57,6 +63,22 @@ def _mapped(name: str, x: Array, temperature: Any, visible: Array | None, hidden
     return out.astype(x.dtype, copy=False)
 
 
+def written_into(out: Array, name: str, rows: Rows, x: Array, *numbers: Any) -> bool:
+    """Let the engine write a map of x straight into `out`, which may be x; return False if it cannot.
+
+    The other way makes an array as large as x and copies it.
+    """
+    *alphas, temperature = numbers
+    given, result = rows.bring(x), rows.bring(out)
+    reached = np.may_share_memory(result, out) and all(kernels.native(part) is part for part in (given, result))
+    if not reached or (given is not x and not np.may_share_memory(given, x)):
+        return False
+    if name == "entmax" and not (isinstance(alphas[0], float) and alphas[0] == 1.0):
+        return kernels.run("entmax", given, temperature, result, alpha=alphas[0])
+    return kernels.run("softmax" if name == "entmax" else name, given, temperature, result)
+
+
+@quietly
 def logsumexp(x: Array, temperature: Any, visible: Array | None) -> Array:
     """Compute log Σ exp(x/T) of the rows, in x's dtype."""
     shown = kernels.native(_softmax.hidden_to_minus_inf(x, visible).astype(x.dtype, copy=False))
@@ -66,6 +88,7 @@ def logsumexp(x: Array, temperature: Any, visible: Array | None) -> Array:
     return out.astype(x.dtype, copy=False)
 
 
+@quietly
 def entmax(x: Array, alpha: Any, temperature: Any, visible: Array | None) -> Array:
     """Compute the sparse weights of the rows, in x's dtype."""
     if isinstance(alpha, float) and alpha == 1.0:
@@ -79,6 +102,7 @@ def entmax(x: Array, alpha: Any, temperature: Any, visible: Array | None) -> Arr
     return out.astype(x.dtype, copy=False)
 
 
+@quietly
 def state(x: Array, temperature: Any, visible: Array | None) -> tuple[State, Array]:
     """Compute the partition's state and the largest logit, in float64 whatever the input dtype."""
     shown = kernels.native(_softmax.hidden_to_minus_inf(x, visible).astype(x.dtype, copy=False))
@@ -91,11 +115,13 @@ def state(x: Array, temperature: Any, visible: Array | None) -> tuple[State, Arr
     return result, result.m
 
 
+@quietly
 def jacobian(p: Array, alpha: float, temperature: Any) -> Array:
     """J/T, dense."""
     return rounded(_jacobian.jacobian(exact(p), alpha) / _inner(temperature), p.dtype)
 
 
+@quietly
 def jacobian_product(p: Array, v: Array, alpha: float, temperature: Any) -> Array:
     """J·v/T."""
     weights, direction = kernels.native(p), kernels.native(v.astype(p.dtype, copy=False))
@@ -105,6 +131,7 @@ def jacobian_product(p: Array, v: Array, alpha: float, temperature: Any) -> Arra
     return rounded(_jacobian.jacobian_product(exact(p), exact(v), alpha) / temperature, p.dtype)
 
 
+@quietly
 def cross_entropy(x: Array, targets: Array, temperature: Any, label_smoothing: float) -> Array:
     """Compute each row's loss in float64; the public function reduces before it rounds."""
     if x.dtype.itemsize < 8:
@@ -122,7 +149,7 @@ def _cross_entropy_of_state(x: Array, targets: Array, temperature: Any, label_sm
     wanted = exact(np.take_along_axis(x, targets[..., None], axis=-1)[..., 0])
     with np.errstate(invalid="ignore", divide="ignore"):
         log_z = np.log(part.c) + np.log1p(part.r / part.c)
-        loss = np.asarray((part.m - wanted) / t + log_z)
+        loss = (part.m - wanted) / t + log_z
         if label_smoothing:
             spread = (part.m - np.mean(x, axis=-1, dtype=np.float64)) / t + log_z
             loss = (1.0 - label_smoothing) * loss + label_smoothing * spread
@@ -131,11 +158,13 @@ def _cross_entropy_of_state(x: Array, targets: Array, temperature: Any, label_sm
         larger = np.maximum(np.abs(part.m / t), log_z)
         error = (np.log(x.shape[-1]) - log_z) * np.where(t == 1.0, 1.0, 3.0) + 2.0
         coarse = error >= 3.0 * np.exp2(np.floor(np.log2(larger)))
+    loss = np.asarray(loss)  # of a single row, NumPy's operations return a number
     if x.dtype.itemsize == 4 and coarse.any():
         loss[coarse] = _losses.cross_entropy(wider(x[coarse]), targets[coarse], t[coarse][..., None], label_smoothing)
     return loss
 
 
+@quietly
 def distillation(student: Array, teacher: Array, temperature: Any) -> Array:
     """Compute each row's T²·KL in float64."""
     return _losses.distillation(wider(student), wider(teacher), temperature)

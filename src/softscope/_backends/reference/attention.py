@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from softscope._backends.reference.entmax import entmax, threshold
+from softscope._backends.reference.jacobian import diagonal
 from softscope._backends.reference.softmax import Array, softmax
 
 
@@ -72,14 +73,12 @@ def support_readings(logits: Array, visible: Array, alpha: float) -> dict[str, A
     p = entmax(logits, alpha, 1.0, visible)
     some = visible.any(axis=-1)
     positive = np.where(p > 0.0, p, 1.0)
-    s = np.where(p > 0.0, positive ** (2.0 - alpha), p)  # p here: 0 stays 0, NaN stays NaN
-    total = np.sum(s, axis=-1)
     readings = {
         "tau": threshold(np.where(visible, logits, -np.inf), alpha),
         "entropy": -np.sum(np.where(p > 0.0, positive * np.log(positive), p), axis=-1),
         "collision": np.sum(p * p, axis=-1),
         "peak": np.max(p, axis=-1, initial=0.0),
-        "jacobian_trace": total - np.sum(s * s, axis=-1) / np.where(total == 0.0, 1.0, total),
+        "jacobian_trace": np.sum(diagonal(p, alpha), axis=-1),
     }
     readings = {name: np.where(some, value, np.nan) for name, value in readings.items()}
     readings["size"] = np.sum(p > 0.0, axis=-1)

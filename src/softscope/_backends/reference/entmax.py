@@ -1,12 +1,19 @@
-"""sparsemax and α-entmax of rows: p = [(α−1)·x − τ]₊^(1/(α−1)), with τ such that p sums to 1."""
+"""sparsemax and α-entmax of rows: p = [(α−1)·x − τ]₊^(1/(α−1)), with τ such that p sums to 1.
+
+Here is the way for α ≤ 2; `steep_entmax` has the one for α > 2.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from softscope._backends.reference import steep_entmax
 from softscope._backends.reference.softmax import Array, distances, hidden_to_minus_inf, maximum
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _STEPS = 200  # at worst each step halves the bracket; 200 is far more than float64 can use
 
@@ -57,15 +64,35 @@ def solve_top(d: Array, beta: Any) -> Array:
 
 def entmax(x: Array, alpha: Any, temperature: Any = 1.0, visible: Array | None = None) -> Array:
     """Compute the weights; hidden entries get exactly 0. α = 1 is softmax, α = 2 sparsemax."""
-    d = distances(hidden_to_minus_inf(x, visible), temperature)
+    x = hidden_to_minus_inf(x, visible)
     beta = np.asarray(alpha, dtype=np.float64) - 1.0
-    p = np.exp(log_weights(d, beta, solve_top(d, beta)))
+    p = _by_alpha(
+        beta, lambda b: _gentle(distances(x, temperature), b), lambda b: steep_entmax.entmax(x, b, temperature)
+    )
     p = p / np.sum(p, axis=-1, keepdims=True)
     return p if visible is None else np.where(visible, p, 0.0)
 
 
 def threshold(x: Array, alpha: float) -> Array:
-    """Compute τ of each row, without the axis: p = [(α−1)·x − τ]₊^(1/(α−1)), so τ = (α−1)·max x − p_max^(α−1)."""
+    """Compute τ of each row, without the axis: p = [(α−1)·x − τ]₊^(1/(α−1)), so τ = (α−1)·x − p^(α−1) where p > 0."""
     beta = alpha - 1.0
-    top = solve_top(distances(x, 1.0), beta)
-    return np.asarray((beta * maximum(x) - np.exp(beta * top))[..., 0])
+    if beta > 1.0:
+        x, log_p = steep_entmax.lowest(x, beta, 1.0)
+    else:
+        x, log_p = maximum(x), solve_top(distances(x, 1.0), beta)
+    with np.errstate(over="ignore"):
+        return np.asarray((beta * x - np.exp(beta * log_p))[..., 0])
+
+
+def _gentle(d: Array, beta: Any) -> Array:
+    return np.exp(log_weights(d, beta, solve_top(d, beta)))
+
+
+def _by_alpha(beta: Array, gentle: Callable[[Array], Array], steep: Callable[[Array], Array]) -> Array:
+    """Let one function compute the rows with α ≤ 2, and the other those with α > 2."""
+    is_steep = beta > 1.0
+    if not is_steep.any():
+        return gentle(beta)
+    if is_steep.all():
+        return steep(beta)
+    return np.where(is_steep, steep(np.where(is_steep, beta, 2.0)), gentle(np.where(is_steep, 1.0, beta)))

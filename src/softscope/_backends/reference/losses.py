@@ -21,7 +21,7 @@ def cross_entropy(x: Array, targets: Array, temperature: Any, label_smoothing: f
 def distillation(student: Array, teacher: Array, temperature: Any) -> Array:
     """Compute each row's T²·KL(teacher‖student) = T²·Σ p·(log p − log q), where p = 0 adds nothing."""
     p = softmax(teacher, temperature)
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore", over="ignore"):
         gap = log_softmax(teacher, temperature) - log_softmax(student, temperature)
         terms = np.where(p == 0.0, 0.0, p * gap)
-    return np.asarray(np.sum(terms * np.square(temperature), axis=-1))
+        return np.asarray(np.sum(terms * np.square(temperature), axis=-1))

@@ -93,7 +93,8 @@ def gradient_sums(p: Array, dP: Array, slope: Array, visible: Array, alpha: floa
             lowest=np.min(np.where(visible, centred, np.inf), axis=-1, initial=np.inf),
             # Measure Σ p·dP from the mean: for weights that sum to 1, Σ p·dP − mean dP = Σ p·centred.
             expected=np.sum(p * centred, axis=-1),
-            supply=np.linalg.norm(slope * jacobian_product(p, centred, alpha), axis=-1),
+            # A hidden key may hold NaN, and so may its slope.
+            supply=np.linalg.norm(np.where(visible, slope * jacobian_product(p, centred, alpha), 0.0), axis=-1),
         )
 
 

@@ -10,6 +10,7 @@ from torch import Tensor
 from softscope._backends.reference.partition import State
 from softscope._backends.torch import dense_attention, engine_attention, row_reading, tiled_attention
 from softscope._backends.torch.dtypes import widest
+from softscope._backends.torch.engine_memory import constants
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,20 +27,19 @@ def attend(call: Call, additive: Any, statistics: bool) -> tuple[Tensor, Any]:
     return output, statistics_of_rows(call, additive) if statistics else None
 
 
-@torch.no_grad()
 def statistics_of_rows(call: Call, additive: Any) -> Any:
     """Return every row's state and largest score, or for alpha ≠ 1 a dictionary of readings."""
-    if engine_attention.offers(call, additive):
-        return engine_attention.of_rows(call)
-    if call.options.alpha != 1.0:
-        supports = [dense_attention.support(tile, additive) for tile in _tiles(call)]
-        return {name: torch.cat([part[name] for part in supports], dim=-1) for name in supports[0]}
-    parts = [dense_attention.partition(tile, additive) for tile in _tiles(call)]
-    found = State(*(torch.cat(part, dim=-1) for part in zip(*(part[0] for part in parts), strict=True)))
-    return found, torch.cat([part[1] for part in parts], dim=-1)
+    with constants():
+        if engine_attention.offers(call, additive):
+            return engine_attention.of_rows(call)
+        if call.options.alpha != 1.0:
+            supports = [dense_attention.support(tile, additive) for tile in _tiles(call)]
+            return {name: torch.cat([part[name] for part in supports], dim=-1) for name in supports[0]}
+        parts = [dense_attention.partition(tile, additive) for tile in _tiles(call)]
+        found = State(*(torch.cat(part, dim=-1) for part in zip(*(part[0] for part in parts), strict=True)))
+        return found, torch.cat([part[1] for part in parts], dim=-1)
 
 
-@torch.no_grad()
 def gradient_sums(call: Call, grad_output: Tensor) -> GradientSums:
     """Sum up each row's demand and supply; only the rows of the call are materialised."""
     if row_reading.offers(call):
@@ -47,7 +47,8 @@ def gradient_sums(call: Call, grad_output: Tensor) -> GradientSums:
         assert found is not None
         return found
     rows = zip(_tiles(call), call.tiles(), strict=True)
-    parts = [row_reading.gradient_sums(tile, grad_output[..., part, :], widest(call.q)) for tile, part in rows]
+    with constants():
+        parts = [row_reading.gradient_sums(tile, grad_output[..., part, :], widest(call.q)) for tile, part in rows]
     return type(parts[0])(*(torch.cat(found, dim=-1) for found in zip(*parts, strict=True)))
 
 

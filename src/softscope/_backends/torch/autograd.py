@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from softscope._backends.engine import kernels
 from softscope._backends.torch import backward
 from softscope._backends.torch.engine_memory import engine
 
@@ -79,15 +80,17 @@ class Entmax(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, alpha: Any, temperature: Any) -> Tensor:
-        p = engine("entmax", x, temperature, alpha=alpha)
+        # For α > 2, p^(2−α) magnifies the rounding of p: keep the weights unrounded.
+        p = engine("entmax", x.double() if kernels.steep(alpha) else x, temperature, alpha=alpha)
         ctx.alpha = alpha
         keep(ctx, temperature, p)
-        return p
+        return p.to(x.dtype)
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
         temperature, p = kept(ctx)
-        return backward.weights(p, gradient, ctx.alpha, temperature), None, None
+        flow = backward.weights(p, gradient.to(p.dtype), ctx.alpha, temperature)
+        return flow.to(gradient.dtype), None, None
 
 
 DIFFERENTIABLE = {"softmax": Softmax, "log_softmax": LogSoftmax, "logsumexp": LogSumExp}

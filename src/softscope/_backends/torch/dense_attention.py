@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
+from softscope._arguments.seen import seen
 from softscope._backends.torch.dtypes import like, row_dtype, widest
-from softscope._backends.torch.engine_memory import transformed
 from softscope._backends.torch.maps import softmax, state
-from softscope._backends.torch.tensor_entmax import entmax, solve_top
-from softscope._backends.torch.tensor_jacobian import sensitivity
-from softscope._backends.torch.tensor_softmax import distances
+from softscope._backends.torch.tensor_entmax import entmax
+from softscope._backends.torch.tensor_jacobian import trace
 
 if TYPE_CHECKING:
     from softscope._arguments.attention import Call
@@ -43,7 +42,7 @@ def _broken(x: Tensor) -> Tensor | None:
     It checks only on the CPU in eager mode. Elsewhere a check would cost a synchronisation or a graph break, or is
     impossible; there 0·NaN stays NaN, as in PyTorch's own attention.
     """
-    if x.device.type != "cpu" or torch.compiler.is_compiling() or transformed() or bool(torch.isfinite(x).all()):
+    if x.device.type != "cpu" or not seen(x) or bool(torch.isfinite(x).all()):
         return None
     return ~torch.isfinite(x)
 
@@ -106,7 +105,6 @@ def _weighted_sum(p: Tensor, visible: Tensor, v: Tensor) -> Tensor:
     return (p @ v.masked_fill(broken, 0.0)).masked_fill(seen, math.nan)
 
 
-@torch.no_grad()
 def partition(call: Call, additive: Any) -> tuple[State, Tensor]:
     """Return every row's state in float64, and its largest visible score before cap and mask."""
     scores, x, visible = logits(call, additive, row_dtype(call.q))
@@ -116,20 +114,18 @@ def partition(call: Call, additive: Any) -> tuple[State, Tensor]:
     return found, scores.masked_fill(~visible, -math.inf).amax(dim=-1).to(widest(x))
 
 
-@torch.no_grad()
 def support(call: Call, additive: Any) -> dict[str, Tensor]:
     """Return the statistics of sparse rows; see `reference.attention.support_readings`."""
     _, x, visible = logits(call, additive, widest(call.q))
     alpha = call.options.alpha
     p = entmax(x, alpha, 1.0, visible)
-    s = sensitivity(p, alpha)
-    total = s.sum(dim=-1)
     hidden = x.masked_fill(~visible, -math.inf)
-    beta = torch.full((*x.shape[:-1], 1), alpha - 1.0, dtype=x.dtype, device=x.device)
+    some = visible.any(dim=-1)
     if x.shape[-1]:
-        highest = hidden.amax(dim=-1)
-        tau = (alpha - 1.0) * highest - torch.exp(beta * solve_top(distances(hidden, 1.0), beta)).squeeze(-1)
-        peak = p.amax(dim=-1)
+        # One entry gives both terms: at ties, two maxima could each have its own derivative.
+        top = hidden.detach().argmax(dim=-1, keepdim=True)
+        peak = p.gather(-1, top).squeeze(-1).masked_fill(~some, 1.0)
+        tau = (alpha - 1.0) * x.gather(-1, top).squeeze(-1) - peak ** (alpha - 1.0)
     else:
         tau = peak = x.new_zeros(x.shape[:-1])
     positive = p.masked_fill(p == 0.0, 1.0)
@@ -138,9 +134,8 @@ def support(call: Call, additive: Any) -> dict[str, Tensor]:
         "entropy": -(positive * torch.log(positive)).sum(dim=-1),
         "collision": (p * p).sum(dim=-1),
         "peak": peak,
-        "jacobian_trace": total - (s * s).sum(dim=-1) / total.masked_fill(total == 0.0, 1.0),
+        "jacobian_trace": trace(p, alpha),
     }
-    some = visible.any(dim=-1)
     return {name: value.masked_fill(~some, math.nan) for name, value in readings.items()} | {
         "size": (p > 0.0).sum(dim=-1)
     }

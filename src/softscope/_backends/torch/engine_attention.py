@@ -14,20 +14,20 @@ from torch import Tensor
 from softscope._arguments.attention import Call, Options, joint_batch
 from softscope._backends.engine import attention as _engine
 from softscope._backends.torch import dense_attention
-from softscope._backends.torch.engine_memory import DTYPES, flows, memory, memory_of, reachable, threads
+from softscope._backends.torch.engine_memory import DTYPES, flows, memory, memory_of, reachable, threads, transformed
 
 if TYPE_CHECKING:
     from softscope._backends.reference.partition import State
 
 
 def offers(call: Call, additive: Any) -> bool:
-    """Tell whether the engine supports the call: CPU tensors, eager or compiled, and no gradient for the mask."""
+    """Tell whether the engine supports the call: CPU tensors, no transform, no gradient for the mask."""
     options = call.options
     if not _engine.offers(call, additive) or call.q.dtype not in DTYPES or flows(options.mask):
         return False
     tensors = [x for x in (call.q, call.k, call.v, options.mask, options.scale, options.sink) if isinstance(x, Tensor)]
     if torch.compiler.is_compiling():
-        return all(x.is_cpu for x in tensors)
+        return all(x.is_cpu for x in tensors) and not transformed()
     return all(reachable(x) for x in tensors)
 
 

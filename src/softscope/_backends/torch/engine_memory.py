@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,8 @@ from softscope import _engine, _threads
 from softscope._backends.engine import kernels
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     from softscope._arguments.attention import Options
 
 Array = np.ndarray[Any, Any]
@@ -30,6 +33,7 @@ _KINDS = (Tensor, torch.nn.Parameter)
 # Checks for modes that must see tensor operations, not just their results. Most have no public name.
 _is_compiling = torch.compiler.is_compiling
 _transforms = torch._C._functorch.get_dynamic_layer_stack_depth  # vmap, grad, jacrev, …
+_layers = torch._C._functorch.get_interpreter_stack
 _dispatch_modes = torch._C._len_torch_dispatch_stack
 _function_modes = torch._C._is_torch_function_mode_enabled
 _jit_trace = torch._C._get_tracing_state
@@ -64,8 +68,41 @@ def reachable(x: Any) -> bool:
 
 
 def transformed() -> bool:
-    """Tell whether vmap, grad, jacrev or the like is active, so that values cannot be inspected."""
-    return bool(_transforms())
+    """Tell whether a torch.func transform or a dual level is active; both must see the operations, even compiled ones.
+
+    The compiler itself reads `_current_level`, so that code compiled outside a dual level is not reused inside one.
+    """
+    return forward_ad._current_level >= 0 or _inside_transform()
+
+
+def recorded() -> bool:
+    """Tell whether a compiler or torch.jit.trace records the operations, and so knows only those of PyTorch's kind."""
+    return _is_compiling() or _jit_trace() is not None
+
+
+def differentiated() -> bool:
+    """Tell whether one of the active transforms differentiates, as all but vmap do."""
+    return forward_ad._current_level >= 0 or _inside_derivative()
+
+
+def constants() -> AbstractContextManager[Any]:
+    """Record no gradients, for the readings that autograd sees as constants; a transform gets their derivatives.
+
+    Under autograd, requires_grad says that they have none. Under a transform, nothing would: the derivative would be 0.
+    """
+    return contextlib.nullcontext() if transformed() else torch.no_grad()
+
+
+# A compiler enters the transforms that it traces, and does not understand these questions, only their answers.
+@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
+def _inside_transform() -> bool:
+    return bool(_transforms()) or forward_ad._current_level >= 0
+
+
+@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
+def _inside_derivative() -> bool:
+    vmap = torch._C._functorch.TransformType.Vmap
+    return any(layer.key() != vmap for layer in _layers() or ()) or forward_ad._current_level >= 0
 
 
 def flows(x: Any) -> bool:

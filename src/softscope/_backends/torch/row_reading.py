@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,7 @@ from softscope._backends.engine import attention as _engine
 from softscope._backends.reference.row_reading import GradientSums, RowReading, beyond_rounding
 from softscope._backends.torch.dense_attention import logits, weights, with_column
 from softscope._backends.torch.dtypes import widest
-from softscope._backends.torch.engine_memory import DTYPES, memory, memory_of, reachable, threads
+from softscope._backends.torch.engine_memory import DTYPES, memory, memory_of, reachable, threads, transformed
 from softscope._backends.torch.maps import state
 from softscope._backends.torch.tensor_jacobian import product
 
@@ -37,10 +38,15 @@ def by_engine(
 
     `grad` is the gradient of the output. `key_lengths` holds 1/|k|, (…, kv_heads, m), in the `computing` dtype.
     """
+    if grad is not None and grad.dtype != call.q.dtype:
+        # In the wider of the two, since a gradient can be too small or large for float16.
+        wide = torch.promote_types(grad.dtype, call.q.dtype)
+        v = None if call.v is None else call.v.to(wide)
+        call, grad = dataclasses.replace(call, q=call.q.to(wide), k=call.k.to(wide), v=v), grad.to(wide)
     rows = (*call.batch, *call.q.shape[-3:-1])
     numbers = call.q.new_empty((*rows, _engine.READING_NUMBERS), dtype=torch.float64)
     found = call.q.new_empty((*rows, call.k.shape[-2]), dtype=computing(call.q)) if want_weights else None
-    gradient = None if grad is None else memory(grad.to(call.q.dtype))
+    gradient = None if grad is None else memory(grad)
     _engine.run_reading(
         memory(call.q), memory(call.k), None if call.v is None or grad is None else memory(call.v), gradient,
         memory_of(call.options), memory(numbers), key_lengths=None if key_lengths is None else memory(key_lengths),
@@ -92,7 +98,6 @@ def of_logits(x: Tensor, visible: Tensor) -> RowReading:
     return RowReading(found, highest, d.sum(dim=-1), (d * d).sum(dim=-1))
 
 
-@torch.no_grad()
 def gradient_sums(call: Call, grad_output: Tensor, dtype: torch.dtype) -> GradientSums:
     """Compute the gradient's part of the reading, also for alpha ≠ 1."""
     found = dense(call, grad_output, dtype)[0].gradient
@@ -110,13 +115,15 @@ def gradient_sums_of(p: Tensor, dP: Tensor, slope: Tensor | None, visible: Tenso
     lowest = centred.amin(dim=-1) if dP.shape[-1] else torch.zeros_like(mean)
     demand = torch.linalg.vector_norm(centred, dim=-1)
     reaching, expected = _reaching(p, centred, alpha)
-    supply = torch.linalg.vector_norm(reaching if slope is None else slope * reaching, dim=-1)
+    if slope is not None:  # a hidden key may hold NaN, and so may its slope
+        reaching = (slope * reaching).masked_fill(~visible, 0.0)
+    supply = torch.linalg.vector_norm(reaching, dim=-1)
     return GradientSums(n, mean, beyond_rounding(demand, mean, torch.finfo(p.dtype).eps), lowest, expected, supply)
 
 
 def _reaching(p: Tensor, v: Tensor, alpha: float) -> tuple[Tensor, Tensor]:
     """Compute J·v and Σ p·v; overwrites v. Softmax weights sum to 1, which saves a pass compared with `product`."""
-    if alpha != 1.0 or p.shape[-1] == 0:
+    if alpha != 1.0 or p.shape[-1] == 0 or transformed():
         return product(p, v, alpha), (p * v).sum(dim=-1)
     top = v.gather(-1, p.argmax(dim=-1, keepdim=True))
     moved = v.sub_(top).mul_(p)  # measured from the largest weight, as in `product`: nothing cancels near one-hot

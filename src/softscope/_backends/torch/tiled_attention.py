@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from softscope._backends.torch import dense_attention
+from softscope._backends.torch.engine_memory import transformed
 
 if TYPE_CHECKING:
     from softscope._arguments.attention import Call
@@ -22,10 +23,16 @@ def output(call: Call, additive: Any) -> Tensor:
     """Compute the weighted sum of the values; `call` has one key head per query head."""
     if torch.compiler.is_compiling() or len(call.tiles()) == 1:
         return dense_attention.output(call, additive)
+    if transformed():  # it sees every operation, so there is nothing to recompute
+        return _tile_by_tile(call, additive)
     weights = () if additive is None else tuple(additive)
     options = call.options
     flat = (call.q, call.k, call.v, options.mask, options.scale, options.sink, *weights)
     return Tiled.apply(call, len(weights), *flat)  # type: ignore[no-untyped-call]
+
+
+def _tile_by_tile(call: Call, additive: Any) -> Tensor:
+    return torch.cat([dense_attention.output(call.of_rows(rows), additive) for rows in call.tiles()], dim=-2)
 
 
 class Tiled(torch.autograd.Function):
@@ -37,7 +44,7 @@ class Tiled(torch.autograd.Function):
         ctx.others = [None if isinstance(x, Tensor) else x for x in flat]
         ctx.save_for_backward(*(x if isinstance(x, Tensor) else None for x in flat))
         additive = flat[-weights:] if weights else None
-        return torch.cat([dense_attention.output(call.of_rows(rows), additive) for rows in call.tiles()], dim=-2)
+        return _tile_by_tile(call, additive)
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Any, ...]:

@@ -7,6 +7,7 @@ import pathlib
 from typing import TYPE_CHECKING
 
 from softscope.cli.commands import HELP, LANG, Arguments, Command, Option
+from softscope.cli.console import forget
 from softscope.cli.problems import UsageError, shown
 from softscope.cli.record import spoken
 
@@ -73,12 +74,22 @@ def run(arguments: Arguments, console: Console) -> int:
         diagnoses = demo.run(console, wanted.mute, options.format == "text", options.report)
     else:
         diagnoses = [diagnose(*_history(arguments.rest[0], options, console), mute=wanted.mute)]
-        writing.show(diagnoses, options.format, console)
+        _show(diagnoses, options.format, console)
         if options.report is not None:
             writing.page_to(options.report, diagnoses, console, tell=options.format == "text")
     if patients and options.format != "text":
-        writing.show(diagnoses, options.format, console)
+        _show(diagnoses, options.format, console)
     return _code(diagnoses, wanted, options.exit_zero, patients and options.fail_on is None)
+
+
+def _show(diagnoses: Sequence[Diagnosis], form: str, console: Console) -> None:
+    """Write the diagnoses; a reader that has seen enough, as in `| head -1`, does not change the exit code."""
+    from softscope.cli.checkup import writing
+
+    try:
+        writing.show(diagnoses, form, console)
+    except BrokenPipeError:
+        forget(console.stream)
 
 
 def _code(diagnoses: Sequence[Diagnosis], wanted: Settings, exit_zero: bool, shown_only: bool) -> int:
@@ -98,7 +109,10 @@ def _history(word: str, options: Namespace, console: Console) -> tuple[History, 
     models.only_for_folders(options, word)
     if os.path.exists(word):
         with spoken():
-            return read_record(path), ""
+            history = read_record(path)
+        if not history.snapshots:
+            raise UsageError("checkup.record.none", path=shown(word))
+        return history, ""
     if ":" in word:
         return models.titled(models.of_function(word, console), word)
     raise UsageError("checkup.missing", path=shown(word))

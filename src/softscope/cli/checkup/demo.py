@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import io
-import pathlib
-import tempfile
 from functools import partial
 from typing import TYPE_CHECKING
 
-from softscope.cli.problems import UsageError
+from softscope.cli.problems import UsageError, shown
 
 if TYPE_CHECKING:
+    import pathlib
     from collections.abc import Sequence
 
     from softscope.cli.console import Console
@@ -54,10 +53,26 @@ def run(console: Console, mute: Sequence[str], aloud: bool, report: pathlib.Path
         stage.write()
         writing.text(diagnosis, stage)
     _difference(trained, diagnoses, stage)
-    if report is not None or aloud:
-        path = report or pathlib.Path(tempfile.mkdtemp(prefix="softscope-")) / "checkup.html"
-        writing.page_to(path, diagnoses, stage, tell=True)
+    if report is not None:
+        writing.page_to(report, diagnoses, stage, tell=True)
+    elif aloud:
+        _keep(diagnoses, stage)
     return diagnoses
+
+
+def _keep(diagnoses: Sequence[Diagnosis], console: Console) -> None:
+    """Write the page beside the learner's progress, over the last one: a new folder each time would pile up."""
+    from softscope.cli.checkup import writing
+    from softscope.lab.state_folder import state_folder
+
+    path = state_folder() / "checkup.html"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        writing.page_to(path, diagnoses, console, tell=True)
+    except (OSError, UsageError) as error:
+        reason = error.values["reason"] if isinstance(error, UsageError) else error.strerror or type(error).__name__
+        console.write()
+        console.paragraph(console.say("checkup.kept.not", path=shown(path), reason=reason), "")
 
 
 def _difference(trained: Sequence[Trained], diagnoses: Sequence[Diagnosis], console: Console) -> None:

@@ -7,6 +7,7 @@ import pathlib
 import sys
 from typing import TYPE_CHECKING, Any
 
+from softscope._users_code import Raised, whatever_it_raises
 from softscope.cli.problems import REASON, UsageError, shown
 
 if TYPE_CHECKING:
@@ -34,6 +35,8 @@ def given(word: str) -> Given:
     if not fits or (isinstance(returned, tuple) and len(returned) > len(NAMES)):
         raise UsageError("checkup.function.returned", function=shown(word), came=shown(_told(returned)))
     assert isinstance(model, nn.Module)
+    if batch == []:
+        raise UsageError("checkup.batch.none", function=shown(word))
     batches = batch if isinstance(batch, list) else passes(batch)
     return Given(model, batches, loss, found.get("optimizer"))
 
@@ -44,22 +47,25 @@ def _returned(word: str) -> Any:
     if here not in sys.path:
         sys.path.insert(0, here)
     try:
-        function = getattr(importlib.import_module(module), name, None)
-    except ModuleNotFoundError as error:
-        raise UsageError("checkup.function.module", module=shown(module), reason=shown(error, REASON)) from None
-    except Exception as error:
-        raise _failed(word, error) from None
+        with whatever_it_raises():
+            function = getattr(importlib.import_module(module), name, None)
+    except Raised as raised:
+        if isinstance(raised.error, ModuleNotFoundError):
+            raise UsageError(
+                "checkup.function.module", module=shown(module), reason=shown(raised.error, REASON)
+            ) from None
+        raise _failed(word, raised) from None
     if not callable(function):
         raise UsageError("checkup.function.absent", module=shown(module), name=shown(name))
     try:
-        return function()
-    except Exception as error:
-        raise _failed(word, error) from None
+        with whatever_it_raises():
+            return function()
+    except Raised as raised:
+        raise _failed(word, raised) from None
 
 
-def _failed(word: str, error: Exception) -> UsageError:
-    reason = shown(f"{type(error).__name__}: {error}", REASON)
-    return UsageError("checkup.function.failed", function=shown(word), reason=reason)
+def _failed(word: str, raised: Raised) -> UsageError:
+    return UsageError("checkup.function.failed", function=shown(word), reason=shown(raised, REASON))
 
 
 def _told(returned: Any) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from softscope._installed import missing
 from softscope._progress_bar import ProgressBar
+from softscope.cli.checkup import sizes
 from softscope.cli.problems import REASON, UsageError, shown
 from softscope.cli.words import WORDS
 
@@ -36,7 +37,8 @@ def of_folder(folder: pathlib.Path, options: Namespace, console: Console) -> His
     if sum(getattr(options, name) is not None for name in _READ.values()) > 1:
         raise UsageError("checkup.text.several")
     text = options.text if options.text_file is None else _file(options.text_file)
-    return _read(source.given(folder, text, options.batch), str(folder), console)
+    with sizes.within_memory():
+        return _read(source.given(folder, text, options.batch), str(folder), console)
 
 
 def of_function(word: str, console: Console) -> History:
@@ -82,7 +84,11 @@ def _read(given: Given, path: str, console: Console) -> History:
 
 def _file(path: pathlib.Path) -> str:
     try:
-        return path.read_text("utf-8")
+        with path.open("rb") as stream:  # not only files: `<(command)` is a pipe, and /dev/zero has no end
+            text = stream.read(sizes.TEXT + 1)
+        if len(text) > sizes.TEXT:
+            raise UsageError("checkup.text.large", path=shown(path), most=sizes.told(sizes.TEXT))
+        return text.decode("utf-8")
     except (OSError, ValueError) as error:
         raise UsageError("checkup.text.file", path=shown(path), reason=shown(error, REASON)) from None
 

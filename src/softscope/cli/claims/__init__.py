@@ -16,7 +16,7 @@ _FORMATS = ("text", "json", "markdown", "html")
 
 
 def _text(value: str) -> str:
-    if value.zfill(3) not in _TEXTS:
+    if not value or value.zfill(3) not in _TEXTS:
         raise UsageError("claims.text.unknown", known=", ".join(_TEXTS), value=shown(value))
     return value.zfill(3)
 

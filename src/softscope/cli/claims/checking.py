@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-import sys
 from typing import TYPE_CHECKING
 
-from softscope.cli.layout import bar
+from softscope._progress_bar import ProgressBar
 from softscope.cli.problems import UsageError, shown
 from softscope.experiments import ledger
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-_CELLS = 30
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,7 +48,14 @@ def check(ids: Sequence[str], text: str | None, verdict: str | None, fast: bool)
         for claim in known.values()
         if claim.id in wanted and text in (None, claim.text) and not (fast and claim.slow)
     ]
-    progress = _Bar() if len(chosen) > 1 and sys.stderr is not None and sys.stderr.isatty() else None
+    if not chosen:
+        raise UsageError("claims.nothing")
+    bar = ProgressBar()
+
+    def progress(done: int, total: int, claim: ledger.Claim) -> None:
+        bar.label = claim.id
+        bar(done / total)
+
     try:
         entries = ledger.check(chosen, progress)
     except ModuleNotFoundError as error:
@@ -59,19 +63,5 @@ def check(ids: Sequence[str], text: str | None, verdict: str | None, fast: bool)
             raise
         raise UsageError("claims.package.missing", package=error.name) from error
     finally:
-        if progress is not None:
-            progress.clear()
+        bar.wipe()
     return Checked([e for e in entries if verdict in (None, e.outcome.verdict)], ledger.settled(entries))
-
-
-class _Bar:
-    """A progress line on stderr that overwrites itself and disappears at the end."""
-
-    def __call__(self, done: int, total: int, claim: ledger.Claim) -> None:
-        drawn = bar(done / total, _CELLS).ljust(_CELLS)
-        sys.stderr.write(f"\r\x1b[K{drawn} {done}/{total} {claim.id}")
-        sys.stderr.flush()
-
-    def clear(self) -> None:
-        sys.stderr.write("\r\x1b[K")
-        sys.stderr.flush()

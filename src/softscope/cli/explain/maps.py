@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 import softscope
+from softscope._backends.reference.jacobian import diagonal
 from softscope.cli.explain import rivals
 from softscope.cli.problems import UsageError, shown
 
@@ -77,22 +79,6 @@ def _alpha(text: str) -> float:
         alpha = float(text)
     except ValueError:
         alpha = float("nan")
-    if not 1.0 <= alpha <= 2.0:
+    if not 1.0 <= alpha < math.inf:
         raise UsageError("alpha.wrong", value=shown(text))
     return alpha
-
-
-def diagonal(s: Array, alpha: float) -> Array:
-    """Compute the diagonal of the Jacobian diag(g) − g gᵀ/Σg, g = s^(2−α) on the support; for softmax s(1−s).
-
-    `softscope.jacobian` would build all n² entries just for the diagonal.
-
-    >>> diagonal(np.array([0.5, 0.25, 0.25]), 1.0), diagonal(np.array([0.75, 0.25, 0.0]), 2.0)
-    (array([0.25  , 0.1875, 0.1875]), array([0.5, 0.5, 0. ]))
-    """
-    g = np.where(s > 0.0, s, 1.0) ** (2.0 - alpha) * (s > 0.0)
-    total = np.sum(g)
-    others = total - g
-    top = int(np.argmax(g))
-    others[top] = np.sum(np.delete(g, top))  # near one-hot the difference would cancel
-    return np.asarray(g * others / total)

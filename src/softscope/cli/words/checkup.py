@@ -63,6 +63,14 @@ CHECKUP: dict[str, Text] = {
         "two built-in patients",
         zh="没有 {path} 这个文件；请给出一次训练的记录、模型的目录或 module:function，或者什么都不写，用两个内置的病人",
     ),
+    "checkup.record.none": Text(
+        en="{path} holds no readings yet, so there is nothing to judge; try again once the run has made some",
+        zh="{path} 里还没有任何读数，无从判断；请等训练有了读数再试",
+    ),
+    "checkup.kept.not": Text(
+        en="The report cannot be kept in {path}: {reason}. --report FILE writes it elsewhere.",
+        zh="报告无法存到 {path}：{reason}。可以用 --report FILE 写到别处。",
+    ),
     "checkup.format.unknown": Text(
         en="--format must be text, json or html, but got {value}",
         zh="--format 只能是 text、json 或 html，收到的却是 {value}",

@@ -22,12 +22,16 @@ CLAIMS: dict[str, Text] = {
     "claims.option.format": Text(
         en="Output format; html is one page for a browser.", zh="输出格式；html 是用浏览器打开的一个网页。"
     ),
-    "claims.example.one": Text(en="One claim.", zh="一条论断。"),
+    "claims.example.one": Text(en="Two claims, by number.", zh="按编号指定的两条论断。"),
     "claims.example.fails": Text(en="The claims of text 004 that do not hold.", zh="第 004 篇中不成立的论断。"),
     "claims.example.page": Text(en="The whole ledger as a page.", zh="把整本总账输出为网页。"),
     "claims.id.unknown": Text(
         en="there is no claim {value}; claims run from S0-01 to S4-24, and softscope claims lists them all",
         zh="没有 {value} 这条论断；编号从 S0-01 到 S4-24，softscope claims 会列出全部",
+    ),
+    "claims.nothing": Text(
+        en="no claim fits all of the ids, --text and --fast that were given; leave one of them out",
+        zh="没有论断同时符合所给的编号、--text 和 --fast；请去掉其中一个",
     ),
     "claims.text.unknown": Text(
         en="--text must be one of {known}, but got {value}",

@@ -29,9 +29,9 @@ EXPLAIN: dict[str, Text] = {
         zh="温度，分数要除以它；必须大于 0，默认为 1。",
     ),
     "explain.option.map": Text(
-        en="softmax (default), sparsemax, entmax:A with A from 1 to 2; for comparison only, not part of the library: "
+        en="softmax (default), sparsemax, entmax:A with A at least 1; for comparison only, not part of the library: "
         "linear (x/sum), relu (max(x, 0)/sum), sigmoid, hardmax.",
-        zh="softmax（默认）、sparsemax、entmax:A（A 从 1 到 2）；另有不属于本库、只作对比的 linear（x/总和）、relu（"
+        zh="softmax（默认）、sparsemax、entmax:A（A 不小于 1）；另有不属于本库、只作对比的 linear（x/总和）、relu（"
         "max(x, 0)/总和）、sigmoid、hardmax。",
     ),
     "explain.option.file": Text(en="The file to read, whatever its extension.", zh="要读的文件，扩展名不限。"),
@@ -97,8 +97,8 @@ EXPLAIN: dict[str, Text] = {
     ),
     "map.unknown": Text(en="there is no map {value}; there are {known}", zh="没有 {value} 这个映射；可用的有 {known}"),
     "alpha.wrong": Text(
-        en="the alpha of entmax must lie between 1 (softmax) and 2 (sparsemax), but got {value}",
-        zh="entmax 的 alpha 必须在 1 (softmax) 与 2 (sparsemax) 之间，收到的却是 {value}",
+        en="the alpha of entmax must be a finite number, at least 1 (1 is softmax, 2 sparsemax), but got {value}",
+        zh="entmax 的 alpha 必须是不小于 1 的有限数（1 即 softmax，2 即 sparsemax），收到的却是 {value}",
     ),
     "format.unknown": Text(
         en="--format must be text or json, but got {value}",

@@ -46,6 +46,73 @@ MODEL: dict[str, Text] = {
         zh="模型有 {count} 个权重不在 {path} 里，第一个是 {name}，它们只能是随机数；请保存完整的模型，或改用 "
         "module:function",
     ),
+    "checkup.folder.weights.kind": Text(
+        en="{path} must hold weights by name, but holds {came}; save the model again with save_pretrained",
+        zh="{path} 里应当是按名字存放的权重，却是 {came}；请用 save_pretrained 重新保存模型",
+    ),
+    "checkup.folder.class": Text(
+        en="config.json names the class {name}, but transformers has no such model for model_type {kind}; correct "
+        "architectures, or load the model in your own code and pass module:function",
+        zh="config.json 写的类是 {name}，但 transformers 里 model_type 为 {kind} 的模型没有这个类；请改正 "
+        "architectures，或在自己的代码里加载模型，再用 module:function",
+    ),
+    "checkup.folder.quantized": Text(
+        en="the model in {path} is quantized, and loading it takes packages that its config.json chooses; load it in "
+        "your own code and pass module:function",
+        zh="{path} 里的模型是量化的，加载它要用到由 config.json 指定的软件包；请在自己的代码里加载它，再用 "
+        "module:function",
+    ),
+    "checkup.folder.adapter": Text(
+        en="the model in {path} has an adapter, which names its own base model; load both in your own code and pass "
+        "module:function",
+        zh="{path} 里的模型带有适配器，而适配器自己指定基础模型；请在自己的代码里加载两者，再用 module:function",
+    ),
+    "checkup.folder.number": Text(
+        en="{name} in config.json must be at most {most}, but got {value}; correct it, or load the model in your own "
+        "code and pass module:function",
+        zh="config.json 里的 {name} 最大为 {most}，却写了 {value}；请改正，或在自己的代码里加载模型，再用 "
+        "module:function",
+    ),
+    "checkup.folder.size": Text(
+        en="config.json describes a model of at least {need}, but its weights take {have}; they do not belong "
+        "together, so check both",
+        zh="config.json 描述的模型至少要 {need}，而权重只有 {have}；两者不相配，请检查",
+    ),
+    "checkup.folder.modules": Text(
+        en="config.json describes a model of more than {most} modules; correct it, or load the model in your own code "
+        "and pass module:function",
+        zh="config.json 描述的模型超过 {most} 个模块；请改正，或在自己的代码里加载模型，再用 module:function",
+    ),
+    "checkup.folder.memory": Text(
+        en="the model takes at least {need} of memory, but this machine has {have} left; use a smaller model or a "
+        "larger machine",
+        zh="这个模型至少要 {need} 内存，而本机只剩 {have}；请用小一些的模型，或内存大一些的机器",
+    ),
+    "checkup.folder.index": Text(
+        en="{path} must list files beside it, but got {part}; save the model again with save_pretrained",
+        zh="{path} 里列出的文件应当和它在同一目录，收到的却是 {part}；请用 save_pretrained 重新保存模型",
+    ),
+    "checkup.folder.ended": Text(
+        en="reading {path} was stopped ({ended}): it may take {seconds} s of processor time and {memory}; if you trust "
+        "it, load it in your own code and pass module:function",
+        zh="读取 {path} 时被中止（{ended}）：最多允许 {seconds} 秒处理器时间和 {memory} 内存；如果信得过它，请在自己的"
+        "代码里加载，再用 module:function",
+    ),
+    "checkup.file.unreadable": Text(
+        en="cannot read {path}: {reason}; give one that can be read", zh="无法读取 {path}：{reason}；请换一个能读的"
+    ),
+    "checkup.file.kind": Text(
+        en="{path} is no ordinary file but a folder, a pipe or a device; give a file",
+        zh="{path} 不是普通文件，而是目录、管道或设备；请给出文件",
+    ),
+    "checkup.file.large": Text(
+        en="{path} is too large: {size}, but {most} is the limit; give less",
+        zh="{path} 太大：{size}，上限是 {most}；请给小一些的",
+    ),
+    "checkup.file.packed": Text(
+        en="{path} is compressed, and could unfold into any size; write it with torch.save, which does not compress",
+        zh="{path} 是压缩过的，展开后可能有任意大；请用 torch.save 写，它不压缩",
+    ),
     "checkup.folder.tokenizer": Text(
         en="{path} has no tokenizer that loads ({reason}); save it there, or pass tokens with --batch or "
         "module:function",
@@ -56,6 +123,10 @@ MODEL: dict[str, Text] = {
         zh="文字只有 {count} 个词元，三次读数至少要 {least} 个；请给长一些的",
     ),
     "checkup.text.file": Text(en="cannot read the text in {path}: {reason}", zh="无法读取 {path} 里的文字：{reason}"),
+    "checkup.text.large": Text(
+        en="the text in {path} is larger than {most}; give a shorter one, a page is enough",
+        zh="{path} 里的文字超过 {most}；请给短一些的，一页就够",
+    ),
     "checkup.text.needless": Text(
         en="{option} is for a model from a folder, but {path} is not one; leave it out",
         zh="{option} 只用于目录里的模型，而 {path} 不是；请去掉",
@@ -71,6 +142,14 @@ MODEL: dict[str, Text] = {
     "checkup.batch.wrong": Text(
         en="{path} must hold a tensor of input_ids or a dictionary of tensors, but holds {came}; save one of these",
         zh="{path} 里应当是 input_ids 张量或由张量组成的字典，却是 {came}；请存成其中一种",
+    ),
+    "checkup.batch.layout": Text(
+        en="{path} must hold plain tensors, but {name} is {came}; save it as a dense tensor on the CPU",
+        zh="{path} 里应当是普通张量，而 {name} 是 {came}；请存成 CPU 上的稠密张量",
+    ),
+    "checkup.batch.none": Text(
+        en="{function} must return at least one batch, but got an empty list; return a batch or a list of some",
+        zh="{function} 至少要返回一个 batch，收到的却是空列表；请返回一个 batch，或由若干个组成的列表",
     ),
     "checkup.function.module": Text(
         en="there is no module {module} ({reason}); run from a folder where it can be imported, or set PYTHONPATH",

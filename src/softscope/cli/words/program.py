@@ -59,5 +59,14 @@ PROGRAM: dict[str, Text] = {
         en="--seed must be a whole number of at least 0, but got {value}",
         zh="--seed 必须是不小于 0 的整数，收到的却是 {value}",
     ),
+    "program.left": Text(
+        en="the command was left before it had finished ({reason}), so it says nothing; find out who called sys.exit",
+        zh="命令没有做完就被退出了（{reason}），因此没有结论；请找出是谁调用了 sys.exit",
+    ),
+    "program.failed": Text(
+        en="the command failed in a way that it should not ({reason}); please report it with the lines above and "
+        "the output of softscope env",
+        zh="命令意外出错（{reason}）；请连同上面几行和 softscope env 的输出一起报告",
+    ),
     "write.failed": Text(en="cannot write the output: {reason}", zh="无法写入输出：{reason}"),
 }

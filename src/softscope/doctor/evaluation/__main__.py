@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Iterator
 
+from softscope._progress_bar import ProgressBar
 from softscope._text import LANGS
 from softscope.doctor.evaluation.spoiled_models import SpoiledModel, patients
 from softscope.doctor.evaluation.table import counted, named, spoiled, table
 
 
 def _all(first: int, seeds: int, details: bool) -> Iterator[SpoiledModel]:
+    bar = ProgressBar()
     for seed in range(first, first + seeds):
-        for patient in patients(seed, lambda share, seed=seed: _bar((seed - first + share) / seeds)):  # type: ignore[misc]
+        for patient in patients(seed, lambda share, seed=seed: bar((seed - first + share) / seeds)):  # type: ignore[misc]
             yield patient
             if details:
                 _tell(seed, patient)
-    _bar(1.0)
-
-
-def _bar(share: float) -> None:
-    if sys.stderr.isatty():
-        print(f"\r[{'#' * round(30 * share):.<30}] {share:4.0%}", end="", file=sys.stderr, flush=True)
+    bar.wipe()
 
 
 def _tell(seed: int, patient: SpoiledModel) -> None:

@@ -30,6 +30,15 @@ def paths(model: nn.Module) -> dict[int, str]:
     return found
 
 
+def site_name(place: tuple[str, Any], below: str, model: nn.Module) -> str:
+    """Name of the site: the module's path, and `below` it if the call belongs to a submodule that was not called.
+
+    The whole model's name is no part of a submodule's path.
+    """
+    path, module = place
+    return below.lstrip(".") if below and module is model else path + below
+
+
 def innermost(known: dict[int, str]) -> tuple[str, Any] | None:
     """Path and module of the innermost call of a known module; None outside all of them."""
     frame: FrameType | None = sys._getframe(1)

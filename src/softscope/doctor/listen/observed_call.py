@@ -51,10 +51,6 @@ class ObservedCall:
     dtype: str = "float32"
     below: str = ""  # appended to the module's path in the site's name
 
-    def queries_and_keys(self) -> bool:
-        """Whether the readings come from q and k."""
-        return self.weights is None
-
 
 def positions(n: int, start: int, like: Tensor) -> Tensor:
     """Positions of n queries among the keys, the first at `start`."""

@@ -5,6 +5,7 @@ A wrapper calls the original once with unchanged arguments and returns its resul
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import threading
 from collections.abc import Callable
@@ -87,7 +88,8 @@ def stop(listener: Listener) -> None:
             while _applied:
                 _, (patch, original, inherited) = _applied.popitem()
                 if inherited:
-                    delattr(patch.owner, patch.name)
+                    with contextlib.suppress(AttributeError):  # somebody else removed it
+                        delattr(patch.owner, patch.name)
                 else:
                     patch.put(original)
 

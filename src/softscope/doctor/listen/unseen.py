@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from torch import nn
 
 from softscope.doctor.listen import module_paths, reasons
 from softscope.doctor.listen.reasons import Reason
-from softscope.doctor.read.snapshot import Site
 
 _ATTENTION = re.compile(r"attention|attn|mha$", re.IGNORECASE)
 
 
-def unseen_modules(model: nn.Module, sites: tuple[Site, ...], passes: int) -> list[tuple[str, Reason]]:
+def unseen_modules(model: nn.Module, sites: Iterable[str], passes: int) -> list[tuple[str, Reason]]:
     """Path and reason of each missed module, outermost modules only."""
-    observed = [site.name.partition("#")[0] for site in sites]
+    observed = [site.partition("#")[0] for site in sites]
     why = Reason(reasons.SILENT if passes else reasons.NO_PASS)
     known = module_paths.paths(model)
     missed: list[str] = []

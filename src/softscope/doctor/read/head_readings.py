@@ -101,7 +101,7 @@ def quantiles(values: Tensor, of: Tensor) -> dict[str, Tensor]:
 
 def _sink(parts: list[RowReadings]) -> dict[str, Tensor]:
     """The key position with the most weight over all sequences, and its share; a learned sink is position −1."""
-    total = _over_sequences([part.columns for part in parts])
+    total = _over_sequences(parts, [part.columns for part in parts])
     share, column = total.max(dim=-1)
     learned = _width(parts) < total.shape[-1]
     column = column.to(total.dtype)
@@ -115,11 +115,18 @@ def _width(parts: list[RowReadings]) -> int:
     return max(part.keys for part in parts)
 
 
-def _over_sequences(columns: list[Tensor]) -> Tensor:
-    """Sum over sequences and passes, which may differ in their number of keys: (heads, most keys)."""
-    widest = max(x.shape[-1] for x in columns)
-    padded = [torch.nn.functional.pad(x.sum(dim=0), (0, widest - x.shape[-1])) for x in columns]
-    return torch.stack(padded).sum(dim=0)
+def _over_sequences(parts: list[RowReadings], columns: list[Tensor]) -> Tensor:
+    """Sum over sequences and passes, which may differ in their number of keys: (heads, most keys).
+
+    With a learned sink, its column comes last, after the most keys.
+    """
+    widest, sinks = _width(parts), max(x.shape[-1] - part.keys for part, x in zip(parts, columns, strict=True))
+    total = columns[0].new_zeros(columns[0].shape[1], widest + sinks)
+    for part, x in zip(parts, columns, strict=True):
+        together = x.sum(dim=0)
+        total[:, : part.keys] += together[:, : part.keys]
+        total[:, widest : widest + x.shape[-1] - part.keys] += together[:, part.keys :]
+    return total
 
 
 def _moving(parts: list[RowReadings], cares: Tensor) -> dict[str, Tensor]:
@@ -173,7 +180,7 @@ def _blocked_mass(parts: list[RowReadings]) -> Tensor:
     weight.
     """
     columns = [part.blocked_columns for part in parts if part.blocked_columns is not None]
-    pooled = _over_sequences(columns)
+    pooled = _over_sequences(parts, columns)
     found = pooled.amax(dim=-1) / pooled.sum(dim=-1)
     top, total = torch.zeros_like(found), torch.zeros_like(found)
     for part in parts:
@@ -192,5 +199,5 @@ def _blocked_offset_mass(parts: list[RowReadings]) -> Tensor:
     widest = max(x.shape[-1] for x in offsets)
     sides = [(widest - x.shape[-1]) // 2 for x in offsets]
     pooled = torch.stack([torch.nn.functional.pad(x, (side, side)) for x, side in zip(offsets, sides, strict=True)])
-    columns = _over_sequences([part.blocked_columns for part in parts if part.blocked_columns is not None])
+    columns = _over_sequences(parts, [part.blocked_columns for part in parts if part.blocked_columns is not None])
     return pooled.sum(dim=0).amax(dim=-1) / columns.sum(dim=-1)

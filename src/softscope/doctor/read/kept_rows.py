@@ -47,8 +47,8 @@ class KeptRows:
         """Mean of one number per key, (B, heads, m), over the keys that any row sees: (B, heads)."""
         if self.known_keys is None or self.known_keys.shape[-1] != norms.shape[-1]:
             return norms.mean(dim=-1)
-        known = self.known_keys[:, None].to(norms.dtype)
-        return (norms * known).sum(dim=-1) / known.sum(dim=-1)
+        known = self.known_keys[:, None]
+        return norms.masked_fill(~known, 0.0).sum(dim=-1) / known.sum(dim=-1)
 
     def untouched(self) -> bool:
         """Whether q, k and v still hold their original values; the model may have written into them."""

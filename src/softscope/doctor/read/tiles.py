@@ -50,6 +50,8 @@ class ByKey(NamedTuple):
 
 def by_key(tile: Tile, included: Tensor, positions: Sequence[int] | None, m: int) -> ByKey:
     """Where the included rows put their weight, and where the blocked ones among them do."""
+    # A row that is left out may hold NaN, and 0·NaN would spoil the sums over the others.
+    tile = tile._replace(weights=tile.weights.masked_fill(~included.unsqueeze(-1), 0.0))
     columns = _columns(tile, included, m)
     if tile.gradient is None:
         return ByKey(columns, None, None, None)

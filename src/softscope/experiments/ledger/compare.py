@@ -1,4 +1,4 @@
-"""Compare a figure with a claim: printed digits, ranges, random samples, symbols."""
+"""Compare a figure with a claim: printed digits, ranges, symbols."""
 
 from __future__ import annotations
 

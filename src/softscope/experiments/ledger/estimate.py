@@ -12,7 +12,7 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-MARGIN = 4.0  # standard errors between a verdict and its opposite: about one seed in ten thousand strays this far
+MARGIN = 4.0  # standard errors between a verdict and its opposite: about six seeds in a hundred thousand stray this far
 
 
 class NoiseError(ArithmeticError):

@@ -1,11 +1,13 @@
 """An answer, running in its own process: calls go in and values come out, whatever it does.
 
 These layers protect the learner's machine, from the outside in: a process group that we end as a whole; a time limit
-per call; limits on CPU, memory, files and output; an empty environment and folder; no rights (root becomes nobody);
-no new processes; and on Linux (x86-64, arm64) a filter that blocks files, sockets, processes and signals to others.
-macOS has no such filter and no memory limit: there, an answer can read whatever its user can read. A cheater can make
-the answer compute anything, but it cannot say "passed": only values leave the process, and only the grader knows which
-ones are right.
+per call; limits on CPU, memory, files and output; an empty environment and no folder; no rights (root becomes nobody);
+no new processes; and on Linux (x86-64, arm64) a filter that blocks files, sockets, processes and signals to others. All
+of them stand before the answer is compiled and its imports run, except that imports may read files. macOS has no such
+filter and no memory limit: there, an answer can read whatever its user can read. A cheater can make the answer compute
+anything, but it cannot say "passed": only values leave the process, and only the grader knows which ones are right. The
+one thing we cannot see from outside is whether a function changed its copy of the input; an answer that takes over its
+own process could hide that.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ import contextlib
 import json
 import os
 import pathlib
+import secrets
 import selectors
 import signal
 import subprocess
@@ -71,7 +74,7 @@ class Answer:
         self.guards: dict[str, bool] = {}
         self._process: subprocess.Popen[bytes] | None = None
         self._ends: list[int] = []  # our ends of the three pipes
-        self._pending = b""
+        self._pending, self._number = b"", ""
         self._output_bytes = 0
         self._deadline = float("inf")
 
@@ -79,7 +82,6 @@ class Answer:
         """Start the process and run the answer's top-level code, which defines its functions."""
         if os.name != "posix":
             raise UnsupportedError("answers need a system with limits for processes: Linux or macOS")
-        self._folder = tempfile.TemporaryDirectory(prefix="softscope-")
         self._selector = selectors.DefaultSelector()
         try:
             self._start()
@@ -98,20 +100,27 @@ class Answer:
         self._selector.close()
         while self._ends:
             os.close(self._ends.pop())
-        self._folder.cleanup()
 
     def call(self, function: str, *arguments: Any) -> Any:
-        """Call the function and return its value; if it changes array arguments, we update them here too."""
+        """Call the function on copies of the arguments and return its value."""
+        return self.call_and_look(function, *arguments)[0]
+
+    def call_and_look(self, function: str, *arguments: Any) -> tuple[Any, tuple[Any, ...]]:
+        """Call the function on copies of the arguments; return its value, and the copies as it left them.
+
+        Ours never change: a check that compared with them would take what the answer wrote for the truth.
+        """
         request = {"function": function, "arguments": [encode(argument) for argument in arguments]}
-        reply = self._exchange(request, self.limits.call_seconds)
+        reply = self._ask(request, self.limits.call_seconds)
         if "failed" in reply:
             raise _raised(reply)
+        if "large" in reply:
+            raise StoppedError("large")
         try:
-            changed = reply.get("changed")
-            for given, after in zip(arguments, changed or (), strict=False):
-                if isinstance(given, np.ndarray) and given.flags.writeable:
-                    given[...] = decode(after)
-            return decode(reply["value"])
+            value, changed = decode(reply["value"]), reply["changed"]
+            if changed is None:
+                return value, arguments
+            return value, tuple(_left(given, after) for given, after in zip(arguments, changed, strict=True))
         except (KeyError, TypeError, ValueError) as error:
             raise StoppedError("garbled") from error
 
@@ -134,7 +143,7 @@ class Answer:
                 stderr=theirs_print,
                 pass_fds=(theirs_in, theirs_out),
                 env={},
-                cwd=self._folder.name,
+                cwd=_PROGRAM,
                 start_new_session=True,
             )
         finally:
@@ -149,13 +158,14 @@ class Answer:
             "cpu_seconds": self.limits.cpu_seconds,
             "memory": self.limits.memory,
             "parent": os.getpid(),
+            "folder": str(pathlib.Path(tempfile.gettempdir(), f"softscope-{secrets.token_hex(8)}")),
         }
-        reply = self._exchange(job, self.limits.start_seconds)
+        reply = self._ask(job, self.limits.start_seconds)
         if "failed" in reply:
             raise StoppedError("syntax", text=printable(str(reply.get("text"))), line=reply.get("line"))
         self.guards = {name: bool(reply.get(name)) for name in ("dropped", "filtered")}
         self._deadline = time.monotonic() + self.limits.total_seconds
-        reply = self._exchange(None, self.limits.call_seconds)
+        reply = self._reply(b"", self.limits.call_seconds)
         if "failed" in reply:
             raise _raised(reply)
         names = reply.get("loaded")
@@ -163,9 +173,13 @@ class Answer:
             raise StoppedError("garbled")
         self.functions = frozenset(map(str, names))
 
-    def _exchange(self, request: object, seconds: float) -> dict[str, Any]:
-        """Send a request, if there is one, and wait for the next reply line."""
-        unsent = b"" if request is None else json.dumps(request).encode() + b"\n"
+    def _ask(self, request: dict[str, Any], seconds: float) -> dict[str, Any]:
+        """Send a request under a number that nobody can guess, and wait for the reply with the same number."""
+        self._number = secrets.token_hex(8)
+        return self._reply(json.dumps({"number": self._number, **request}).encode() + b"\n", seconds)
+
+    def _reply(self, unsent: bytes, seconds: float) -> dict[str, Any]:
+        """Send what is unsent, and wait for the next line."""
         deadline = min(time.monotonic() + seconds, self._deadline)
         unsent = self._push(unsent)
         if unsent:  # more than the pipe holds
@@ -183,14 +197,12 @@ class Answer:
                     self._hear()
                 else:
                     self._pull()
-        if unsent:  # a reply before we sent the whole request is not to our question
-            raise StoppedError("garbled")
         line, _, self._pending = self._pending.partition(b"\n")
         try:
             reply = json.loads(line)
         except (ValueError, RecursionError) as error:
             raise StoppedError("garbled") from error
-        if not isinstance(reply, dict):
+        if not isinstance(reply, dict) or reply.get("number") != self._number:  # not the reply to our question
             raise StoppedError("garbled")
         return reply
 
@@ -234,6 +246,16 @@ class Answer:
             with contextlib.suppress(ValueError):
                 raise StoppedError("killed", signal=signal.Signals(-code).name)
         raise StoppedError("exit", code=code)
+
+
+def _left(given: Any, message: Any) -> Any:
+    """Return an argument as the answer left it. Only an array can change here, and only its numbers."""
+    after = decode(message)
+    if not isinstance(given, np.ndarray):
+        return given
+    if not isinstance(after, np.ndarray) or (after.shape, after.dtype) != (given.shape, given.dtype):
+        raise ForeignError
+    return after
 
 
 def _raised(reply: dict[str, Any]) -> RaisedError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 
+from softscope._natural_number import natural_number
 from softscope.lab.homework.exercise import Exercise
 from softscope.lab.homework.quiz import Quiz
 
@@ -30,8 +31,9 @@ def find(name: str) -> Exercise | Quiz:
     ('dimension', 'dimension')
     """
     text = str(name).strip().lower()
-    if text.isdigit() and 1 <= int(text) <= len(EXERCISES):
-        return EXERCISES[int(text) - 1]
+    place = natural_number(text)
+    if place is not None and 1 <= place <= len(EXERCISES):
+        return EXERCISES[place - 1]
     for exercise in EXERCISES:
         if exercise.id == text:
             return exercise

@@ -43,11 +43,10 @@ def _remembering(trial: Trial, function: str) -> Callable[[np.ndarray], Any]:
     def f(x: np.ndarray) -> Any:
         key = (x.dtype.str, x.shape, x.tobytes(), x.flags.writeable)
         if key not in known:
-            after = np.copy(x)
-            after.flags.writeable = x.flags.writeable
-            known[key] = (_named(trial.value(function, after)), after)
+            value, after = trial.value_and_input(function, x)
+            known[key] = (_named(value), after)
         value, after = known[key]
-        if x.flags.writeable:
+        if x.flags.writeable:  # the battery's own copy, in which it looks for changes
             x[...] = after
         return np.copy(value) if isinstance(value, np.ndarray) else value
 

@@ -7,6 +7,8 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from softscope._text import Lang
 from softscope.lab.homework.answer_process import Answer, RaisedError, StoppedError
 from softscope.lab.homework.catalogue import find
@@ -85,8 +87,8 @@ def _problems(exercise: Exercise, source: str, seed: int, lang: Lang, limits: Li
     answer = Answer(source, may_import=exercise.may_import, limits=limits)
     found: list[Problem] = []
     try:
-        with answer:
-            for problem in _checked(exercise, answer, seed, lang):
+        with answer, np.errstate(all="ignore"):  # a wrong answer's numbers may overflow any check
+            for problem in checked(exercise, answer, seed, lang):
                 found.append(problem)
                 if len(found) == _MOST:
                     break
@@ -97,7 +99,8 @@ def _problems(exercise: Exercise, source: str, seed: int, lang: Lang, limits: Li
     return found, answer.printed
 
 
-def _checked(exercise: Exercise, answer: Answer, seed: int, lang: Lang) -> Iterator[Problem]:
+def checked(exercise: Exercise, answer: Answer, seed: int, lang: Lang) -> Iterator[Problem]:
+    """Yield what a running answer breaks, check by check; without its functions, only that."""
     missing = [name for name in exercise.names if name not in answer.functions]
     if missing:
         yield Problem("missing", MISSING.of(lang).format(names=", ".join(missing)))

@@ -33,7 +33,7 @@ class JsonStore:
         self.spoilt: pathlib.Path | None = None
         self.trouble = ""
         self._unkept: list[Callable[[], None]] = []
-        self.refresh()
+        self._reload(self._read)
 
     def _take(self, document: Any) -> None:
         """Replace the state with the document's; raise if the document makes no sense."""
@@ -44,10 +44,16 @@ class JsonStore:
         raise NotImplementedError
 
     def refresh(self) -> None:
-        """Reload the file, then reapply our changes that are not in it yet."""
+        """Reload the file, then reapply our changes that are not in it yet.
+
+        Showing a page calls this, so it writes nothing: a file that makes no sense stays until the next change.
+        """
+        self._reload(self._look)
+
+    def _reload(self, read: Callable[[], object]) -> None:
         with _threads:
             try:
-                self._read()
+                read()
             except OSError as error:
                 self.trouble = _reason(error)
             else:
@@ -88,19 +94,25 @@ class JsonStore:
 
     def _read(self) -> None:
         """Read the file. If it makes no sense, move it aside rather than overwrite it: it may be somebody's."""
+        if self.path is not None and not self._look():
+            aside = self.path.with_suffix(".broken.json")
+            self.path.replace(aside)
+            self.spoilt = aside
+
+    def _look(self) -> bool:
+        """Read the file if it is there; return False, and keep our state, if it makes no sense."""
         if self.path is None:
-            return
+            return True
         try:
             with self.path.open("rb") as stream:
                 text = stream.read(_LARGEST)
         except FileNotFoundError:
-            return
+            return True
         try:
             self._take(json.loads(text))
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
-            aside = self.path.with_suffix(".broken.json")
-            self.path.replace(aside)
-            self.spoilt = aside
+            return False
+        return True
 
 
 @contextlib.contextmanager

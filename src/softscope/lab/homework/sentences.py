@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 from softscope._text import Text, same
@@ -56,6 +57,11 @@ def raised(error: RaisedError) -> Text:
     at = _line(error.line)
     if error.missing:
         root = error.missing.partition(".")[0]
+        if root in sys.stdlib_module_names:
+            return Text(
+                zh=f"这道题不能用 {error.missing}{at.zh}",
+                en=f"{error.missing} is not available in this exercise{at.en}",
+            )
         return Text(
             zh=f"这道题不能用 {root}，只能用 NumPy 和标准库{at.zh}",
             en=f"{root} is not available in this exercise, only NumPy and the standard library{at.en}",

@@ -37,12 +37,20 @@ class Trial:
         """Return the function's result, whatever it is."""
         return self.answer.call(function, *arguments)
 
+    def value_and_input(self, function: str, x: Numbers) -> tuple[Any, Numbers]:
+        """Return the function's result, and its copy of the input as it left it."""
+        value, (after,) = self.answer.call_and_look(function, x)
+        return value, after
+
     def array(self, function: str, *arguments: Any, shape: tuple[int, ...]) -> Numbers:
         """Return the function's result, which must be a NumPy array of real numbers with that shape."""
         raw = self.value(function, *arguments)
         if not isinstance(raw, np.ndarray):
             raise UnfitError(
-                Text(zh=f"返回的是 {told(raw)}，不是 NumPy 数组", en=f"it returned {told(raw)}, no NumPy array")
+                Text(
+                    zh=f"返回的是 {told(raw)}，不是由实数组成的 NumPy 数组",
+                    en=f"it returned {told(raw)}, not a NumPy array of real numbers",
+                )
             )
         if raw.shape != shape:
             raise UnfitError(

@@ -36,13 +36,13 @@ def _(page, t):
     page.head(
         t(
             zh="说出 softmax 的两步：取指数，再除以总和",
-            en="say the two steps of softmax: exponentials, then a division by their sum",
+            en="name the two steps of softmax: take exponentials, then divide by their sum",
         ),
         t(
-            zh="看出它保证了什么：每个权重非负，总和为 1",
-            en="name what it guarantees: no weight is negative, and all sum to one",
+            zh="说明它保证了什么：每个权重非负，总和为 1",
+            en="state what it guarantees: no weight is negative, and the weights sum to one",
         ),
-        t(zh="解释为什么只除以总和不够", en="explain why the division alone is not enough"),
+        t(zh="解释为什么光除以总和还不够", en="explain why dividing by the sum alone is not enough"),
     )
     return
 
@@ -65,13 +65,13 @@ def _(mo, t):
             en=r"""
     ## The question
 
-    A model has scored a few choices. A score (a *logit*) may be any real number: positive, negative, zero. What we want are **shares**: none below zero, and together exactly one whole. How do scores become shares?
+    A model has scored a few options. A score (a *logit*) can be any real number: positive, negative or zero. What we want is **shares**: none below zero, adding up to exactly one whole. How do we turn scores into shares?
 
-    Softmax answers:
+    Softmax's answer:
 
     $$s_i = \frac{e^{x_i}}{\sum_j e^{x_j}}$$
 
-    Drag the bars below first, and watch the weights follow.
+    First, drag the bars below and watch the weights follow.
     """,
         )
     )
@@ -95,7 +95,7 @@ def _(figures, mo, picture, ss, t):
     mo.md(
         t(
             zh=f"库算出同样的权重：`ss.softmax({_given})` = {figures(_s)}，总和 {_s.sum():.6f}。试试“全部加 1”：权重不变，只有**差**起作用。",
-            en=f"The library finds the same weights: `ss.softmax({_given})` = {figures(_s)}, and their sum is {_s.sum():.6f}. Try “add 1 to all”: nothing moves, because only **differences** count.",
+            en=f"The library computes the same weights: `ss.softmax({_given})` = {figures(_s)}, with sum {_s.sum():.6f}. Try “add 1 to all”: nothing moves, because only **differences** matter.",
         )
     )
     return
@@ -106,7 +106,7 @@ def _(mo, t):
     mo.md(
         t(
             zh="## 为什么不直接除以总和？\n\n改改下面的三个数，逐步比较两种做法。",
-            en="## Why not simply divide by the sum?\n\nChange the three numbers and compare the two ways, step by step.",
+            en="## Why not simply divide by the sum?\n\nChange the three numbers and compare the two methods step by step.",
         )
     )
     return
@@ -143,7 +143,7 @@ def _(first, mo, np, page, second, ss, t, third):
             mo.md(
                 t(
                     zh="除以总和时，一个数得到多少取决于它离**零**有多远；取指数之后，取决于它离**别的数**有多远。把某个数拖到负的一侧：`x / Σx` 会给出负的份额，甚至颠倒大小；softmax 不会。",
-                    en="Divided by the sum, a number's share depends on how far it is from **zero**; after the exponential, on how far it is from **the others**. Drag a number below zero: `x / Σx` gives negative shares, or turns the order around. Softmax does not.",
+                    en="If you divide by the sum, a number's share depends on how far it is from **zero**; if you take exponentials first, it depends on how far it is from **the others**. Drag a number below zero: `x / Σx` gives negative shares, or even reverses the order. Softmax does not.",
                 )
             ),
         ]
@@ -155,8 +155,8 @@ def _(first, mo, np, page, second, ss, t, third):
 def _(mo, t):
     mo.md(
         t(
-            zh="## 它保证了什么？\n\n下面不是证明，而是测量：随机抽取许多行分数，检查每一条。",
-            en="## What does it guarantee?\n\nNot a proof but a measurement: many random rows of scores, each property checked on all of them.",
+            zh="## 它保证了什么？\n\n下面不是证明，而是测量：随机抽取许多行分数，逐行检查每一条性质。",
+            en="## What does it guarantee?\n\nThis is a measurement, not a proof: we draw many random rows of scores and check each property on every row.",
         )
     )
     return
@@ -176,7 +176,7 @@ def _(mo, np, page, ss, t):
                     t(zh="性质", en="property"),
                     t(zh="检查", en="check"),
                     t(zh="成立的行", en="rows where it holds"),
-                    t(zh="共", en="of"),
+                    t(zh="共", en="out of"),
                 ],
                 [
                     (
@@ -208,7 +208,7 @@ def _(mo, np, page, ss, t):
             mo.md(
                 t(
                     zh=f"在计算机里有一个例外：`exp([-800, -801])` 得到 {_tiny.tolist()}，总和不再大于零。下一课讲怎样避免。",
-                    en=f"In a computer there is one exception: `exp([-800, -801])` gives {_tiny.tolist()}, and that sum is not above zero. The next lesson mends it.",
+                    en=f"On a computer there is one exception: `exp([-800, -801])` gives {_tiny.tolist()}, and the sum is no longer above zero. The next lesson shows how to avoid this.",
                 )
             ),
         ]
@@ -227,7 +227,7 @@ def _(figures, mo, np, ss, t):
     mo.md(
         t(
             zh=f"## 读成百分比\n\n在注意力里，这些份额说的是“看谁，看多少”。分数 {figures([*_x, -20.0], 2)} 给出：{_shares}。最后一个词的权重极小，但不是零：按公式，softmax 永远不会给出恰好为零的份额（第八课的 sparsemax 会）。",
-            en=f"## Read as percentages\n\nIn attention such shares say whom to look at, and how much. The scores {figures([*_x, -20.0], 2)} give: {_shares}. The last word gets next to nothing, but not nothing: by its formula softmax never gives a share of exactly zero (sparsemax, in lesson eight, does).",
+            en=f"## Reading shares as percentages\n\nIn attention, these shares say which words to look at, and how much. The scores {figures([*_x, -20.0], 2)} give: {_shares}. The last word gets almost nothing, but not nothing: by its formula, softmax never gives a share of exactly zero (sparsemax, in lesson eight, does).",
         )
     )
     return
@@ -238,15 +238,15 @@ def _(page, t):
     page.foot(
         t(
             zh="softmax = 取指数 + 除以总和；结果非负，总和为 1。",
-            en="Softmax is exponentials, then a division; nothing is negative, and the sum is one.",
+            en="Softmax takes exponentials, then divides by their sum; nothing is negative, and the sum is one.",
         ),
         t(
             zh="只有差起作用：给所有分数加同一个数，权重不变。",
-            en="Only differences count: add the same number to all scores, and no weight moves.",
+            en="Only differences matter: adding the same number to every score changes no weight.",
         ),
         t(
-            zh="只除以总和，会在负数上出错，也不看差距。",
-            en="The division alone breaks on negative numbers and does not look at differences.",
+            zh="只除以总和，遇到负数会出错，也不看差距。",
+            en="Dividing by the sum alone breaks on negative numbers and ignores differences.",
         ),
     )
     return

@@ -34,10 +34,10 @@ def _(Page, lang):
 def _(page, t):
     page.head(
         t(
-            zh="指出照公式写的 softmax 在哪里失效，以及为什么没有报错",
-            en="say where softmax written as its formula fails, and why nothing is raised",
+            zh="指出照公式直接写的 softmax 在哪里失效，以及为什么没有报错",
+            en="say where a softmax coded straight from the formula fails, and why no exception is raised",
         ),
-        t(zh="证明减去任何常数都不改变结果", en="prove that subtracting any constant leaves the result as it is"),
+        t(zh="证明减去任何常数都不改变结果", en="prove that subtracting any constant leaves the result unchanged"),
         t(zh="自己写一个稳定的 softmax", en="write a stable softmax yourself"),
     )
     return
@@ -48,7 +48,7 @@ def _(mo, t):
     mo.md(
         t(
             zh="## 照着公式写\n\n这是公式的直接翻译。用滑块把 `[1, 2, 3]` 整体抬高，看它什么时候坏掉。",
-            en="## The formula as it stands\n\nThis is the formula, word for word. Lift `[1, 2, 3]` as a whole with the slider, and see when it breaks.",
+            en="## Straight from the formula\n\nThis is a literal translation of the formula. Use the slider to raise all of `[1, 2, 3]` together, and see when it breaks.",
         )
     )
     return
@@ -88,7 +88,7 @@ def _(figures, lift, mo, np, page, precision, softmax_naive, softmax_shifted, t)
         _e, _naive = np.exp(_x), softmax_naive(_x)
     _shifted = softmax_shifted(_x)
     _nan = not np.isfinite(_naive).all()
-    # In float16 there is a height at which every exp is finite and only their sum is not.
+    # In float16, some offsets keep every exp finite while only their sum overflows.
     _broken = _nan or not np.allclose(_naive, _shifted, atol=0.01)
     _cells = lambda values: [f"{float(v):.4g}" for v in values]
     mo.vstack(
@@ -98,7 +98,7 @@ def _(figures, lift, mo, np, page, precision, softmax_naive, softmax_shifted, t)
                 [
                     ("x", *_cells(_x)),
                     ("exp(x)", *_cells(_e)),
-                    (t(zh="照公式", en="as the formula"), *_cells(_naive)),
+                    (t(zh="照公式", en="formula as is"), *_cells(_naive)),
                     ("exp(x − max)", *_cells(np.exp(_x - _x.max()))),
                     (t(zh="先减最大值", en="maximum subtracted"), *_cells(_shifted)),
                 ],
@@ -106,18 +106,18 @@ def _(figures, lift, mo, np, page, precision, softmax_naive, softmax_shifted, t)
             mo.callout(
                 mo.md(
                     t(
-                        zh=f"溢出了：`exp` 给出无穷大，无穷除以无穷得到 `nan`。注意：**没有抛出异常**。NumPy 只发一条警告，所以 `try … except` 抓不到它。减去最大值的版本仍给出 {figures(_shifted, 4)}。",
-                        en=f"Overflow: `exp` gives infinity, and infinity over infinity is `nan`. Note that **nothing is raised**: NumPy warns and goes on, so `try … except` catches nothing. The shifted version still gives {figures(_shifted, 4)}.",
+                        zh=f"溢出了：`exp` 给出无穷大，无穷除以无穷得到 `nan`。注意：**没有抛出异常**。NumPy 只发出一条警告，所以 `try … except` 捕获不到。减去最大值的版本仍给出 {figures(_shifted, 4)}。",
+                        en=f"Overflow: `exp` gives infinity, and infinity divided by infinity is `nan`. Note that **no exception is raised**: NumPy only issues a warning, so `try … except` does not catch it. The shifted version still gives {figures(_shifted, 4)}.",
                     )
                     if _nan
                     else t(
-                        zh=f"还没有 `nan`，却已经错了：每个 `exp` 都有限，但它们的**和**溢出成无穷大，有限的数除以无穷大得到零。照公式的权重之和是 {float(_naive.sum()):.4g}，不是一；同样**没有抛出异常**。减去最大值的版本仍给出 {figures(_shifted, 4)}。",
-                        en=f"No `nan` yet, and wrong already: every `exp` is finite, but their **sum** overflows to infinity, and a finite number over infinity is zero. The formula's weights sum to {float(_naive.sum()):.4g}, not to one; again **nothing is raised**. The shifted version still gives {figures(_shifted, 4)}.",
+                        zh=f"还没有 `nan`，却已经错了：每个 `exp` 都有限，但它们的**和**溢出成无穷大，有限的数除以无穷大得到零。照公式算出的权重之和是 {float(_naive.sum()):.4g}，不是一；同样**没有抛出异常**。减去最大值的版本仍给出 {figures(_shifted, 4)}。",
+                        en=f"No `nan` yet, but already wrong: each `exp` is finite, while their **sum** overflows to infinity, and a finite number divided by infinity is zero. The formula's weights sum to {float(_naive.sum()):.4g}, not one; again **no exception is raised**. The shifted version still gives {figures(_shifted, 4)}.",
                     )
                     if _broken
                     else t(
                         zh=f"两种写法都给出 {figures(_shifted, 4)}。继续往右拖。",
-                        en=f"Both ways give {figures(_shifted, 4)}. Drag further to the right.",
+                        en=f"Both versions give {figures(_shifted, 4)}. Keep dragging to the right.",
                     )
                 ),
                 kind="danger" if _broken else "success",
@@ -142,13 +142,13 @@ def _(mo, t):
     对**任何** $C$ 都成立。取 $C = \max x$：每个指数都不大于零，$e$ 的幂都不大于一，不会溢出；而最大的那个恰好是一，总和也就不会是零。
     """,
             en=r"""
-    ## Why may we subtract?
+    ## Why can we subtract?
 
-    Divide numerator and denominator by $e^{C}$:
+    Divide the numerator and the denominator by $e^{C}$:
 
     $$\frac{e^{x_i}}{\sum_j e^{x_j}} = \frac{e^{x_i}\,e^{-C}}{\sum_j e^{x_j}\,e^{-C}} = \frac{e^{x_i - C}}{\sum_j e^{x_j - C}}$$
 
-    This holds for **every** $C$. Take $C = \max x$: no exponent is above zero, so no power is above one and nothing overflows; and the largest is exactly one, so the sum is never zero.
+    This holds for **every** $C$. Take $C = \max x$: no exponent is above zero, so no power is above one and nothing overflows; and the largest power is exactly one, so the sum is never zero.
     """,
         )
     )
@@ -167,14 +167,14 @@ def _(mo, np, page, ss, t):
             mo.md(
                 t(
                     zh="**测一测**：给随机的行加上 c，权重最多变了多少？",
-                    en="**Measured**: add c to random rows; by how much do weights move at most?",
+                    en="**Measured**: add c to random rows. How much do the weights change at most?",
                 )
             ),
-            page.table(["c", t(zh="权重的最大变化", en="largest change of a weight")], _rows),
+            page.table(["c", t(zh="权重的最大变化", en="largest change in a weight")], _rows),
             mo.md(
                 t(
-                    zh="变化不是零，因为 `x + c` 本身先被舍入了：c 越大，留给差的位数越少。",
-                    en="It is not zero because `x + c` itself is rounded first: the larger c, the fewer digits are left for the differences.",
+                    zh="变化不是零，因为 `x + c` 本身就有舍入：c 越大，留给差的位数越少。",
+                    en="The change is not zero because `x + c` itself is rounded: the larger c is, the fewer digits are left for the differences.",
                 )
             ),
         ]
@@ -188,8 +188,8 @@ def _(mo, page, t):
         [
             mo.md(
                 t(
-                    zh="## 极限在哪里\n\n每种浮点类型的极限，现测的：",
-                    en="## Where the limits are\n\nThe limit of each floating-point type, measured now:",
+                    zh="## 极限在哪里\n\n各种浮点类型的极限，当场测得：",
+                    en="## Where the limits are\n\nThe limits of each floating-point type, measured just now:",
                 )
             ),
             page.measured("overflow", "limits"),
@@ -202,8 +202,8 @@ def _(mo, page, t):
 def _(mo, t):
     mo.md(
         t(
-            zh="**全都很小也不行**：分数都远小于零时，`exp` 全部下溢为零，除以零也是 `nan`。减去最大值同时治好这一头。",
-            en="**All small is no better**: where all scores are far below zero, every `exp` underflows to zero, and zero over zero is `nan` too. Subtracting the maximum mends this end as well.",
+            zh="**分数全都很小也不行**：分数都远小于零时，`exp` 全部下溢为零，零除以零也是 `nan`。减去最大值，这一头的问题也一并解决。",
+            en="**Very low scores are no better**: when all scores are far below zero, every `exp` underflows to zero, and zero divided by zero is `nan` too. Subtracting the maximum fixes this end as well.",
         )
     )
     return
@@ -227,16 +227,16 @@ def _(answer, page, practice):
 def _(page, t):
     page.foot(
         t(
-            zh="照公式写的 softmax，分数一大就得到全零或 nan，而且没有异常。",
-            en="Written as its formula, softmax gives zeros or nan on large scores, and raises nothing.",
+            zh="照公式直接写的 softmax，分数一大就得到全零或 nan，而且不抛异常。",
+            en="Coded straight from the formula, softmax gives all zeros or nan for large scores, and raises no exception.",
         ),
         t(
-            zh="减去任何常数都不改变结果；减最大值使一切不溢出。",
-            en="Any constant may be subtracted; the maximum keeps everything in range.",
+            zh="减去任何常数都不改变结果；减去最大值则不会溢出。",
+            en="Subtracting any constant leaves the result unchanged; subtracting the maximum prevents overflow.",
         ),
         t(
-            zh="起作用的只有差，所以分数整体变大并不会使 softmax 更尖锐。",
-            en="Only differences count: larger values as such do not make a softmax sharper.",
+            zh="起作用的只有差：数值变大本身并不会使 softmax 更尖锐。",
+            en="Only differences matter: larger values alone do not make softmax sharper.",
         ),
     )
     return

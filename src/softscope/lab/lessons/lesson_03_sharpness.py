@@ -36,9 +36,12 @@ def _(page, t):
     page.head(
         t(
             zh="区分硬最大和软最大，说出后者保留了什么",
-            en="tell hard and soft maximum apart, and say what the soft one keeps",
+            en="tell the hard and the soft maximum apart, and say what the soft one keeps",
         ),
-        t(zh="用比值的 k 次方解释放大分数的效果", en="explain what a gain does, as a power of ratios"),
+        t(
+            zh="用比值的 k 次方解释放大分数的效果",
+            en="explain the effect of a gain k: ratios are raised to the power k",
+        ),
         t(zh="判断一行分数离 one-hot 还有多远", en="judge how far a row of scores is from one-hot"),
     )
     return
@@ -56,8 +59,8 @@ def _(figures, mo, np, page, ss, t):
         [
             mo.md(
                 t(
-                    zh="## 硬与软\n\n硬最大只说**谁**最大。软最大还说**大多少**，而且分数一动它就跟着动：这正是学习所需要的。",
-                    en="## Hard and soft\n\nThe hard maximum says only **who** is largest. The soft one also says **by how much**, and it answers when a score moves: that is what learning needs.",
+                    zh="## 硬与软\n\n硬最大只说**谁**最大。软最大还说**大多少**，而且分数一动它就跟着动：学习正需要这一点。",
+                    en="## Hard and soft\n\nThe hard maximum says only **which** score is largest. The soft one also says **by how much**, and it moves whenever a score moves: that is exactly what learning needs.",
                 )
             ),
             page.table(
@@ -66,7 +69,7 @@ def _(figures, mo, np, page, ss, t):
                     t(zh="权重", en="weights"),
                     t(
                         zh="最大的分数略微增加时，权重的变化",
-                        en="change of the weights as the largest score grows a little",
+                        en="change in the weights when the largest score grows a little",
                     ),
                 ],
                 [
@@ -77,7 +80,7 @@ def _(figures, mo, np, page, ss, t):
             mo.md(
                 t(
                     zh=f"分数的差还能从权重里读回来：$\\ln(s_3/s_2)$ = {np.log(_soft[2] / _soft[1]):.3f}。",
-                    en=f"The difference of two scores can be read back from their weights: $\\ln(s_3/s_2)$ = {np.log(_soft[2] / _soft[1]):.3f}.",
+                    en=f"The difference between two scores can be read back from their weights: $\\ln(s_3/s_2)$ = {np.log(_soft[2] / _soft[1]):.3f}.",
                 )
             ),
         ]
@@ -101,11 +104,11 @@ def _(mo, t):
             en=r"""
     ## Two scores, one ratio
 
-    A softmax of two entries is decided by one ratio:
+    A two-entry softmax is fixed by one ratio:
 
     $$a = \frac{s_1}{s_2} = e^{x_1 - x_2}, \qquad s_1 = \frac{a}{1 + a}$$
 
-    Multiply both scores by $k$, and the ratio becomes $a' = e^{k(x_1-x_2)} = a^k$. Move the sliders, and look at the three cases: $a$ above one, equal to one, below one.
+    Multiply both scores by $k$ and the ratio becomes $a' = e^{k(x_1-x_2)} = a^k$. Move the sliders and look at the three cases: $a$ greater than one, equal to one, less than one.
     """,
         )
     )
@@ -134,15 +137,16 @@ def _(chart, difference, figure, gain, mo, np, page, ss, t):
         for k in _grid
     ]
     _case = (
-        t(zh="a 大于一：k 越大 a′ 越大", en="a is above one: a′ grows with k")
+        t(zh="a 大于一：k 越大 a′ 越大", en="a is greater than one: a′ grows with k")
         if _a > 1
         else t(
             zh="a 小于一：k 越大 a′ 越**小**，但权重同样更接近 one-hot",
-            en="a is below one: a′ **falls** as k grows, and the weights get closer to one-hot all the same",
+            en="a is less than one: a′ **falls** as k grows, but the weights still get closer to one-hot",
         )
         if _a < 1
         else t(
-            zh="a 等于一：k 什么也不改变，权重永远各半", en="a is one: k changes nothing, and both keep half for ever"
+            zh="a 等于一：k 什么也不改变，两个权重总是各占一半",
+            en="a equals one: k changes nothing, and both weights stay at one half",
         )
     )
     mo.vstack(
@@ -150,7 +154,7 @@ def _(chart, difference, figure, gain, mo, np, page, ss, t):
             mo.md(
                 t(
                     zh=f"a = {figure(_a)}，k = {figure(_k, 1)}：测得 a′ = {figure(_measured, 4)}，公式 $a^k$ = {figure(_predicted, 4)}，权重 {figure(_s[0])} 与 {figure(_s[1])}。{_case}。",
-                    en=f"a = {figure(_a)}, k = {figure(_k, 1)}: measured a′ = {figure(_measured, 4)}, by the formula $a^k$ = {figure(_predicted, 4)}, weights {figure(_s[0])} and {figure(_s[1])}. {_case}.",
+                    en=f"a = {figure(_a)}, k = {figure(_k, 1)}: measured a′ = {figure(_measured, 4)}, formula $a^k$ = {figure(_predicted, 4)}, weights {figure(_s[0])} and {figure(_s[1])}. {_case}.",
                 )
             ),
             page.draw(
@@ -171,8 +175,8 @@ def _(chart, difference, figure, gain, mo, np, page, ss, t):
 def _(mo, t):
     mo.md(
         t(
-            zh="有的教科书写“$a>0$ 且 $k>1$ 时 $a^k>a$”。只有 $a>1$ 时才对。正确的说法是：只要 $a \\neq 1$，$k$ 越大，权重离 one-hot 越近。",
-            en="Some texts say “for $a>0$ and $k>1$, $a^k>a$”. That holds for $a>1$ only. What is true: whenever $a \\neq 1$, a larger $k$ brings the weights closer to one-hot.",
+            zh="有的文章写道：“$a>0$ 且 $k>1$ 时 $a^k>a$”。这只在 $a>1$ 时成立。正确的说法是：只要 $a \\neq 1$，$k$ 越大，权重离 one-hot 越近。",
+            en="Some texts say “for $a>0$ and $k>1$, $a^k>a$”. That holds only for $a>1$. The correct statement: whenever $a \\neq 1$, a larger $k$ brings the weights closer to one-hot.",
         )
     )
     return
@@ -182,8 +186,8 @@ def _(mo, t):
 def _(mo, t):
     mo.md(
         t(
-            zh="## 差距越大越极端\n\n下面几行分数，差距一行比一行大。除了最大值占多少，也看看还**剩**多少：按公式它不会是零（表里写 `0` 的，是小到浮点数记不下），并且有一个上界 $(n-1)\\,e^{-\\text{差距}}$。",
-            en="## The larger the gaps, the more extreme\n\nRows of scores with larger and larger gaps. Look at what the largest takes, and at what is **left**: by the formula it is never zero (where the table says `0` it is too small for a float), and it has a bound, $(n-1)\\,e^{-\\text{gap}}$.",
+            zh="## 差距越大越极端\n\n下面几行分数，差距一行比一行大。除了最大的占多少，也看看还**剩**多少：按公式它不会是零（表里写 `0` 的，是小到浮点数表示不了），并且有一个上界 $(n-1)\\,e^{-\\text{差距}}$。",
+            en="## The larger the gaps, the more extreme\n\nThe rows of scores below have larger and larger gaps. Look at how much the largest takes, and at how much is **left**: by the formula the rest is never zero (where the table says `0`, it is too small for a float), and it has an upper bound, $(n-1)\\,e^{-\\text{gap}}$.",
         )
     )
     return
@@ -222,7 +226,7 @@ def _(mo, page, t):
             mo.md(
                 t(
                     zh="## k = 1/√d：两句话都对，说的是两件事\n\n注意力把分数除以 $\\sqrt d$，也就是取 $k = 1/\\sqrt d$。于是有人说“d 越小，越接近 one-hot”。分数**固定**时是这样。可真正的分数 $q\\cdot k$ 自己也随 $d$ 变大，两者相消：",
-                    en="## k = 1/√d: two statements, both true, of different things\n\nAttention divides its scores by $\\sqrt d$, that is $k = 1/\\sqrt d$. So, some say, “the smaller d, the closer to one-hot”. With scores **held fixed**, yes. But real scores $q\\cdot k$ grow with $d$ themselves, and the two cancel:",
+                    en="## k = 1/√d: two true statements about two different things\n\nAttention divides its scores by $\\sqrt d$, that is, $k = 1/\\sqrt d$. So some people say “the smaller d, the closer to one-hot”. With the scores **held fixed**, that is true. But real scores $q\\cdot k$ themselves grow with $d$, and the two effects cancel:",
                 )
             ),
             page.measured("extremes", "dimension", notes=False),
@@ -236,12 +240,12 @@ def _(page, t):
     page.foot(
         t(
             zh="软最大保留了“谁最大”和“大多少”，而且处处有斜率。",
-            en="The soft maximum keeps who is largest and by how much, and has a slope everywhere.",
+            en="The soft maximum keeps which score is largest and by how much, and it has a slope everywhere.",
         ),
         t(zh="分数乘以 k，权重之比变成 k 次方。", en="A gain k raises every ratio of weights to the power k."),
         t(
-            zh="差距大就接近 one-hot，但剩下的那一点从不为零。",
-            en="Large gaps come close to one-hot, but what is left is never zero.",
+            zh="差距大时权重接近 one-hot，但剩下的那一点从不为零。",
+            en="Large gaps bring the weights close to one-hot, but what is left is never zero.",
         ),
     )
     return

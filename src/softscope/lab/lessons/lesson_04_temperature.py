@@ -37,15 +37,15 @@ def _(page, t):
     page.head(
         t(
             zh="说出温度趋于零、等于一、趋于无穷时发生什么",
-            en="say what happens as the temperature goes to zero, is one, goes to infinity",
+            en="say what happens when the temperature tends to zero, equals one, or tends to infinity",
         ),
         t(
-            zh="反过来求温度：要多大的熵、多大的最大权重",
-            en="find the temperature for a wanted entropy or largest weight",
+            zh="由想要的熵或最大权重反求温度",
+            en="find the temperature that gives the entropy or largest weight you want",
         ),
         t(
             zh="知道采样、校准、蒸馏里温度各管什么",
-            en="know what the temperature does in sampling, calibration and distillation",
+            en="know what temperature does in sampling, calibration and distillation",
         ),
     )
     return
@@ -60,14 +60,14 @@ def _(mo, t):
 
     $$s_i = \frac{e^{x_i/T}}{\sum_j e^{x_j/T}}$$
 
-    温度 $T$ 就是上一课的增益，倒过来：$k = 1/T$。冷，则尖锐；热，则平缓。拖动温度，同时看熵。
+    温度 $T$ 就是上一课增益的倒数：$k = 1/T$。冷则尖锐，热则平缓。拖动温度，同时看熵。
     """,
             en=r"""
     ## One knob
 
     $$s_i = \frac{e^{x_i/T}}{\sum_j e^{x_j/T}}$$
 
-    The temperature $T$ is the gain of the last lesson turned over: $k = 1/T$. Cold is sharp, hot is flat. Move the temperature, and watch the entropy.
+    The temperature $T$ is the reciprocal of the last lesson's gain: $k = 1/T$. Cold means sharp, hot means flat. Drag the temperature and watch the entropy.
     """,
         )
     )
@@ -94,7 +94,12 @@ def _(figures, mo, np, page, ss, t):
     ]
     mo.vstack(
         [
-            mo.md(t(zh="六个温度，同一行分数 `[1, 2, 3]`：", en="Six temperatures, one row of scores, `[1, 2, 3]`:")),
+            mo.md(
+                t(
+                    zh="同一行分数 `[1, 2, 3]`，六个温度：",
+                    en="The same row of scores, `[1, 2, 3]`, at six temperatures:",
+                )
+            ),
             page.table(["T", t(zh="权重", en="weights"), t(zh="熵（奈特）", en="entropy (nats)")], _rows),
         ]
     )
@@ -105,8 +110,8 @@ def _(figures, mo, np, page, ss, t):
 def _(mo, t):
     mo.md(
         t(
-            zh="**练习**：对 `[1, 2, 3, 4, 5]`，五个相差悬殊的温度各给出什么？先猜，再看图。并列的最大值会怎样？",
-            en="**Exercise**: what do five very different temperatures make of `[1, 2, 3, 4, 5]`? Guess first, then look. And what happens where two share the maximum?",
+            zh="**练习**：对 `[1, 2, 3, 4, 5]`，五个相差悬殊的温度各给出什么权重？先猜，再看图。最大值并列时又会怎样？",
+            en="**Exercise**: what weights do five very different temperatures give for `[1, 2, 3, 4, 5]`? Guess first, then look. And what happens when two scores tie for the maximum?",
         )
     )
     return
@@ -139,8 +144,8 @@ def _(chart, figures, mo, np, page, ss, t):
             ),
             mo.md(
                 t(
-                    zh="冷到极点，最大者独得一切；并列时，它们**平分**，所以极限不总是 one-hot。",
-                    en="In the cold limit the largest takes everything; where several are largest they **share**, so the limit is not always one-hot.",
+                    zh="冷到极点，最大的独得一切；最大值并列时，它们**平分**，所以极限不总是 one-hot。",
+                    en="In the cold limit, the largest takes everything; if several tie for the largest, they **share equally**, so the limit is not always one-hot.",
                 )
             ),
         ]
@@ -165,8 +170,8 @@ def _(answer, page, practice):
 def _(mo, t):
     mo.md(
         t(
-            zh="## 反过来问：要多尖，温度该是多少？\n\n熵随温度单调上升，所以每个够得着的目标都有唯一的温度。",
-            en="## The question turned around: how cold for how sharp?\n\nEntropy rises with the temperature, so every target within reach has exactly one.",
+            zh="## 反过来问：想要多尖锐，温度该是多少？\n\n熵随温度单调上升，所以每个达得到的目标都对应唯一的温度。",
+            en="## The inverse question: which temperature gives the sharpness you want?\n\nEntropy rises monotonically with temperature, so every target within reach has exactly one temperature.",
         )
     )
     return
@@ -175,7 +180,7 @@ def _(mo, t):
 @app.cell
 def _(mo, t):
     wanted = mo.ui.slider(
-        0.35, 0.99, 0.01, value=0.9, label=t(zh="想要的最大权重", en="wanted largest weight"), show_value=True
+        0.35, 0.99, 0.01, value=0.9, label=t(zh="想要的最大权重", en="largest weight you want"), show_value=True
     )
     wanted
     return (wanted,)
@@ -189,7 +194,7 @@ def _(figure, figures, mo, ss, t, wanted):
     mo.md(
         t(
             zh=f"`ss.temperature_for([1, 2, 3], peak={wanted.value})` = **{figure(_T, 4)}**，此时权重为 {figures(_s)}。",
-            en=f"`ss.temperature_for([1, 2, 3], peak={wanted.value})` = **{figure(_T, 4)}**, and the weights are {figures(_s)}.",
+            en=f"`ss.temperature_for([1, 2, 3], peak={wanted.value})` = **{figure(_T, 4)}**, which gives the weights {figures(_s)}.",
         )
     )
     return
@@ -210,19 +215,19 @@ def _(mo, t):
     | 写代码 | 冷 | 只试一次时更可靠；试许多次时反而要热一些（见下） |
     | 蒸馏 | 热 | 让学生看到老师在错误答案之间的偏好 |
 
-    这些温度是习惯，不是定律。“对齐也要用高温度”这一说法我们没有找到依据。下面测一测其中能测的。
+    这些温度是习惯，不是定律。“对齐也要用高温度”这一说法，我们没有找到依据。其中能测的，下面测一测。
     """,
             en="""
     ## Where it is used
 
     | where | usual choice | why |
     |:--|:--|:--|
-    | translation, summaries | as it is, or colder | the model's own distribution; colder where it must be steady |
+    | translation, summaries | unchanged, or colder | the model's own distribution; colder for steadier output |
     | creative writing | warmer | more variety |
-    | writing code | cold | more reliable in one try; warmer where there are many tries (below) |
+    | writing code | cold | more reliable with a single try; with many tries, warmer is better (see below) |
     | distillation | hot | the student sees which wrong answers the teacher prefers |
 
-    These are habits, not laws; for the claim that alignment needs a high temperature we know no source. What can be measured, we measure.
+    These temperatures are habits, not laws. We have found no source for the claim that alignment needs a high temperature. Below we measure what can be measured.
     """,
         )
     )
@@ -239,8 +244,8 @@ def _(page):
 def _(mo, t):
     mo.md(
         t(
-            zh="## 校准：让置信度说真话\n\n下面的模型的分数被乘过一个倍数：大于一，它过于自信；小于一，它过于不自信。滑块决定倍数，`fit_temperature` 从标签里把温度找回来。",
-            en="## Calibration: a confidence that tells the truth\n\nThe scores of this model were multiplied by a factor: above one it is too sure, below one too unsure. The slider sets the factor, and `fit_temperature` finds it again from labels alone.",
+            zh="## 校准：让置信度说真话\n\n下面这个模型的分数乘过一个倍数：倍数大于一，它过于自信；小于一，它不够自信。滑块决定倍数，`fit_temperature` 根据标签把温度找回来。",
+            en="## Calibration: making confidence tell the truth\n\nThis model's scores have been multiplied by a factor: above one, it is overconfident; below one, underconfident. The slider sets the factor, and `fit_temperature` recovers the temperature from the labels.",
         )
     )
     return
@@ -277,14 +282,17 @@ def _(boast, np, page, ss, t):
 @app.cell
 def _(page, t):
     page.foot(
-        t(zh="T 就是增益的倒数：冷则尖，热则平。", en="T is a gain turned over: cold is sharp, hot is flat."),
         t(
-            zh="熵随 T 单调上升，所以想要多尖锐，都能反求温度。",
-            en="Entropy rises with T, so the temperature for a wanted sharpness can be found.",
+            zh="T 就是增益的倒数：冷则尖，热则平。",
+            en="T is the reciprocal of the gain: cold means sharp, hot means flat.",
         ),
         t(
-            zh="低温度有利于只试一次，高温度有利于多次尝试。",
-            en="A low temperature helps one try, a higher one helps many.",
+            zh="熵随 T 单调上升，所以想要多尖锐，都能反求温度。",
+            en="Entropy rises monotonically with T, so you can find the temperature for any sharpness you want.",
+        ),
+        t(
+            zh="只试一次，温度低些好；试许多次，温度高些好。",
+            en="A low temperature is better for a single try, a higher one for many tries.",
         ),
     )
     return

@@ -37,7 +37,7 @@ def _(Page, lang):
 def _(page, t):
     page.head(
         t(
-            zh="解释斜坡为什么会变成悬崖：平地上没有梯度",
+            zh="解释斜坡怎样变成悬崖，为什么平地上没有梯度",
             en="explain how a slope becomes a cliff, and why there is no gradient on flat ground",
         ),
         t(
@@ -45,8 +45,8 @@ def _(page, t):
             en="derive the Jacobian $\\partial s_i/\\partial x_j = s_i(\\delta_{ij}-s_j)$",
         ),
         t(
-            zh="说出饱和什么时候有害，交叉熵为什么能救",
-            en="say when saturation does harm, and why cross-entropy does not suffer from it",
+            zh="说出饱和什么时候有害，交叉熵为什么不受影响",
+            en="say when saturation is harmful, and why cross-entropy is not affected",
         ),
     )
     return
@@ -56,8 +56,8 @@ def _(page, t):
 def _(mo, t):
     mo.md(
         t(
-            zh="## 轻轻推一下\n\n三行分数，各推第一个数一点点。哪行平缓，哪行尖锐？推的力度由你定。",
-            en="## A small push\n\nThree rows of scores; push the first number of each a little. Which are smooth, which are sharp? You choose how hard to push.",
+            zh="## 轻轻推一下\n\n有三行分数，把每行的第一个数轻轻推一下。哪几行平缓，哪几行尖锐？推的力度由你定。",
+            en="## A gentle push\n\nHere are three rows of scores. Push the first number of each row a little. Which rows are smooth, and which are sharp? You choose how hard to push.",
         )
     )
     return
@@ -100,15 +100,15 @@ def _(figures, mo, page, push, ss, t):
                     t(zh="分数", en="scores"),
                     t(zh="推之前", en="before"),
                     t(zh="推之后", en="after"),
-                    t(zh="变动", en="moved"),
+                    t(zh="变动", en="change"),
                     "s(1−s)",
                 ],
                 _rows,
             ),
             mo.md(
                 t(
-                    zh="第三行的数值也很大，却一点也不尖锐：使 softmax 变尖的是**差距**，不是数值本身。第二行要推过整个差距才会翻转。",
-                    en="The numbers of the third row are as large, and it is not sharp at all: what sharpens a softmax is the **gap**, not the size. The second row turns only when it is pushed across the whole gap.",
+                    zh="第三行的数值也很大，却一点也不尖锐：使 softmax 变尖的是**差距**，不是数值本身。第二行要推过整段差距才会翻转。",
+                    en="The numbers in the third row are just as large, yet it is not sharp at all: what sharpens softmax is the **gap**, not the size. The second row flips only when you push it across the whole gap.",
                 )
             ),
         ]
@@ -128,8 +128,8 @@ def _(chart, mo, np, page, ss, t):
         [
             mo.md(
                 t(
-                    zh="## 从斜坡到悬崖\n\n同一条曲线 $s = \\mathrm{softmax}(kx, 0)$，增益越来越大：斜坡变成一堵墙和一个平屋顶。墙上的斜率其实很**大**（与 $k$ 成正比），可随机的一点几乎总落在平的地方。",
-                    en="## From slope to cliff\n\nThe same curve, $s = \\mathrm{softmax}(kx, 0)$, with a growing gain: a ramp becomes a wall with a flat roof. On the wall the slope is **large** (it grows with $k$), but a random point is nearly always on the flat.",
+                    zh="## 从斜坡到悬崖\n\n同一条曲线 $s = \\mathrm{softmax}(kx, 0)$，增益越来越大：斜坡变成一堵墙和一个平屋顶。墙上的斜率其实很**大**（与 $k$ 成正比），可随机取一点，几乎总落在平的地方。",
+                    en="## From slope to cliff\n\nThe same curve, $s = \\mathrm{softmax}(kx, 0)$, with a growing gain: the ramp becomes a wall with a flat roof. On the wall the slope is in fact **large** (proportional to $k$), but a random point almost always lands on the flat part.",
                 )
             ),
             page.draw(
@@ -171,13 +171,16 @@ def _(alt, chart, figure, mo, np, page, place, t):
         .encode(x="s:Q", y="slope:Q")
     )
     _case = (
-        t(zh="在中间：斜率大，学得动。", en="In the middle: a large slope, and learning moves.")
+        t(zh="在中间：斜率大，学得动。", en="In the middle: the slope is large, and learning makes progress.")
         if 0.1 <= place.value <= 0.9
-        else t(zh="接近一：已经独占，再推也推不动。", en="Near one: it has everything, and a push moves nothing.")
+        else t(
+            zh="接近一：已经独占，再推也推不动。",
+            en="Near one: it already has everything, and a push no longer moves it.",
+        )
         if place.value > 0.9
         else t(
-            zh="接近零：被压在谷底，推一下几乎不动——哪怕它才是对的答案。",
-            en="Near zero: at the bottom, a push hardly moves it, even if it is the right answer.",
+            zh="接近零：压在谷底，推一下几乎不动——哪怕它才是正确答案。",
+            en="Near zero: stuck at the bottom, it hardly moves when pushed, even if it is the right answer.",
         )
     )
     mo.vstack(
@@ -207,7 +210,7 @@ def _(mo, t):
     mo.md(
         t(
             zh="## 雅可比矩阵：所有的导数\n\n推一个分数，**每个**权重都动：自己涨，别人让。对角线上是 $s_i(1-s_i)$，其余是 $-s_i s_j$；每一列的和为零，因为权重的总和总是一；每一行的和也为零，因为给所有分数加上同一个数什么也不改变。把增益 $k$ 往右拖，看整个矩阵褪色。",
-            en="## The Jacobian: all derivatives\n\nPush one score, and **every** weight moves: its own grows, the others give way. On the diagonal stands $s_i(1-s_i)$, elsewhere $-s_i s_j$; each column sums to zero, because the weights' total stays one; and so does each row, because adding the same number to all scores changes nothing. Drag the gain $k$ to the right, and watch the whole matrix fade.",
+            en="## The Jacobian: all the derivatives\n\nPush one score and **every** weight moves: its own grows, the others give way. The diagonal holds $s_i(1-s_i)$, the rest $-s_i s_j$. Each column sums to zero because the weights always sum to one; each row sums to zero too, because adding the same number to all scores changes nothing. Drag the gain $k$ to the right and watch the whole matrix fade.",
         )
     )
     return
@@ -231,7 +234,7 @@ def _(matrix, mo, np, ss, t):
     mo.md(
         t(
             zh=f"库算出的 `ss.jacobian` 与数值差分最多相差 {np.abs(_J - _numeric).max():.0e}；各行之和最多偏离零 {np.abs(_J.sum(-1)).max():.0e}。公式对任意 n×n 都一样。",
-            en=f"`ss.jacobian` and a numerical difference differ by at most {np.abs(_J - _numeric).max():.0e}; the sum of a row is off zero by at most {np.abs(_J.sum(-1)).max():.0e}. The formula is the same for any n×n.",
+            en=f"`ss.jacobian` differs from a finite difference by at most {np.abs(_J - _numeric).max():.0e}; the row sums differ from zero by at most {np.abs(_J.sum(-1)).max():.0e}. The formula is the same for any n×n.",
         )
     )
     return
@@ -256,19 +259,19 @@ def _(checked_steps, mo, t):
     **五、** 合起来：$\dfrac{\partial s_i}{\partial x_j} = s_i(\delta_{ij} - s_j)$，即 $J = \mathrm{diag}(s) - s s^{\mathsf T}$
     """,
                     en=r"""
-    **One.** Take the logarithm first, because its derivative is simple: $\dfrac{\partial s_i}{\partial x_j} = s_i\,\dfrac{\partial \log s_i}{\partial x_j}$
+    **One.** Take the logarithm before differentiating, because $\log s_i$ has a simple derivative: $\dfrac{\partial s_i}{\partial x_j} = s_i\,\dfrac{\partial \log s_i}{\partial x_j}$
 
-    **Two.** The logarithm makes a difference of the quotient: $\log s_i = x_i - \log\sum_l e^{x_l}$
+    **Two.** The logarithm turns the quotient into a difference: $\log s_i = x_i - \log\sum_l e^{x_l}$
 
-    **Three.** The first term: $\dfrac{\partial x_i}{\partial x_j} = \delta_{ij}$, one for $i=j$ and zero else
+    **Three.** The first term: $\dfrac{\partial x_i}{\partial x_j} = \delta_{ij}$, one if $i=j$ and zero otherwise
 
-    **Four.** The second by the chain rule: $\dfrac{\partial}{\partial x_j}\log\sum_l e^{x_l} = \dfrac{e^{x_j}}{\sum_l e^{x_l}} = s_j$ (it is $s_j$: the summation index $l$ is gone after differentiating)
+    **Four.** The second term, by the chain rule: $\dfrac{\partial}{\partial x_j}\log\sum_l e^{x_l} = \dfrac{e^{x_j}}{\sum_l e^{x_l}} = s_j$ (note that it is $s_j$: the summation index $l$ disappears on differentiating)
 
-    **Five.** Together: $\dfrac{\partial s_i}{\partial x_j} = s_i(\delta_{ij} - s_j)$, or $J = \mathrm{diag}(s) - s s^{\mathsf T}$
+    **Five.** Put together: $\dfrac{\partial s_i}{\partial x_j} = s_i(\delta_{ij} - s_j)$, or $J = \mathrm{diag}(s) - s s^{\mathsf T}$
     """,
                 )
             ),
-            t(zh="每一步都用符号检验过", en="Every step checked in symbols"): mo.lazy(checked_steps),
+            t(zh="每一步都用符号检验过", en="Every step, checked symbolically"): mo.lazy(checked_steps),
         }
     )
     return
@@ -295,7 +298,7 @@ def _(chart, mo, np, page, ss, t):
             mo.md(
                 t(
                     zh="## 越接近 one-hot，越没有梯度\n\n一个分数领先其余三个，领先多少由横轴给出；纵轴是雅可比矩阵的范数（对数坐标）。它按指数下降，但永远不恰好为零。",
-                    en="## The closer to one-hot, the less gradient\n\nOne score leads three others by the gap on the horizontal axis; the vertical axis is the norm of the Jacobian, on a logarithmic scale. It falls exponentially, and is never exactly zero.",
+                    en="## The closer to one-hot, the less gradient\n\nOne score leads three others by the gap on the horizontal axis; the vertical axis is the norm of the Jacobian, on a logarithmic scale. It falls exponentially but is never exactly zero.",
                 )
             ),
             page.draw(
@@ -328,11 +331,11 @@ def _(mo, t):
             en=r"""
     ## What cross-entropy changes
 
-    “A saturated softmax cannot learn” depends on what comes after it. With the loss $-\log s_{\text{right}}$, the derivative $1/s$ of the logarithm cancels the $s$ in front:
+    “Once softmax saturates, the model cannot learn”: that depends on what comes after it. With the loss $-\log s_{\text{right}}$, the logarithm's derivative $1/s$ cancels the $s$ in front:
 
     $$\frac{\partial}{\partial x_j}\bigl(-\log s_y\bigr) = s_j - \delta_{jy}$$
 
-    The more surely wrong, the **larger** the gradient. Inside attention there is no such logarithm, and there saturation does block the gradient.
+    The more confidently wrong the model is, the **larger** the gradient. But **inside** attention there is no such logarithm, and there saturation really does block the gradient.
     """,
         )
     )
@@ -362,7 +365,7 @@ def _(margin, np, page, ss, t):
     _cross = _s - np.array([1.0, 0.0])
     _square = _J @ (2 * (_s - np.array([1.0, 0.0])))
     page.table(
-        ["", t(zh="对第一个分数的导数", en="derivative by the first score")],
+        ["", t(zh="对第一个分数的导数", en="derivative with respect to the first score")],
         [
             ("s(1−s)", float(_J[0, 0])),
             (t(zh="交叉熵 −log s", en="cross-entropy −log s"), float(_cross[0])),
@@ -380,7 +383,7 @@ def _(mo, page, t):
             mo.md(
                 t(
                     zh="## 谁会挨饿：Q、K 还是 V？\n\n在注意力里，梯度从输出往回走。到 Q 和 K 的路要穿过 softmax 的导数；到 V 的路**不**经过它。所以“Q、K、V 都收不到信号”是错的：挨饿的是 Q 和 K，V 照常学习。实测：",
-                    en="## Who starves: Q, K or V?\n\nIn attention the gradient runs back from the output. Its way to Q and K leads through the derivative of softmax; its way to V does **not**. So “Q, K and V get no signal” is wrong: Q and K starve, V goes on learning. Measured:",
+                    en="## Who starves: Q, K or V?\n\nIn attention, the gradient flows back from the output. Its path to Q and K goes through the derivative of softmax; its path to V does **not**. So “Q, K and V get no signal” is wrong: Q and K starve, while V keeps learning. Measured:",
                 )
             ),
             page.measured("gradients", "blocked"),
@@ -409,12 +412,12 @@ def _(page, t):
             zh="$J = \\mathrm{diag}(s) - s s^{\\mathsf T}$；对角线是 s(1−s)。",
             en="$J = \\mathrm{diag}(s) - s s^{\\mathsf T}$; its diagonal is s(1−s).",
         ),
-        t(zh="接近 one-hot 时 J 按指数变小，但不为零。", en="Next to one-hot J is exponentially small, never zero."),
+        t(zh="接近 one-hot 时 J 按指数变小，但不为零。", en="Near one-hot, J is exponentially small but never zero."),
         t(
             zh="交叉熵把 s 消掉，所以输出层不怕饱和；注意力内部怕。",
-            en="Cross-entropy cancels the s, so an output layer can be saturated; attention cannot.",
+            en="Cross-entropy cancels the s, so saturation does not hurt an output layer; inside attention it does.",
         ),
-        t(zh="饱和时挨饿的是 Q 和 K，不是 V。", en="Under saturation Q and K starve, not V."),
+        t(zh="饱和时挨饿的是 Q 和 K，不是 V。", en="Under saturation, it is Q and K that starve, not V."),
     )
     return
 

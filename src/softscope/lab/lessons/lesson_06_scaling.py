@@ -40,10 +40,10 @@ def _(page, t):
     page.head(
         t(
             zh="推导 $\\mathrm{Var}(q\\cdot k) = d$，并说出它需要哪些假设",
-            en="derive $\\mathrm{Var}(q\\cdot k) = d$, and name what it assumes",
+            en="derive $\\mathrm{Var}(q\\cdot k) = d$, and state what it assumes",
         ),
         t(zh="看到它对权重、熵和梯度做了什么", en="see what it does to weights, entropy and gradients"),
-        t(zh="解释除以 √d 修好了什么，没修好什么", en="explain what dividing by √d mends, and what it does not"),
+        t(zh="解释除以 √d 修好了什么，没修好什么", en="explain what dividing by √d fixes, and what it does not"),
     )
     return
 
@@ -52,8 +52,8 @@ def _(page, t):
 def _(mo, t):
     mo.md(
         t(
-            zh="## 先玩一玩\n\n随机的 q 和 k，每个分量的均值为零、方差为一。把维度 $d$ 往右拖，看横轴上的数：横轴随 $\\sqrt d$ 变宽。橙色的分布总是占满它；绿色的（除以 $\\sqrt d$）几乎总在正负三之内，在变宽的轴上就缩成一根针。橙色的权重越来越尖，绿色的不会。",
-            en="## Play first\n\nRandom q and k, every component with mean zero and variance one. Drag the dimension $d$ to the right, and look at the numbers on the axis: it widens with $\\sqrt d$. The orange spread always fills it; the green one (over $\\sqrt d$), nearly always within plus and minus three, becomes a needle on the wider axis. The orange weights sharpen, the green ones do not.",
+            zh="## 先玩一玩\n\n随机的 q 和 k，每个分量的均值为零、方差为一。把维度 $d$ 往右拖，看横轴上的数：横轴随 $\\sqrt d$ 变宽。橙色的分布总是占满横轴；绿色的（除以 $\\sqrt d$）几乎总在正负三之内，在变宽的横轴上就缩成一根针。橙色的权重越来越尖，绿色的不会。",
+            en="## Play first\n\nRandom q and k, each component with mean zero and variance one. Drag the dimension $d$ to the right and look at the numbers on the axis: it widens with $\\sqrt d$. The orange distribution always fills the axis; the green one (divided by $\\sqrt d$) almost always stays within plus or minus three, so on the wider axis it shrinks to a needle. The orange weights get sharper and sharper; the green ones do not.",
         )
     )
     return
@@ -91,7 +91,7 @@ def _(mo, t):
 
     $$\mathrm{Var}(q_i k_i) = \mathbb E[q_i^2]\,\mathbb E[k_i^2] - 0 = 1$$
 
-    The terms are independent, so variances add: $\mathrm{Var}(q\cdot k) = \sum_{i=1}^{d} 1 = d$. The standard deviation is $\sqrt d$; divide by it, and the variance is one again.
+    The terms are independent, so their variances add: $\mathrm{Var}(q\cdot k) = \sum_{i=1}^{d} 1 = d$. The standard deviation is $\sqrt d$; divide by it and the variance is back to one.
     """,
         )
     )
@@ -108,7 +108,7 @@ def _(mo, np, page, t):
         _rows.append((_d, float(_products.mean()), float(_products.var()), float((_products / np.sqrt(_d)).var())))
     mo.vstack(
         [
-            mo.md(t(zh="采样验证（刚刚抽的）：", en="Checked by sampling (just now):")),
+            mo.md(t(zh="采样验证（样本刚刚抽取）：", en="Checked by sampling, just now:")),
             page.table(
                 [
                     "d",
@@ -127,7 +127,7 @@ def _(mo, np, page, t):
 def _(mo, page, t):
     mo.vstack(
         [
-            mo.md(t(zh="**假设不成立时**，方差就不是 d：", en="**Where an assumption fails**, the variance is not d:")),
+            mo.md(t(zh="**假设不成立时**，方差就不是 d：", en="**When an assumption fails**, the variance is not d:")),
             page.measured("variance", "breaks", notes=False, samples=8000),
         ]
     )
@@ -138,8 +138,8 @@ def _(mo, page, t):
 def _(mo, t):
     mo.md(
         t(
-            zh="## 一个例子，两条路\n\n取一行分数，看它们不缩放和缩放之后各走到哪里。选一个例子：",
-            en="## One example, two lanes\n\nTake one row of scores, and follow it unscaled and scaled. Choose an example:",
+            zh="## 一个例子，两条路\n\n取一行分数，看不缩放和缩放各会走到哪里。选一个例子：",
+            en="## One example, two paths\n\nTake one row of scores and see where it ends up unscaled and scaled. Choose an example:",
         )
     )
     return
@@ -166,7 +166,7 @@ def _(EXAMPLES, example, figure, figures, math, mo, np, page, slopes, ss, t):
     _lanes, _table = "", []
     for _name, _x, _kind in (
         (t(zh="不缩放", en="unscaled"), _scores, "bad"),
-        (t(zh="除以 √d", en="over √d"), _scores / math.sqrt(_d), "good"),
+        (t(zh="除以 √d", en="divided by √d"), _scores / math.sqrt(_d), "good"),
     ):
         _s, _p = ss.softmax(_x), ss.partition(_x)
         _boxes = [
@@ -192,8 +192,8 @@ def _(EXAMPLES, example, figure, figures, math, mo, np, page, slopes, ss, t):
             page.table(["", "x", "exp(x)", "softmax(x)", "s(1−s)"], _table),
             mo.md(
                 t(
-                    zh=f"这里 √{_d} = {math.sqrt(_d):.3f}。缩放之后最大的权重仍可能很大：√d 让梯度**流得动**，并不保证平坦。",
-                    en=f"Here √{_d} = {math.sqrt(_d):.3f}. After scaling, the largest weight may still be large: √d lets gradients **flow**, it does not promise a flat row.",
+                    zh=f"这里 √{_d} = {math.sqrt(_d):.3f}。缩放之后最大的权重仍可能很大：除以 √d 让梯度**流得动**，并不保证权重平坦。",
+                    en=f"Here √{_d} = {math.sqrt(_d):.3f}. After scaling, the largest weight may still be large: dividing by √d lets gradients **flow**; it does not guarantee flat weights.",
                 )
             ),
         ]
@@ -208,8 +208,8 @@ def _(mo, page, t):
         [
             mo.md(
                 t(
-                    zh="## 熵\n\n熵 $H = -\\sum p\\log p$ 量平坦的程度：one-hot 为零，权重均匀时为 $\\ln n$。十个键，随机 q、k：",
-                    en="## Entropy\n\n$H = -\\sum p\\log p$ measures flatness: zero for one-hot, $\\ln n$ for uniform weights. Ten keys, random q and k:",
+                    zh="## 熵\n\n熵 $H = -\\sum p\\log p$ 衡量平坦的程度：one-hot 时为零，权重均匀时为 $\\ln n$。十个键，随机 q、k：",
+                    en="## Entropy\n\nEntropy, $H = -\\sum p\\log p$, measures flatness: zero for one-hot, $\\ln n$ for uniform weights. Ten keys, random q and k:",
                 )
             ),
             page.measured("entropy"),
@@ -243,8 +243,8 @@ def _(mo, t):
         [
             mo.md(
                 t(
-                    zh="## 最大的权重\n\n许多文章都有这样一段脚本：随机的 Q、K，形状 `(1, 10, d)`，打印权重表里最大的一个。我们每次都重新抽：",
-                    en="## The largest weight\n\nMany articles carry this script: random Q and K of shape `(1, 10, d)`, and the largest of the weights is printed. Here it is drawn anew each time:",
+                    zh="## 最大的权重\n\n许多文章里都有这样一段脚本：随机生成形状为 `(1, 10, d)` 的 Q 和 K，打印最大的权重。这里每次都重新抽取：",
+                    en="## The largest weight\n\nMany articles include this script: draw random Q and K of shape `(1, 10, d)`, then print the largest weight. Here they are drawn anew each time:",
                 )
             ),
             again,
@@ -273,8 +273,8 @@ def _(mo, page, t):
         [
             mo.md(
                 t(
-                    zh="## 梯度\n\n常有人说：不缩放时 $\\|\\partial L/\\partial Q\\|$ 按 $1/d$ 下降。测出来不是这样：**均值**增长，缩放与不缩放都如此，因为输出处随机梯度的范数本身随 $d$ 增长。不缩放时，少数没饱和的行撑起均值，遮住了**中位数**的下降：多数行在挨饿。",
-                    en="## Gradients\n\nIt is often said that without the scale $\\|\\partial L/\\partial Q\\|$ falls like $1/d$. Measured, it does not: the **mean** grows, scaled and unscaled alike, because the norm of the random gradient at the output grows with $d$. Unscaled, a few rows that are not saturated hold the mean up, and hide that the **median** falls: most rows starve.",
+                    zh="## 梯度\n\n常有人说：不缩放时 $\\|\\partial L/\\partial Q\\|$ 按 $1/d$ 下降。测出来不是这样：无论缩放与否，**均值**都在增长，因为输出处随机梯度的范数本身随 $d$ 增长。不缩放时，少数没饱和的行撑起均值，遮住了**中位数**的下降：多数行在挨饿。",
+                    en="## Gradients\n\nIt is often said that without scaling, $\\|\\partial L/\\partial Q\\|$ falls like $1/d$. The measurement says otherwise: the **mean** grows, scaled or not, because the norm of the random gradient at the output itself grows with $d$. Without scaling, a few unsaturated rows hold up the mean and hide the falling **median**: most rows starve.",
                 )
             ),
             page.measured("gradients", "exponents"),
@@ -298,8 +298,8 @@ def _(chart, math, measured, mo, page, t):
         [
             mo.md(
                 t(
-                    zh="## 它真的是 N(0, 1) 吗？\n\n方差是一，形状却要看 $d$：$d$ 小的时候中间更尖、尾巴更长；$d$ 大了才接近正态。",
-                    en="## Is it really N(0, 1)?\n\nIts variance is one; its shape depends on $d$: for small $d$ it has a sharper middle and longer tails, and only with a larger $d$ does it come close to normal.",
+                    zh="## 它真的是 N(0, 1) 吗？\n\n方差是一，形状却取决于 $d$：$d$ 小时中间更尖、尾部更长；$d$ 大时才接近正态。",
+                    en="## Is it really N(0, 1)?\n\nThe variance is one, but the shape depends on $d$: for small $d$ the middle is sharper and the tails are longer; only for large $d$ is it close to normal.",
                 )
             ),
             page.draw(
@@ -327,7 +327,7 @@ def _(mo, np, page, t):
             mo.md(
                 t(
                     zh="## 维度实验\n\n64 个 query 和 64 个 key，$d = 64$，分数的范围：",
-                    en="## The dimension experiment\n\n64 queries and 64 keys with $d = 64$; the range of the scores:",
+                    en="## The dimension experiment\n\nThe range of the scores for 64 queries and 64 keys with $d = 64$:",
                 )
             ),
             page.table(
@@ -361,8 +361,8 @@ def _(mo, paper, t):
     _rows = "\n".join(f"| {d} | {bleu} | {ppl} |" for d, (ppl, bleu) in paper.TABLE_3_ROWS_B.items())
     mo.md(
         t(
-            zh=f"## 论文里怎么说\n\n方差的说明在注意力的原论文《Attention Is All You Need》第 {paper.FOOTNOTE_PAGE} 页的脚注 {paper.FOOTNOTE_NUMBER} 里，假设与上面相同：\n\n> {paper.FOOTNOTE}\n\n常被引用的表三 (B) 组改变的是 $d_k$，**全部都缩放**，没有不缩放的对照：\n\n| $d_k$ | BLEU | 困惑度 |\n|:--|:--|:--|\n{_rows}\n\n它说明 $d_k$ 太小会损害质量，不能用来证明缩放的作用。",
-            en=f"## What the paper says\n\nThe note on the variance is footnote {paper.FOOTNOTE_NUMBER} on page {paper.FOOTNOTE_PAGE} of *Attention Is All You Need*, with the same assumptions:\n\n> {paper.FOOTNOTE}\n\nThe rows (B) of its Table 3, often quoted, change $d_k$; **all of them are scaled**, and there is no unscaled run:\n\n| $d_k$ | BLEU | perplexity |\n|:--|:--|:--|\n{_rows}\n\nThey show that a small $d_k$ costs quality, and prove nothing about the scale.",
+            zh=f"## 论文里怎么说\n\n方差的说明在注意力的原论文《Attention Is All You Need》第 {paper.FOOTNOTE_PAGE} 页的脚注 {paper.FOOTNOTE_NUMBER} 里，假设与上面相同：\n\n> {paper.FOOTNOTE}\n\n常被引用的表三 (B) 组改变的是 $d_k$，**全部都缩放**，没有不缩放的对照：\n\n| $d_k$ | BLEU | 困惑度 |\n|:--|:--|:--|\n{_rows}\n\n它说明 $d_k$ 太小会降低质量，却不能用来证明缩放的作用。",
+            en=f"## What the paper says\n\nThe variance is explained in footnote {paper.FOOTNOTE_NUMBER} on page {paper.FOOTNOTE_PAGE} of *Attention Is All You Need*, under the same assumptions as above:\n\n> {paper.FOOTNOTE}\n\nThe often-quoted rows (B) of its Table 3 vary $d_k$; **all of them are scaled**, and there is no unscaled run to compare with:\n\n| $d_k$ | BLEU | perplexity |\n|:--|:--|:--|\n{_rows}\n\nThey show that too small a $d_k$ hurts quality; they cannot serve as evidence for scaling.",
         )
     )
     return
@@ -375,8 +375,8 @@ def _(mo, page, t):
         [
             mo.md(
                 t(
-                    zh="## 像批归一化吗？\n\n批归一化减去测得的均值，除以测得的标准差。√d 是**常数**：只有假设成立时，它才等于标准差。换一种初始化、换一种输入，就要看 LayerNorm 等别的手段了：",
-                    en="## Is it like batch normalisation?\n\nBatch normalisation subtracts a measured mean and divides by a measured standard deviation. √d is a **constant**: it equals the standard deviation only where the assumptions hold. With other inputs or another initialisation, LayerNorm and the like have to help:",
+                    zh="## 像批归一化吗？\n\n批归一化减去测得的均值，除以测得的标准差。√d 是**常数**：只有假设成立时，它才等于标准差。换一种初始化、换一种输入，就要靠 LayerNorm 等别的手段了：",
+                    en="## Is it like batch normalisation?\n\nBatch normalisation subtracts a measured mean and divides by a measured standard deviation. √d is a **constant**: it equals the standard deviation only when the assumptions hold. With a different initialisation or different inputs, you need other means, such as LayerNorm:",
                 )
             ),
             page.measured("initialisation", "batch"),
@@ -391,7 +391,7 @@ def _(mo, t):
     mo.md(
         t(
             zh="## 接下来可以看\n\n- softmax 的梯度：第五课\n- 温度：第四课（√d 就是一个温度）\n- 点积与加性打分的代价：下一课\n- 初始化与 LayerNorm：`softscope experiment initialisation`",
-            en="## Where this leads\n\n- the gradient of softmax: lesson five\n- temperature: lesson four (√d is one)\n- what dot-product and additive scores cost: the next lesson\n- initialisation and LayerNorm: `softscope experiment initialisation`",
+            en="## Where to go next\n\n- the gradient of softmax: lesson five\n- temperature: lesson four (√d is a temperature)\n- the cost of dot-product and additive scores: the next lesson\n- initialisation and LayerNorm: `softscope experiment initialisation`",
         )
     )
     return
@@ -402,19 +402,19 @@ def _(page, t):
     page.foot(
         t(
             zh="假设成立时，q·k 的方差是 d，除以 √d 后是 1。",
-            en="Where its assumptions hold, the variance of q·k is d, and over √d it is one.",
+            en="When the assumptions hold, the variance of q·k is d, and after dividing by √d it is one.",
         ),
         t(
-            zh="不缩放，d 越大越尖：熵下降，多数行的梯度消失。",
-            en="Unscaled, a larger d is sharper: entropy falls, and most rows lose their gradient.",
+            zh="不缩放时，d 越大权重越尖锐：熵下降，多数行的梯度消失。",
+            en="Without scaling, a larger d means sharper weights: entropy falls, and most rows lose their gradient.",
         ),
         t(
-            zh="看中位数，不只看均值：少数行会骗过均值。",
-            en="Look at the median, not only the mean: a few rows deceive the mean.",
+            zh="不要只看均值，还要看中位数：少数几行就能左右均值。",
+            en="Look at the median, not only the mean: a few rows can distort the mean.",
         ),
         t(
-            zh="√d 只管 d；输入变大、权重变大，它管不了。",
-            en="√d takes care of d alone, not of inputs or weights that grow.",
+            zh="√d 只管 d；输入或权重变大，它管不了。",
+            en="√d takes care of d only, not of growing inputs or weights.",
         ),
     )
     return

@@ -36,10 +36,10 @@ def _(page, t):
     page.head(
         t(
             zh="从 Q、K、V 算到输出，每一步都说得出形状和含义",
-            en="go from Q, K, V to the output, and say shape and meaning of each step",
+            en="go from Q, K and V to the output, and state the shape and meaning of each step",
         ),
         t(zh="比较加性、点积、缩放点积三种打分", en="compare additive, dot-product and scaled dot-product scores"),
-        t(zh="用掩码决定谁能看到谁", en="decide with a mask who may see whom"),
+        t(zh="用掩码决定谁能看到谁", en="use a mask to decide which token can see which"),
     )
     return
 
@@ -61,7 +61,7 @@ def _(mo, t):
 
     $$\mathrm{Attention}(Q,K,V) = \mathrm{softmax}\!\left(\frac{QK^{\mathsf T}}{\sqrt d}\right)V$$
 
-    Three tokens, four components. Press “next”, and choose any number to see where it comes from.
+    Three tokens, four components. Press “next”, and click any number to see where it comes from.
     """,
         )
     )
@@ -94,8 +94,8 @@ def _(AttentionWidget, k, mo, page, q, v):
 def _(mo, t):
     mo.md(
         t(
-            zh="## 用代码做同样的事\n\n最大值按**行**减，总和按行算：`axis=-1` 并保留维度，二维、三维都能用。",
-            en="## The same in code\n\nThe maximum is subtracted by **row**, and so is the sum taken: `axis=-1` with the dimension kept, so that two dimensions or three will do.",
+            zh="## 用代码做同样的事\n\n最大值和总和都按**行**计算：`axis=-1` 并保留维度，二维、三维都能用。",
+            en="## The same in code\n\nThe maximum and the sum are taken per **row**: `axis=-1` with the dimension kept, so it works in two or three dimensions.",
         )
     )
     return
@@ -136,7 +136,7 @@ def _(attention_with_softmax, figures, k, mo, np, page, q, ss, t, v):
             mo.md(
                 t(
                     zh=f"形状：{_scores.shape} → {_weights.shape} → {_output.shape}。每行之和：{figures(_weights.sum(-1))}；每**列**之和：{figures(_weights.sum(0))}，没有理由是一：一个词可以被许多词看，也可以没人看。与 `ss.attention` 最多相差 {np.abs(_output - _ours).max():.0e}。",
-                    en=f"Shapes: {_scores.shape} → {_weights.shape} → {_output.shape}. Sums of the rows: {figures(_weights.sum(-1))}; of the **columns**: {figures(_weights.sum(0))}, and nothing makes those one: a token may be read by many, or by none. The difference from `ss.attention` is at most {np.abs(_output - _ours).max():.0e}.",
+                    en=f"Shapes: {_scores.shape} → {_weights.shape} → {_output.shape}. Row sums: {figures(_weights.sum(-1))}; **column** sums: {figures(_weights.sum(0))}, which have no reason to be one: a token may be read by many tokens, or by none. The difference from `ss.attention` is at most {np.abs(_output - _ours).max():.0e}.",
                 )
             ),
         ]
@@ -148,8 +148,8 @@ def _(attention_with_softmax, figures, k, mo, np, page, q, ss, t, v):
 def _(mo, t):
     mo.md(
         t(
-            zh="## 三种打分，并排看\n\n“打分”就是把一个 query 和一个 key 变成一个数。",
-            en="## Three scores, side by side\n\nA score makes one number of a query and a key.",
+            zh="## 三种打分函数，并排看\n\n打分函数把一个 query 和一个 key 变成一个数。",
+            en="## Three score functions, side by side\n\nA score function turns a query and a key into one number.",
         )
     )
     return
@@ -200,8 +200,8 @@ def _(mo, np, page, ss, t, width):
             ),
             mo.md(
                 t(
-                    zh="tanh 把**每一项**限制在正负一之间，但总和不受限：v 有 $h$ 个分量（这里 $h = d$），抽取时按 $1/\\sqrt h$ 缩小，加性打分才不需要另外缩放。",
-                    en="tanh keeps **each term** between minus one and one, not their sum: v has $h$ components (here $h = d$), and only because it is drawn smaller by $1/\\sqrt h$ do additive scores need no scale of their own.",
+                    zh="tanh 把**每一个值**限制在正负一之间，但加权后的总和不受限：v 有 $h$ 个分量（这里 $h = d$），抽取时按 $1/\\sqrt h$ 缩小，加性打分才不需要另外缩放。",
+                    en="tanh keeps **each value** between minus one and one, but not their weighted sum: v has $h$ components (here $h = d$), and only because it is shrunk by $1/\\sqrt h$ when drawn do additive scores need no extra scaling.",
                 )
             ),
         ]
@@ -215,8 +215,8 @@ def _(mo, page, t):
     mo.accordion(
         {
             t(
-                zh="它们各要多少时间和内存（现测，几秒钟）",
-                en="What they cost in time and memory (measured now, a few seconds)",
+                zh="它们各要多少时间和内存（当场测量，几秒钟）",
+                en="What each costs in time and memory (measured live, a few seconds)",
             ): mo.lazy(lambda: page.measured("scores", "spread", "cost"), show_loading_indicator=True)
         }
     )
@@ -227,8 +227,8 @@ def _(mo, page, t):
 def _(mo, t):
     mo.md(
         t(
-            zh="## 掩码\n\n看不到的位置，分数设为负无穷，权重就恰好为零，其余的重新分。一行**全**看不到时没有答案可言：本库给零，而不是悄悄给均匀分布。",
-            en="## Masks\n\nWhat may not be seen gets the score minus infinity, hence a weight of exactly zero, and the rest is shared anew. A row that sees **nothing** has no answer: the library gives zeros, not silently a uniform row.",
+            zh="## 掩码\n\n看不到的位置，分数设为负无穷，权重就恰好为零，其余的重新归一。一行**什么都**看不到时没有答案可言：本库返回零，而不是悄悄返回均匀分布。",
+            en="## Masks\n\nA position that must not be seen gets a score of minus infinity, so its weight is exactly zero, and the rest are renormalised. A row that sees **nothing** has no answer: this library returns zeros instead of silently returning a uniform distribution.",
         )
     )
     return
@@ -239,11 +239,11 @@ def _(mo, t):
     kind = mo.ui.radio(
         {
             t(zh="都能看", en="all visible"): "all",
-            t(zh="因果：只看过去", en="causal: the past alone"): "causal",
-            t(zh="窗口：左右各一", en="window: one to each side"): "window",
+            t(zh="因果：只看自己和过去", en="causal: itself and the past"): "causal",
+            t(zh="窗口：左右各一", en="window: one on each side"): "window",
             t(zh="第一行什么也看不到", en="the first row sees nothing"): "none",
         },
-        value=t(zh="因果：只看过去", en="causal: the past alone"),
+        value=t(zh="因果：只看自己和过去", en="causal: itself and the past"),
         inline=True,
     )
     kind
@@ -279,8 +279,8 @@ def _(figures, mo, np, ss, t):
     _to_scores = ss.jacobian_product(_weights, _to_weights)
     mo.md(
         t(
-            zh=f"## 往回走：对权重的梯度\n\n输出是 $O = sV$，所以损失对权重的梯度是 $\\partial L/\\partial s = (\\partial L/\\partial O)\\,V^{{\\mathsf T}}$；再乘以雅可比矩阵，就到了分数。第一行：对权重 {figures(_to_weights[0])}，对分数 {figures(_to_scores[0])}，后者之和为 {_to_scores[0].sum():.0e}：把所有分数一起抬高，什么也不改变。",
-            en=f"## The way back: the gradient at the weights\n\nThe output is $O = sV$, so the loss's gradient at the weights is $\\partial L/\\partial s = (\\partial L/\\partial O)\\,V^{{\\mathsf T}}$; times the Jacobian it reaches the scores. The first row: at the weights {figures(_to_weights[0])}, at the scores {figures(_to_scores[0])}, and these sum to {_to_scores[0].sum():.0e}: lifting all scores together changes nothing.",
+            zh=f"## 反向传播：对权重的梯度\n\n输出是 $O = sV$，所以损失对权重的梯度是 $\\partial L/\\partial s = (\\partial L/\\partial O)\\,V^{{\\mathsf T}}$；再乘以雅可比矩阵，就得到对分数的梯度。第一行：对权重 {figures(_to_weights[0])}，对分数 {figures(_to_scores[0])}，后者之和为 {_to_scores[0].sum():.0e}：把所有分数一起抬高，什么也不改变。",
+            en=f"## The backward pass: the gradient at the weights\n\nThe output is $O = sV$, so the gradient of the loss at the weights is $\\partial L/\\partial s = (\\partial L/\\partial O)\\,V^{{\\mathsf T}}$; multiply it by the Jacobian to get the gradient at the scores. First row: at the weights {figures(_to_weights[0])}, at the scores {figures(_to_scores[0])}. The latter sums to {_to_scores[0].sum():.0e}: raising all scores together changes nothing.",
         )
     )
     return
@@ -290,8 +290,8 @@ def _(figures, mo, np, ss, t):
 def _(mo, t):
     mo.md(
         t(
-            zh="## 键太多，装不下怎么办？\n\n长序列的权重表写不下，于是一段一段地读键，边读边改正最大值和总和：这就是“在线 softmax”，快速注意力的核心。库里的 `partition` 和 `merge` 做的也是这件事。",
-            en="## Too many keys to write down?\n\nFor a long sequence the table of weights does not fit, so keys are read in parts, and maximum and sum are put right on the way: the “online softmax” at the heart of fast attention. The library's `partition` and `merge` do the same.",
+            zh="## 键太多，装不下怎么办？\n\n长序列的权重表存不下，于是一段一段地读键，边读边修正最大值和总和：这就是“在线 softmax”，快速注意力的核心。库里的 `partition` 和 `merge` 做的也是这件事。",
+            en="## What if there are too many keys to fit?\n\nThe table of weights of a long sequence is too large to store, so the keys are read in parts, and the maximum and the sum are corrected along the way. This is “online softmax”, the heart of fast attention. The library's `partition` and `merge` do the same.",
         )
     )
     return
@@ -304,7 +304,7 @@ def _(figure, mo, np, ss, t):
     mo.md(
         t(
             zh=f"一千个分数，整行的熵 {figure(float(_whole.entropy), 6)}，分两段再合并 {figure(float(_parts.entropy), 6)}。",
-            en=f"A thousand scores: the entropy of the whole row is {figure(float(_whole.entropy), 6)}, of two parts merged {figure(float(_parts.entropy), 6)}.",
+            en=f"A thousand scores: the entropy of the whole row is {figure(float(_whole.entropy), 6)}; of two parts merged, {figure(float(_parts.entropy), 6)}.",
         )
     )
     return
@@ -326,14 +326,14 @@ def _(answer_8, page, practice):
 @app.cell
 def _(page, t):
     page.foot(
-        t(zh="QKᵀ → 除以 √d → 按行 softmax → 乘以 V。", en="QKᵀ → over √d → softmax by row → times V."),
+        t(zh="QKᵀ → 除以 √d → 按行 softmax → 乘以 V。", en="QKᵀ → divide by √d → softmax per row → multiply by V."),
         t(
             zh="一行的长度是键的个数，不是 d；行和为一，列和不必。",
-            en="A row has one entry for each key, not d of them; rows sum to one, columns need not.",
+            en="A row has one entry per key, not d entries; rows sum to one, columns need not.",
         ),
         t(
-            zh="掩码给出恰好为零的权重；全被遮住的行要单独约定。",
-            en="A mask gives weights of exactly zero; a row that sees nothing needs a rule of its own.",
+            zh="掩码给出恰好为零的权重；全部遮住的行要单独约定。",
+            en="A mask gives weights of exactly zero; a fully masked row needs a rule of its own.",
         ),
     )
     return

@@ -48,8 +48,8 @@ def _(page, t):
 def _(mo, t):
     mo.md(
         t(
-            zh="## 同样的分数，不同的做法\n\n写几个数，用逗号或空格隔开；负数也可以。",
-            en="## The same scores, several ways\n\nWrite some numbers with commas or spaces between them; negative ones too.",
+            zh="## 同样的分数，不同的做法\n\n输入几个数，用逗号或空格隔开；负数也可以。",
+            en="## The same scores, different maps\n\nType some numbers, separated by commas or spaces; negative ones are fine too.",
         )
     )
     return
@@ -70,17 +70,17 @@ def _(figures, mo, np, rivals, t, typed):
     _why = ""
     if not _numbers:
         _why = t(
-            zh=f"一个数也没有读出，下面换成例子 {_shown}。",
-            en=f"No number could be read; shown instead is the example {_shown}.",
+            zh=f"没有读到任何数，下面改用例子 {_shown}。",
+            en=f"Found no numbers; showing the example {_shown} instead.",
         )
     elif _others:
-        _why = t(zh=f"读不出 {_unread}；下面用的是 {_shown}。", en=f"Could not be read: {_unread}; shown is {_shown}.")
+        _why = t(zh=f"无法识别 {_unread}；下面用的是 {_shown}。", en=f"Could not read {_unread}; showing {_shown}.")
     elif len(_numbers) > rivals.MOST:
         _why = t(
-            zh=f"数太多；下面用的是前 {rivals.MOST} 个，{_shown}。",
-            en=f"Too many numbers; shown are the first {rivals.MOST}, {_shown}.",
+            zh=f"数太多；下面只用前 {rivals.MOST} 个，{_shown}。",
+            en=f"Too many numbers; showing the first {rivals.MOST}, {_shown}.",
         )
-    # Not as Markdown: what was typed may hold its marks.
+    # Plain text: what was typed may contain Markdown syntax.
     mo.callout(_why, kind="warn") if _why else None
     return (scores,)
 
@@ -113,8 +113,8 @@ def _(figures, mo, page, rivals, scores, t):
 def _(mo, t):
     mo.md(
         t(
-            zh="## 五条性质，逐条测\n\n常说的五条是：突出大的、非负、和为一、可微、可读成概率。最后一条由非负与和为一得出；“可微”就是没有折点；我们再多问两条：是不是有平的地方（那里没有梯度可学），以及平移不变。表里没有手写的结论：每种做法都在随机的行上跑同样的检查，✓ 表示每一行都成立，没有答案的行算不成立。",
-            en="## Five properties, each measured\n\nThe five that are usually named: it favours the large, nothing is negative, the sum is one, it is differentiable, it reads as a probability. The last follows from the second and third; “differentiable” is to have no kink; and we ask two things more, whether it is flat anywhere (no gradient to learn from there), and the shift. No verdict is typed in: every map goes through the same checks on random rows, ✓ means that every row passed, and a row without an answer fails.",
+            zh="## 五条性质，逐条测\n\n常说的五条是：突出大的、非负、和为一、可微、可读成概率。最后一条由非负与和为一得出；“可微”就是没有折点；我们再多问两条：有没有平的地方（那里没有梯度可学），以及是不是平移不变。表里没有手写的结论：每种做法都在随机的行上接受同样的检查，✓ 表示每一行都成立，没有答案的行算不成立。",
+            en="## Five properties, each measured\n\nThe five usually named: it favours the large, nothing is negative, the sum is one, it is differentiable, and it reads as a probability. The last follows from the second and third; “differentiable” means no kinks. We ask two more questions: is it flat anywhere (where there is no gradient to learn from), and does a shift change nothing? No verdict is typed in by hand: every map goes through the same checks on random rows, ✓ means that every row passed, and a row without an answer fails.",
         )
     )
     return
@@ -129,8 +129,8 @@ def _(mo, page, rivals, t):
             page.table([t(zh="做法", en="map"), *rivals.heads(page.lang)], _rows),
             mo.md(
                 t(
-                    zh="两点要注意。一，常说的五条 entmax 也都满足，所以“没有别的函数能同时满足”不对；表里多问的“处处有斜率”它却没有：有一个权重到了一，entmax 和 sparsemax 就是平的，而按公式，softmax 的权重到不了一。二，硬最大和 sparsemax 都不可微，方式不同：前者有跳跃，其余处处平坦；后者有折点。",
-                    en="Two things to notice. Entmax has the usual five too, so “no other function satisfies all five” is wrong; what it lacks is what we asked in addition, “never flat”: once a weight has reached one, entmax and sparsemax are flat, and by its formula a weight of softmax never does. And hard maximum and sparsemax fail to be differentiable in different ways: one jumps and is flat everywhere else, the other has kinks.",
+                    zh="有两点要注意。第一，常说的五条 entmax 也都满足，所以“没有别的函数能同时满足”不对；它不满足的是我们多问的“处处有斜率”：一旦有一个权重到了一，entmax 和 sparsemax 就是平的，而按公式，softmax 的权重到不了一。第二，硬最大和 sparsemax 都不可微，但方式不同：前者有跳跃，其余处处平坦；后者有折点。",
+                    en="Two things to notice. First, entmax has the usual five too, so “no other function satisfies all five” is wrong; what it fails is our extra question, “never flat”: once a weight reaches one, entmax and sparsemax are flat, whereas by its formula a softmax weight never reaches one. Second, the hard maximum and sparsemax are both non-differentiable, but in different ways: the former jumps and is flat everywhere else; the latter has kinks.",
                 )
             ),
         ]
@@ -149,7 +149,7 @@ def _(mo, t):
             mo.md(
                 t(
                     zh="## 思考题：scores / sum(scores) 有什么问题？\n\n从 `[1, 2, 3]` 出发往左拖：份额变负，总和经过零时除不了，再往左，**最大的分数得到最小的份额**。",
-                    en="## The open question: what is wrong with scores / sum(scores)?\n\nStart from `[1, 2, 3]` and drag to the left: shares turn negative, at a sum of zero there is no answer, and beyond it **the largest score gets the smallest share**.",
+                    en="## Think about it: what is wrong with scores / sum(scores)?\n\nStart from `[1, 2, 3]` and drag to the left: shares turn negative, where the sum passes zero there is no answer, and further left **the largest score gets the smallest share**.",
                 )
             ),
             shift,
@@ -169,13 +169,13 @@ def _(mo, np, page, shift, ss, t):
             mo.md(
                 t(zh="总和为零：没有答案。", en="The sum is zero: there is no answer.")
                 if not np.isfinite(_linear).all()
-                else t(zh="顺序颠倒了！", en="The order is turned around!")
+                else t(zh="顺序颠倒了！", en="The order is reversed!")
                 if _total < 0
                 else t(zh="出现了负的份额。", en="There are negative shares.")
                 if (_linear < 0).any()
                 else t(
-                    zh="目前一切正常，但份额已经随平移变化。",
-                    en="All well so far, though the shares change with the shift.",
+                    zh="目前一切正常，但份额已经在随平移变化。",
+                    en="Fine so far, but the shares already change with the shift.",
                 )
             ),
         ]
@@ -204,7 +204,7 @@ def _(mo, t):
             mo.md(
                 t(
                     zh="## 权重可以是负的吗？\n\n输出是 $O = \\alpha_1 v_1 + \\alpha_2 v_2 + \\alpha_3 v_3$。负的 $\\alpha_2$ 意味着**减去**第二个词的内容。",
-                    en="## May a weight be negative?\n\nThe output is $O = \\alpha_1 v_1 + \\alpha_2 v_2 + \\alpha_3 v_3$. A negative $\\alpha_2$ **subtracts** what the second token holds.",
+                    en="## Can a weight be negative?\n\nThe output is $O = \\alpha_1 v_1 + \\alpha_2 v_2 + \\alpha_3 v_3$. A negative $\\alpha_2$ means **subtracting** what the second token holds.",
                 )
             ),
             second,
@@ -221,8 +221,8 @@ def _(figures, mo, np, second, t):
     _out = _alpha @ _v
     mo.md(
         t(
-            zh=f"权重 {figures(_alpha, 2)}，$v$ = {_v.tolist()}，输出 {figures(_out, 2)}。权重不负时，输出落在各个 $v$ 之间（凸组合）；这是一种选择，不是必然：有的模型故意允许相减（例如差分注意力），而且 $v$ 自己可以有负的分量。",
-            en=f"Weights {figures(_alpha, 2)}, $v$ = {_v.tolist()}, output {figures(_out, 2)}. With no negative weight the output lies between the $v$ (a convex combination). That is a choice, not a law: some models subtract on purpose (differential attention), and $v$ may hold negative components itself.",
+            zh=f"权重 {figures(_alpha, 2)}，$v$ = {_v.tolist()}，输出 {figures(_out, 2)}。权重非负时，输出落在各个 $v$ 之间（凸组合）。这是一种选择，并非必然：有的模型特意允许相减（例如差分注意力），而且 $v$ 自己也可以有负的分量。",
+            en=f"Weights {figures(_alpha, 2)}, $v$ = {_v.tolist()}, output {figures(_out, 2)}. If no weight is negative, the output lies between the $v$ (a convex combination). That is a choice, not a law: some models subtract on purpose (differential attention, for example), and $v$ itself may have negative components.",
         )
     )
     return
@@ -241,8 +241,8 @@ def _(chart, mo, np, page, rivals, t):
         [
             mo.md(
                 t(
-                    zh="## 稀疏的亲戚：sparsemax 与 entmax\n\n两个分数，差为 x。softmax 永远到不了零；sparsemax 是一条折线，早早就给出恰好为零的权重；entmax 在两者之间，光滑地到达零。",
-                    en="## The sparse relatives: sparsemax and entmax\n\nTwo scores that differ by x. Softmax never reaches zero; sparsemax is a line with kinks that gives weights of exactly zero early; entmax lies between and reaches zero smoothly.",
+                    zh="## 稀疏的亲戚：sparsemax 与 entmax\n\n两个分数，差为 x。softmax 永远到不了零；sparsemax 是一条折线，早早就给出恰好为零的权重；entmax 介于两者之间，光滑地到达零。",
+                    en="## The sparse relatives: sparsemax and entmax\n\nTwo scores that differ by x. Softmax never reaches zero; sparsemax is a line with kinks and gives weights of exactly zero early on; entmax lies between the two and reaches zero smoothly.",
                 )
             ),
             page.draw(
@@ -269,7 +269,7 @@ def _(figures, mo, np, page, ss, t):
             mo.md(
                 t(
                     zh="## log-softmax：先取对数\n\n损失要的是 $\\log s$。先算出 $s$ 再取对数就晚了：下溢成零的权重，对数是负无穷。直接算 $x_i - \\log\\sum e^{x_j}$ 没有这个问题。",
-                    en="## log-softmax: the logarithm first\n\nLosses want $\\log s$. To compute $s$ and then take the logarithm is too late: a weight that has underflowed to zero has the logarithm minus infinity. Computed as $x_i - \\log\\sum e^{x_j}$ it has not.",
+                    en="## log-softmax: take the logarithm first\n\nLosses need $\\log s$. Computing $s$ first and then its logarithm is too late: if a weight has underflowed to zero, its logarithm is minus infinity. Computing $x_i - \\log\\sum e^{x_j}$ directly avoids this.",
                 )
             ),
             page.table(
@@ -316,7 +316,7 @@ def _(mo, page, t):
         {
             t(
                 zh="它们都能训练吗？（现场训练，约十秒）",
-                en="Can all of them be trained? (trained now, about ten seconds)",
+                en="Can they all be trained? (trained live, about ten seconds)",
             ): mo.lazy(lambda: page.measured("normalisers"), show_loading_indicator=True)
         }
     )
@@ -327,16 +327,16 @@ def _(mo, page, t):
 def _(page, t):
     page.foot(
         t(
-            zh="softmax 的五条：突出大的、非负、和为一、可微、可读成概率。",
-            en="The five of softmax: it favours the large, none negative, sum one, smooth, readable as probability.",
+            zh="softmax 的五条性质：突出大的、非负、和为一、可微、可读成概率。",
+            en="The five properties of softmax: favours the large, none negative, sums to one, differentiable, reads as a probability.",
         ),
         t(
-            zh="entmax 也满足五条，只是有一个权重到了一就变平；softmax 好用，但不是唯一。",
-            en="Entmax has all five too, though it is flat once a weight has reached one; softmax is a good choice, not the only one.",
+            zh="entmax 也满足这五条，只是有一个权重到了一就变平；softmax 好用，但不是唯一的选择。",
+            en="Entmax has all five too, though it goes flat once a weight reaches one; softmax is a good choice, not the only one.",
         ),
         t(
-            zh="线性归一化怕负数，ReLU 会全灭，sigmoid 的和不是一。",
-            en="Linear normalisation fears negative numbers, ReLU can leave nothing, sigmoid does not sum to one.",
+            zh="线性归一化怕负数，ReLU 可能全部归零，sigmoid 的和不是一。",
+            en="Linear normalisation breaks on negative numbers, ReLU can zero everything, sigmoid does not sum to one.",
         ),
     )
     return

@@ -34,12 +34,12 @@ def _(Page, lang):
 def _(page, t):
     page.head(
         t(
-            zh="训练一个会“查找”的小模型，看它学会或者卡住",
-            en="train a small model to look things up, and see it learn or get stuck",
+            zh="训练一个会“查找”的小模型，看它是学会还是卡住",
+            en="train a small model to look things up, and see whether it learns or gets stuck",
         ),
         t(
-            zh="读懂传导率和优势：是学会了才尖锐，还是还没学就卡死",
-            en="read transmission and advantage: sharp because it has learned, or stuck before it could",
+            zh="读懂传导率和优势：是学会了才尖锐，还是没学会就卡住",
+            en="read transmission and advantage: is it sharp because it has learned, or stuck before it could learn?",
         ),
         t(zh="给卡住的模型试一种疗法，并判断有没有用", en="try a remedy on a stuck model, and judge whether it helped"),
     )
@@ -53,26 +53,26 @@ def _(mo, t):
             zh=r"""
     ## 病人
 
-    任务：给模型看若干对“键—值”，再问其中一个键，要它答出值。每次的值都重新抽，背不下来，只能**去看**。模型只有一层注意力。
+    任务：给模型看若干“键—值”对，再问其中一个键，要它答出对应的值。值每次都重新抽取，背下来没有用，只能**去看**。模型只有一层注意力。
 
     训练时有“医生”在旁边看：`softscope.probe(model)`，换成你自己的模型也一样。它的两个读数：
 
     - **传导率**：损失对权重的要求，有多少穿过 softmax 传到了 q 和 k。接近零的行就**被阻断**了。
-    - **优势**：它读的那些键，对损失来说是不是比随便一个键更好？在零附近：看得毫无道理。明显大于零：看对了。
+    - **优势**：就损失而言，它读的那些键是不是比随便一个键更好？在零附近：看得毫无道理。明显大于零：看对了。
 
-    尖锐本身不是病。学会了的头就该是 one-hot：被阻断，但优势大。**被阻断而又没有优势**，才是挨饿。
+    尖锐本身不是病。学会了的头本来就该是 one-hot：被阻断，但优势大。**被阻断又没有优势**，才是挨饿。
     """,
             en=r"""
     ## The patient
 
-    The task: shown some pairs of key and value, then asked one of the keys, answer its value. Values are drawn anew each time, so there is nothing to learn by heart: the model has to **look**. It has one layer of attention.
+    The task: the model is shown some key–value pairs, then given one of the keys, and must answer with its value. The values are drawn anew each time, so memorising is no use: the model has to **look**. It has just one layer of attention.
 
-    While it trains, the doctor watches it: `softscope.probe(model)`, which works with models of your own just as well. Two of its readings:
+    While it trains, the doctor watches: `softscope.probe(model)`, which works just as well on your own model. Two of its readings:
 
-    - **transmission**: how much of what the loss wants of the weights gets through the softmax to q and k. Rows where it is next to nothing are **blocked**.
-    - **advantage**: are the keys it reads better for the loss than any key at random? Around zero: it looks without reason. Clearly above: it looks at the right ones.
+    - **transmission**: how much of what the loss asks of the weights gets through the softmax to q and k. Rows where it is close to zero are **blocked**.
+    - **advantage**: are the keys it reads better for the loss than a key picked at random? Around zero: it looks without reason. Clearly above zero: it looks at the right ones.
 
-    Sharpness is no illness. A head that has learned ought to be one-hot: blocked, with a large advantage. **Blocked without advantage** is starving.
+    Sharpness itself is not an illness. A head that has learned should be one-hot: blocked, but with a large advantage. **Blocked with no advantage** is what we call starving.
     """,
         )
     )
@@ -121,7 +121,7 @@ def _(begin, mo, page, patient, remedy, steps, t, width):
                     t(zh="模型", en="model"),
                     t(zh="步", en="step"),
                     t(zh="损失", en="loss"),
-                    t(zh="被阻断的行", en="rows blocked"),
+                    t(zh="被阻断的行", en="blocked rows"),
                     t(zh="传导率（中位数）", en="transmission (median)"),
                     t(zh="优势", en="advantage"),
                 ]
@@ -165,15 +165,15 @@ def _(NAMES, cases, chart, figure, mo, page, runs, t):
     def _state(run):
         return next(iter(run.diagnosis.view.states.values()))
 
-    _result = mo.md(t(zh="按下按钮开始。几秒钟就好。", en="Press the button. It takes a few seconds."))
+    _result = mo.md(t(zh="按下按钮开始，几秒钟就好。", en="Press the button to start. It takes a few seconds."))
     if runs:
         _heads = [
             t(zh="模型", en="model"),
-            t(zh="答对", en="right answers"),
-            t(zh="被阻断的行", en="rows blocked"),
+            t(zh="答对", en="correct answers"),
+            t(zh="被阻断的行", en="blocked rows"),
             t(zh="传导率（中位数）", en="transmission (median)"),
             t(zh="优势", en="advantage"),
-            t(zh="医生的判断", en="the doctor's judgement"),
+            t(zh="医生的判断", en="the doctor's verdict"),
         ]
         _rows = [
             (
@@ -191,8 +191,8 @@ def _(NAMES, cases, chart, figure, mo, page, runs, t):
         if _sick is not None:
             _paper = _sick.diagnosis.prescriptions[0]
             _said = t(
-                zh=f"**医生说**：{_word(_sick.diagnosis.verdict)}\n\n**处方**：{_word(_paper.what)}。{_word(_paper.why)}。\n\n**该看到**：{_word(_paper.expect)}。",
-                en=f"**The doctor says**: {_word(_sick.diagnosis.verdict)}\n\n**Prescription**: {_word(_paper.what)}; {_word(_paper.why)}.\n\n**To expect**: {_word(_paper.expect)}.",
+                zh=f"**医生说**：{_word(_sick.diagnosis.verdict)}\n\n**处方**：{_word(_paper.what)}。{_word(_paper.why)}。\n\n**预期**：{_word(_paper.expect)}。",
+                en=f"**The doctor says**: {_word(_sick.diagnosis.verdict)}\n\n**Prescription**: {_word(_paper.what)}; {_word(_paper.why)}.\n\n**What to expect**: {_word(_paper.expect)}.",
             )
         _best = max(runs, key=lambda key: runs[key].accuracy)
         _result = mo.vstack(
@@ -202,10 +202,10 @@ def _(NAMES, cases, chart, figure, mo, page, runs, t):
                     [
                         _panel(
                             lambda run: list(enumerate(run.answers)),
-                            t(zh="答对的份额", en="share of right answers"),
+                            t(zh="答对的比例", en="share of correct answers"),
                             (0.0, 1.0),
                         ),
-                        _panel(_read("blocked"), t(zh="被阻断的行的份额", en="share of rows blocked"), (0.0, 1.0)),
+                        _panel(_read("blocked"), t(zh="被阻断的行的比例", en="share of blocked rows"), (0.0, 1.0)),
                         _panel(_read("transmission"), t(zh="传导率（中位数）", en="transmission (median)")),
                         _panel(_read("advantage"), t(zh="优势", en="advantage")),
                     ],
@@ -214,8 +214,8 @@ def _(NAMES, cases, chart, figure, mo, page, runs, t):
                 ),
                 mo.md(
                     t(
-                        zh=f"答对最多的是“{cases[_best]}”，{figure(100 * runs[_best].accuracy, 0)}%。看被阻断的份额是**什么时候**上升的：学会之后，还是一开始？",
-                        en=f"Most answers right: “{cases[_best]}”, {figure(100 * runs[_best].accuracy, 0)}%. Look at **when** the share of blocked rows rises: after learning, or from the start?",
+                        zh=f"答对最多的是“{cases[_best]}”，{figure(100 * runs[_best].accuracy, 0)}%。看被阻断的行的比例是**什么时候**上升的：学会之后，还是一开始？",
+                        en=f"Most correct answers: “{cases[_best]}”, {figure(100 * runs[_best].accuracy, 0)}%. Look at **when** the share of blocked rows rises: after learning, or right from the start?",
                     )
                 ),
                 mo.md(_said),
@@ -229,8 +229,8 @@ def _(NAMES, cases, chart, figure, mo, page, runs, t):
 def _(mo, t):
     mo.md(
         t(
-            zh="## 试一试\n\n- 换成较小的 d：不缩放还会卡住吗？\n- 换几种疗法：哪些和 1/√d 一样好？软上限能救吗？有没有哪种比不治还差？\n- 步数加倍：卡住的模型会自己出来吗？",
-            en="## Try\n\n- a smaller d: does the unscaled model still get stuck?\n- other remedies: which are as good as 1/√d? Does a soft cap save it? Do any make it worse than none?\n- twice as many steps: does the stuck model get out by itself?",
+            zh="## 试一试\n\n- 换成较小的 d：不缩放还会卡住吗？\n- 换几种疗法：哪些和 1/√d 一样好？软上限能救吗？有没有比不治还差的？\n- 步数加倍：卡住的模型会自己恢复吗？",
+            en="## Try this\n\n- A smaller d: does the unscaled model still get stuck?\n- Other remedies: which are as good as 1/√d? Can a soft cap save it? Is any remedy worse than none?\n- Twice as many steps: does the stuck model recover by itself?",
         )
     )
     return
@@ -242,7 +242,7 @@ def _(mo, page, t):
         {
             t(
                 zh="所有疗法一次比完（现场训练，约十几秒）",
-                en="All remedies at once (trained now, ten seconds or more)",
+                en="All remedies compared at once (trained live, ten seconds or more)",
             ): mo.lazy(lambda: page.measured("learning", "remedies"), show_loading_indicator=True)
         }
     )
@@ -252,14 +252,14 @@ def _(mo, page, t):
 @app.cell
 def _(page, t):
     page.foot(
-        t(zh="尖锐不等于有病：看优势。", en="Sharp is not sick: look at the advantage."),
+        t(zh="尖锐不等于有病：看优势。", en="Sharp does not mean sick: look at the advantage."),
         t(
             zh="不缩放的宽模型一开始就被阻断，q 和 k 学不动，v 还在学。",
-            en="A wide unscaled model is blocked from the start: q and k cannot learn, v still does.",
+            en="A wide unscaled model is blocked from the start: q and k cannot learn; v still does.",
         ),
         t(
             zh="疗法要看结果：缩放、温度、归一化、小初始化各有道理。",
-            en="Judge remedies by their result: scale, temperature, normalisation and a small start each have their reason.",
+            en="Judge remedies by their results: scaling, temperature, normalisation and small initialisation each have their reason.",
         ),
     )
     return

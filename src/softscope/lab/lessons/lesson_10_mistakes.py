@@ -36,8 +36,8 @@ def _(page, t):
             zh="判断一句话是对、是错，还是只在某些条件下成立",
             en="judge whether a statement holds, fails, or holds only under a condition",
         ),
-        t(zh="用测量而不是权威来下结论", en="conclude from measurements, not from authority"),
-        t(zh="说出流传的错误错在哪里", en="say where errors that are passed on go wrong"),
+        t(zh="用测量而不是权威来下结论", en="draw conclusions from measurements, not from authority"),
+        t(zh="说出流传的错误错在哪里", en="say what is wrong with widely repeated errors"),
     )
     return
 
@@ -47,8 +47,8 @@ def _(mo, puzzles, t):
     _count = len(puzzles.CHOSEN)
     mo.md(
         t(
-            zh=f"## 规则\n\n下面 {_count} 句话来自讲解 softmax 与注意力的几篇文章。有的对，有的错，有的要加条件。先判断，再看**现在**测得的结果。",
-            en=f"## The rules\n\nThe {_count} statements come from several texts that explain softmax and attention. Some hold, some fail, some need a condition. Judge first; then see what is measured **now**.",
+            zh=f"## 规则\n\n下面 {_count} 句话来自讲解 softmax 与注意力的几篇文章。有的对，有的错，有的要加条件。先判断，再看**当场**测得的结果。",
+            en=f"## The rules\n\nThese {_count} statements come from several articles that explain softmax and attention. Some hold, some fail, some need a condition. Judge first, then see the result, measured **live**.",
         )
     )
     return
@@ -103,7 +103,7 @@ def _(VERDICTS, answers, claim, mo, page, puzzles, said, t, which):
         )
         _shown = mo.callout(
             mo.md(
-                f"**{t(zh='判断正确：', en='You judged right: ') if _right else t(zh='再想想：', en='Not quite: ')}{_verdict}**\n\n"
+                f"**{t(zh='判断正确：', en='You are right: ') if _right else t(zh='再想想：', en='Not quite: ')}{_verdict}**\n\n"
                 f"{t(zh='测得：', en='Measured: ')}{said(_outcome.measured, page.lang)}\n\n{_condition}{said(_outcome.because, page.lang)}\n\n{_cases}{_more}"
             ),
             kind="success" if _right else "warn",
@@ -119,7 +119,7 @@ def _(answers, mo, puzzles, t):
     mo.md(
         t(
             zh=f"答了 {len(_given)} 题，判断正确 {_right} 题。",
-            en=f"Answered: {len(_given)}. Judged right: {_right}.",
+            en=f"Answered: {len(_given)}. Correct: {_right}.",
         )
     )
     return
@@ -131,11 +131,11 @@ def _(mo, page, puzzles, said, t):
     _rows = "\n".join(f"- {said(one, page.lang)}" for one in puzzles.contradictions())
     mo.accordion(
         {
-            t(zh="文章之间互相矛盾的地方", en="Where the texts contradict each other"): mo.md(_rows),
-            t(zh="全部的说法", en="All the statements"): mo.md(
+            t(zh="文章之间互相矛盾之处", en="Where the articles contradict each other"): mo.md(_rows),
+            t(zh="全部说法", en="All the statements"): mo.md(
                 t(
-                    zh="在终端里：`softscope claims`，或 `softscope claims --format html` 得到双语网页。",
-                    en="On the command line: `softscope claims`, or `softscope claims --format html` for a page in both languages.",
+                    zh="在终端里：`softscope claims`，或用 `softscope claims --format html` 得到双语网页。",
+                    en="In a terminal: `softscope claims`, or `softscope claims --format html` for a bilingual page.",
                 )
             ),
         }
@@ -146,10 +146,10 @@ def _(mo, page, puzzles, said, t):
 @app.cell
 def _(page, t):
     page.foot(
-        t(zh="“显而易见”的说法也值得算一遍。", en="What seems obvious is worth computing once."),
+        t(zh="“显而易见”的说法也值得算一遍。", en="Even “obvious” statements are worth computing once."),
         t(
-            zh="很多错误是漏了条件：对谁成立，什么时候成立。",
-            en="Many errors are a missing condition: of what is it true, and when?",
+            zh="很多错误是漏了条件：对什么成立，什么时候成立。",
+            en="Many errors are a missing condition: what is it true of, and when?",
         ),
         t(zh="读到一个数字，问：哪条命令能重现它？", en="When you read a number, ask which command reproduces it."),
     )

@@ -8,7 +8,7 @@ const WORDS = {
   ask: { zh: "点一个数，看它怎么算出来。", en: "Choose a number to see where it comes from." },
   s0: { zh: "第 0 步：每个词有一个 query（Q 的一行）、一个 key 和一个 value。", en: "Step 0: each token has a query (a row of Q), a key and a value." },
   s1: { zh: "第 1 步：QKᵀ，每个 query 与每个 key 的点积。", en: "Step 1: QKᵀ, the dot product of each query with each key." },
-  s2: { zh: "第 2 步：缩放；掩码把看不到的位置变成 −∞。", en: "Step 2: scale; a mask makes −∞ of what may not be seen." },
+  s2: { zh: "第 2 步：缩放；掩码把看不到的位置变成 −∞。", en: "Step 2: scale; a mask sets hidden positions to −∞." },
   s3: { zh: "第 3 步：每一行做 softmax，得到权重，和为 1。", en: "Step 3: a softmax of each row gives weights that sum to 1." },
   s4: { zh: "第 4 步：输出 = 权重 · V，即 value 的加权平均。", en: "Step 4: output = weights · V, a weighted average of values." },
   hidden: { zh: "被掩码遮住", en: "hidden by the mask" },

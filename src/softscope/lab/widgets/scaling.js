@@ -2,7 +2,7 @@
 
 const WORDS = {
   dimension: { zh: "维度 d", en: "dimension d" },
-  again: { zh: "换一批随机数", en: "other random numbers" },
+  again: { zh: "换一批随机数", en: "new random numbers" },
   spread: { zh: "q·k 的分布（橙：不缩放，绿：除以 √d，线：正态）", en: "spread of q·k (orange: unscaled, green: over √d, lines: normal)" },
   unscaled: { zh: "不缩放：一个 query 的权重", en: "unscaled: the weights of one query" },
   scaled: { zh: "除以 √d：同一个 query", en: "over √d: the same query" },

@@ -13,7 +13,7 @@ from torch import nn
 from softscope.doctor.listen.functions import explicit_softmax, huggingface, sdpa, softscope_attention, torch_multihead
 from softscope.doctor.listen.patches import Function, Patch
 
-__all__ = ["all_seams"]
+__all__ = ["all_patches"]
 
 
 def all_patches(model: nn.Module) -> list[Patch]:

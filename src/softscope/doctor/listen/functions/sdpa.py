@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor
 from torch.nn import functional
 
@@ -35,11 +36,11 @@ def describe(
     q, k, v = autocast({"q": query.detach(), "k": key.detach(), "v": value.detach()}).values()
     shape = (*query.shape[:-1], key.shape[-2])
     known = context()
-    q, k, v = (heads_axis(x, known.get("heads")) for x in (q, k, v))
-    batch = max(x.shape[0] for x in (q, k, v))
-    heads = max(q.shape[1], k.shape[1])  # a single query head may serve all key heads
+    q, k, v = (heads_axis(x, known.get("heads")) for x in _same_axes(q, k, v))
+    batch, kv_heads = (max(x.shape[axis] for x in (k, v)) for axis in (0, 1))  # each of them may be shared
+    batch, heads = max(batch, q.shape[0]), max(q.shape[1], kv_heads)
     q = q.expand(batch, heads, -1, -1)
-    k, v = (x.expand(batch, -1, -1, -1) for x in (k, v))
+    k, v = (x.expand(batch, kv_heads, -1, -1) for x in (k, v))
 
     def gradient(grad: Tensor) -> Tensor:
         return heads_axis(grad, known.get("heads"))
@@ -55,3 +56,13 @@ def describe(
         q=q, k=k, v=v, options=options, kv_heads=known.get("kv_heads", k.shape[1]), dropout=float(dropout_p),
         dtype=dtype_of(q), causal=bool(is_causal or known.get("causal")),
     )  # fmt: skip
+
+
+def _same_axes(*tensors: Tensor) -> list[Tensor]:
+    """Tensors with as many axes each; those before the heads are broadcast, because they become one."""
+    most = max(x.ndim for x in tensors)
+    padded = [x.reshape((1,) * (most - x.ndim) + x.shape) for x in tensors]
+    if most <= 4:
+        return padded
+    batch = torch.broadcast_shapes(*(x.shape[:-3] for x in padded))  # type: ignore[no-untyped-call]
+    return [x.expand(*batch, *x.shape[-3:]) for x in padded]

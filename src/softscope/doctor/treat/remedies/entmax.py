@@ -21,7 +21,7 @@ def entmax(model: nn.Module, sites: Iterable[str] | None = None, *, alpha: float
     Args:
         model: changed in place.
         sites: names as in `scope.sites`; None for all known sites.
-        alpha: 1 is softmax, 2 is sparsemax, values between are entmax.
+        alpha: 1 is softmax, 2 is sparsemax, any other finite number above 1 is entmax.
 
     >>> import torch
     >>> from softscope.doctor import remedies

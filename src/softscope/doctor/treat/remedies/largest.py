@@ -24,6 +24,7 @@ class _Largest:
 
     def __init__(self, model: nn.Module, found: dict[str, list[float]]) -> None:
         self.thread, self.paths, self.found = threading.get_ident(), module_paths.paths(model), found
+        self.model = model
 
     def hear(self, observed: ObservedCall) -> None:
         """Receive one call."""
@@ -32,8 +33,9 @@ class _Largest:
             return
         with quiet(observed.q.device):
             new = _of(observed)
-            old = self.found.get(place[0] + observed.below)
-            self.found[place[0] + observed.below] = (new if old is None else new.maximum(new.new_tensor(old))).tolist()
+            site = module_paths.site_name(place, observed.below, self.model)
+            old = self.found.get(site)
+            self.found[site] = (new if old is None else new.maximum(new.new_tensor(old))).tolist()
 
     def trouble(self, error: Exception) -> None:
         """Receive the error of a call that could not be read."""

@@ -11,6 +11,7 @@ import softscope.nn
 from softscope.doctor.treat.remedies import registry
 from softscope.doctor.treat.remedies.applied import Applied, Change, unsupported
 from softscope.doctor.treat.remedies.places import chosen, module_of
+from softscope.nn.multihead import adopt, take_options
 from softscope.nn.options import Options
 from softscope.nn.replacing import encoders_around
 from softscope.tasks import Attention
@@ -60,12 +61,12 @@ def _ours(done: Applied, module: softscope.nn.MultiheadAttention, options: Optio
     before = module.options
 
     def work() -> None:
-        _taking(done, module, lambda: module._take(options))
+        _taking(done, module, lambda: take_options(module, options))
         done.on_undo(back)
 
     def back() -> None:
         if isinstance(module, softscope.nn.MultiheadAttention):  # else an earlier undo has already reverted this
-            module._take(before)
+            take_options(module, before)
 
     return work
 
@@ -92,7 +93,7 @@ def _task(done: Applied, layer: Attention, wanted: dict[str, Any]) -> Any:
 def _torch(done: Applied, model: nn.Module, module: nn.MultiheadAttention, options: Options) -> Any:
     def work() -> None:
         same, had = module._qkv_same_embed_dim, set(module._parameters)
-        _taking(done, module, lambda: softscope.nn.MultiheadAttention._adopt(module, options))
+        _taking(done, module, lambda: adopt(module, options, softscope.nn.MultiheadAttention))
         encoders = [(e, e.use_nested_tensor) for e in encoders_around(model, [module])]
         for encoder, _ in encoders:
             encoder.use_nested_tensor = False

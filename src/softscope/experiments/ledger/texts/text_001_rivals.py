@@ -104,7 +104,12 @@ def _s1_24() -> Outcome:
     near_one = float((np.abs(sums - 1.0) < 0.01).mean())
     mean = estimate(sums)
     return Outcome.of(
-        {Text(zh="和为 1 的行不到千分之一", en="fewer than one row in a thousand sums to 1"): near_one < 0.001},
+        {
+            Text(
+                zh="和与 1 相差不到 0.01 的行不到千分之一",
+                en="fewer than one row in a thousand sums to within 0.01 of 1",
+            ): near_one < 0.001
+        },
         measured=Text(
             zh=f"10 项之和平均 {mean:.2f}，从 {sums.min():.2f} 到 {sums.max():.2f}（n = {mean.n}）",
             en=f"sum of 10 weights: mean {mean:.2f}, from {sums.min():.2f} to {sums.max():.2f} (n = {mean.n})",

@@ -155,8 +155,8 @@ def _s1_15() -> Outcome:
     return Outcome.of(
         {Text(zh="带负权重学不会查找", en="with negative weights, looking things up is not learned"): found < LEARNED},
         measured=Text(
-            zh=f"{TASK.zh}：x/n {found:.2f}；起初为负的权重占 {negative:.2f}",
-            en=f"{TASK.en}: x/n {found:.2f}; share of its weights that start negative {negative:.2f}",
+            zh=f"{TASK.zh}：x/n {found:.2f}；标准正态分数中为负的占 {negative:.2f}",
+            en=f"{TASK.en}: x/n {found:.2f}; share of standard normal scores below 0 {negative:.2f}",
         ),
         because=Text(
             zh="直接用分数作权重也学会了；Differential Transformer（Ye 等 2024）等工作有意使用负权重。",

@@ -238,8 +238,8 @@ def _s2_38() -> Outcome:
             en=f"{faster:.0f} times as fast as additive at d = 64; entropy in nats {by(entropies, '.3f')}",
         ),
         because=Text(
-            zh="一次除法不费时间，却使权重不随 d 变化。",
-            en="One division costs nothing, yet keeps the weights from changing with d.",
+            zh="缩放只是一次除法，却使权重不随 d 变化。",
+            en="Scaling is one division, yet it keeps the weights from changing with d.",
         ),
     )
 

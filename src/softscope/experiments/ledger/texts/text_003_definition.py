@@ -63,8 +63,8 @@ def _s3_02() -> Outcome:
         {n: bool((p >= 0.0).all() and (p <= 1.0).all() and off_by(p.sum(-1), 1.0) < 1e-14) for n, p in found.items()},
         measured=Text(zh=f"和与 1 最多相差 {off:.1g}", en=f"sums differ from 1 by at most {off:.1g}"),
         because=Text(
-            zh="每一项都是一个正数除以所有这些正数之和。",
-            en="Each value is a positive number divided by the sum of all of them.",
+            zh="每一项都是一个非负数除以所有这些数之和。",
+            en="Each value is a non-negative number divided by the sum of all of them.",
         ),
     )
 

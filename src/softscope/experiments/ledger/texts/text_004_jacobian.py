@@ -229,7 +229,7 @@ def _s4_22() -> Outcome:
             zh=f"符号推导；与自动求导的最大误差 {found.everywhere:.1g}（{found.rows} 行）",
             en=f"derived symbolically; largest error against autograd {found.everywhere:.1g} ({found.rows} rows)",
         ),
-        because=Text(zh="把前面几步相乘即得。", en="Multiplying the previous steps together gives it."),
+        because=Text(zh="用 s_i 乘以前两步之差即得。", en="It is s_i times the difference of the previous two steps."),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from softscope._text import Text
 from softscope.lab.homework.exercise import Exercise
 from softscope.lab.homework.inputs import drawn
 from softscope.lab.homework.rule import Arguments, Rule
-from softscope.lab.homework.trial import Numbers, Trial, UnfitError, as_number
+from softscope.lab.homework.trial import Numbers, Trial, UnfitError, as_number, told
 from softscope.testing.wording import show
 
 if TYPE_CHECKING:
@@ -31,8 +32,13 @@ def _two(trial: Trial, q: Numbers, k: Numbers) -> tuple[float, float]:
     if isinstance(raw, np.ndarray):
         raw = raw.tolist()
     if not isinstance(raw, list | tuple) or len(raw) != 2:
-        raise UnfitError(Text(zh=f"返回的是 {str(raw)[:60]}", en=f"it returned {str(raw)[:60]}"))
+        raise UnfitError(Text(zh=f"返回的是 {told(raw)[:60]}", en=f"it returned {told(raw)[:60]}"))
     return as_number(raw[0]), as_number(raw[1])
+
+
+def _near(got: float, want: float) -> bool:
+    """Compare within a relative tolerance, which an infinite number does not have: it would equal anything."""
+    return math.isfinite(want) and abs(got - want) <= 1e-9 * max(1.0, abs(want))
 
 
 def _first(_: np.random.Generator) -> Iterator[Arguments]:
@@ -46,16 +52,16 @@ def _returns(trial: Trial, q: Numbers, k: Numbers) -> Text | None:
 
 def _range(trial: Trial, q: Numbers, k: Numbers) -> Text | None:
     plain, _ = _two(trial, q, k)
-    if abs(plain - float(np.ptp(q @ k.T))) <= 1e-9 * max(1.0, abs(plain)):
+    if _near(plain, float(np.ptp(q @ k.T))):
         return None
     return Text(zh=f"第一个数是 {show(plain)}", en=f"the first number is {show(plain)}")
 
 
 def _scaled(trial: Trial, q: Numbers, k: Numbers) -> Text | None:
     plain, scaled = _two(trial, q, k)
-    if abs(scaled * np.sqrt(q.shape[-1]) - plain) <= 1e-9 * max(1.0, abs(plain)):
-        return None
     d = q.shape[-1]
+    if _near(scaled * math.sqrt(d), plain):
+        return None
     return Text(
         zh=f"d = {d} 时两个数是 {show(plain)} 和 {show(scaled)}",
         en=f"with d = {d} the two numbers are {show(plain)} and {show(scaled)}",
@@ -69,10 +75,11 @@ EXERCISE = Exercise(
         zh="写一个函数 score_ranges(q, k)：q 的形状是 (n, d)，k 的形状是 (m, d)，每一行是一个 query 或 key。返回两个数：\n\n"
         "1. 所有分数 q·k（共 n × m 个）的范围，即最大值减最小值；\n2. 除以 √d 之后的范围。\n\n"
         "d 从形状里读。写好后自己取 d = 64 的随机数试一试。可以 import softscope，不过 NumPy 就够了。",
-        en="Write a function score_ranges(q, k): q has shape (n, d) and k has shape (m, d), each row a query or a key. Return "
+        en="Write a function score_ranges(q, k): q has shape (n, d) and k has shape (m, d); each row is a query or a key. Return "
         "two numbers:\n\n"
-        "1. the range of all n × m scores q·k, the largest minus the smallest;\n2. the range after dividing by √d.\n\n"
-        "Read d from the shapes. Then try it on random numbers with d = 64. You may import softscope, but NumPy is enough.",
+        "1. the range of all n × m scores q·k, that is, the largest minus the smallest;\n2. the range after dividing by √d.\n\n"
+        "Read d from the shapes. When you are done, try it on random numbers with d = 64. You may import "
+        "softscope, but NumPy is enough.",
     ),
     functions=("score_ranges(q, k)",),
     starter=Text(
@@ -113,7 +120,7 @@ EXERCISE = Exercise(
     hints=(
         Text(
             zh="所有 query 与所有 key 的点积，一个矩阵乘法就够。",
-            en="All queries with all keys: one matrix product does it.",
+            en="All queries times all keys: one matrix product is enough.",
         ),
         Text(
             zh="q @ k.T 的形状是 (n, m)。范围是 .max() - .min()，也就是 np.ptp。",
@@ -128,7 +135,7 @@ EXERCISE = Exercise(
         zh="点积是 d 个乘积之和，所以它的方差随 d 增长，典型大小随 √d 增长。除以 √d 把分数拉回与维度无关的大小，"
         "softmax 就不会因为维度大而变成 one-hot。",
         en="A dot product is a sum of d products: its variance grows with d, its typical size with √d. Dividing by √d brings "
-        "the scores back to a size that does not depend on the dimension, and softmax does not turn one-hot just because d "
+        "the scores back to a size that does not depend on the dimension, so softmax does not become one-hot just because d "
         "is large.",
     ),
     may_import=("softscope",),

@@ -75,18 +75,18 @@ EXERCISE = Exercise(
     id="jacobian-product",
     title=Text(zh="雅可比乘积：不写出矩阵", en="The Jacobian product without the Jacobian"),
     task=Text(
-        zh="softmax 的雅可比矩阵是 J = diag(p) − p pᵀ：第 j 个分数动一点，第 i 个权重动多少。反向传播要的不是 J，而是 J 乘一个向量。\n\n"
+        zh="softmax 的雅可比矩阵是 J = diag(p) − p pᵀ：它给出第 j 个分数动一点时，第 i 个权重动多少。反向传播要的不是 J，而是 J 乘以一个向量。\n\n"
         f"写一个函数 jacobian_product(p, v)：p 是权重，v 是同样长度的向量，返回 J v。向量可以有 {_LONG} 个数，"
         "而 J 有它的平方那么多个：所以不能写出 J。",
-        en="The Jacobian of softmax is J = diag(p) − p pᵀ: by how much weight i moves when logit j moves a little. "
-        "Backpropagation never needs J itself, but J times a vector.\n\n"
-        f"Write a function jacobian_product(p, v): p are weights, v is a vector of the same length, the result is J v. A "
-        f"vector may hold {_LONG} numbers, and J the square of that: so do not write J down.",
+        en="The Jacobian of softmax is J = diag(p) − p pᵀ: it says how much weight i moves when logit j moves a little. "
+        "Backpropagation does not need J itself, only J times a vector.\n\n"
+        f"Write a function jacobian_product(p, v): p holds the weights and v is a vector of the same length; return J v. A "
+        f"vector may hold {_LONG} numbers, and J the square of that many: so you cannot write J out.",
     ),
     functions=("jacobian_product(p, v)",),
     starter=Text(
         zh="import numpy as np\n\n\ndef jacobian_product(p, v):\n    # (diag(p) − p pᵀ) v，但不要建立 n × n 的矩阵\n    return v\n",
-        en="import numpy as np\n\n\ndef jacobian_product(p, v):\n    # (diag(p) − p pᵀ) v, but build no n × n matrix\n    return v\n",
+        en="import numpy as np\n\n\ndef jacobian_product(p, v):\n    # (diag(p) − p pᵀ) v, without building an n × n matrix\n    return v\n",
     ),
     checks=(
         Rule(
@@ -121,7 +121,10 @@ EXERCISE = Exercise(
         ),
         Rule(
             "no_matrix",
-            Text(zh=f"应当能处理 {_LONG} 个数，不建立矩阵", en=f"It must take {_LONG} numbers, without a matrix"),
+            Text(
+                zh=f"应当能处理 {_LONG} 个数，而不建立矩阵",
+                en=f"It must handle {_LONG} numbers without building a matrix",
+            ),
             ("p", "v"),
             _long,
             _fits,
@@ -133,18 +136,19 @@ EXERCISE = Exercise(
         ),
         Text(
             zh="diag(p) v 就是逐项相乘；pᵀ v 只是一个数。",
-            en="diag(p) v is a product entry by entry; pᵀ v is one single number.",
+            en="diag(p) v is an elementwise product; pᵀ v is a single number.",
         ),
         Text(
             zh="两项有公因子 p。p·v 是 v 按 p 加权的平均；括号里剩下 v 与这个平均的差。",
-            en="Both terms share the factor p. p·v is the mean of v under p; what is left in the bracket is v minus that mean.",
+            en="Both terms share the factor p. p·v is the mean of v weighted by p; what is left in the brackets is v minus that mean.",
         ),
     ),
     notice=Text(
         zh="J v 只问一件事：v 的每一项比按 p 加权的平均高多少，再乘上自己的权重。权重为 0 的位置得不到梯度，"
         "接近 one-hot 时平均就等于那一项，处处都接近 0：这就是饱和。",
-        en="J v asks one thing: how far each entry of v lies above the mean under p, times its own weight. Where a weight is 0 "
-        "no gradient arrives, and next to one-hot the mean is that one entry, so all are close to 0: this is saturation.",
+        en="J v asks one thing: how far each entry of v lies above the mean weighted by p, times its own weight. Where a "
+        "weight is 0, no gradient arrives; near one-hot, the mean equals that one entry, so everything is close to 0: this "
+        "is saturation.",
     ),
     minutes=20,
 )

@@ -42,8 +42,8 @@ def _differences(trial: Trial, x: Numbers) -> Text | None:
 
 def _exact(trial: Trial, x: Numbers) -> Text | None:
     got = _call(trial, x)
-    off = np.abs(got - ss.log_softmax(x))
-    if (off <= 1e-9 * np.maximum(1.0, np.abs(got))).all():
+    want = ss.log_softmax(x)
+    if (np.abs(got - want) <= 1e-9 * np.maximum(1.0, np.abs(want))).all():
         return None
     return Text(zh=f"得到 {show(got)}", en=f"got {show(got)}")
 
@@ -53,16 +53,16 @@ EXERCISE = Exercise(
     title=Text(zh="log-softmax", en="Log-softmax"),
     task=Text(
         zh="写一个函数 log_softmax(x)：返回权重的自然对数，x 是一维数组。\n\n"
-        "先 softmax 再取对数，在权重下溢为 0 时会得到 -inf，而真正的答案是有限的。请写一个没有这个问题的。"
+        "先 softmax 再取对数，在权重下溢为 0 时会得到 -inf，而真正的答案是有限的。请写一个没有这个问题的版本。"
         "现成的 softmax 和 log-softmax 在这里用不了。",
-        en="Write a function log_softmax(x): the natural logarithm of the weights, for a one-dimensional array.\n\n"
-        "The logarithm of a finished softmax is -inf where a weight underflows to 0, while the true answer is finite. "
-        "Write one without this flaw. Ready-made softmax and log-softmax are not available here.",
+        en="Write a function log_softmax(x): return the natural logarithm of the weights; x is a one-dimensional array.\n\n"
+        "Computing softmax first and then its logarithm gives -inf where a weight underflows to 0, although the true answer "
+        "is finite. Write a version without this flaw. Ready-made softmax and log-softmax are not available here.",
     ),
     functions=("log_softmax(x)",),
     starter=Text(
         zh="import numpy as np\n\n\ndef log_softmax(x):\n    # log(e^x / 总和) 可以拆成两项\n    return x\n",
-        en="import numpy as np\n\n\ndef log_softmax(x):\n    # log(e^x / sum) comes apart into two terms\n    return x\n",
+        en="import numpy as np\n\n\ndef log_softmax(x):\n    # log(e^x / sum) splits into two terms\n    return x\n",
     ),
     checks=(
         Rule(
@@ -75,7 +75,7 @@ EXERCISE = Exercise(
         Rule(
             "sums_to_one",
             Text(
-                zh="结果的指数应当是权重，总和为 1", en="The exponentials of the result must be weights, and sum to 1"
+                zh="结果的指数应当是权重，总和为 1", en="The exponentials of the result must be weights that sum to 1"
             ),
             ("x",),
             rows,
@@ -102,18 +102,18 @@ EXERCISE = Exercise(
             en="The logarithm of a quotient is a difference: log(e^x / s) = x − log s.",
         ),
         Text(
-            zh="log s 也会溢出。先减去最大值，想想它在 log s 里去了哪里。",
-            en="log s overflows as well. Subtract the maximum first, and see where it goes in log s.",
+            zh="s 也会溢出，它的对数就成了 inf。先减去最大值，想想它在 log s 里去了哪里。",
+            en="s overflows as well, and its logarithm is then inf. Subtract the maximum first, and see where it goes in log s.",
         ),
         Text(
             zh="令 y = x − max(x)，结果就是 y − log(Σ e^y)：最大值在两项里抵消了。",
-            en="With y = x − max(x) the result is y − log(Σ e^y): the maximum cancels between the two terms.",
+            en="With y = x − max(x), the result is y − log(Σ e^y): the maximum cancels between the two terms.",
         ),
     ),
     notice=Text(
-        zh="对数从来没有对 0 求过：Σ e^y 至少是 1。交叉熵就是目标类别的 −log-softmax，所以训练时用的是它，"
+        zh="自始至终没有对 0 取过对数：Σ e^y 至少是 1。交叉熵就是目标类别的 −log-softmax，所以训练时用的是它，"
         "而不是 softmax 的对数。",
-        en="No logarithm of 0 was ever taken: Σ e^y is at least 1. Cross-entropy is minus the log-softmax of the target "
-        "class, so this is what training uses, and not the logarithm of a softmax.",
+        en="You never take the logarithm of 0: Σ e^y is at least 1. Cross-entropy is minus the log-softmax of the target "
+        "class, so this is what training uses, not the logarithm of softmax.",
     ),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -74,12 +75,12 @@ def _too_much(state: Any, n: int) -> Text | None:
     held = _count(state)
     if held <= _LARGEST_STATE:
         return None
-    return Text(zh=f"{n} 个分数的状态有 {held} 个数", en=f"the state of {n} logits holds {held}")
+    return Text(zh=f"{n} 个分数的状态有 {held} 个数", en=f"the state of {n} logits holds {held} numbers")
 
 
 def _off(got: float, x: Numbers) -> Text | None:
     want = float(ss.logsumexp(x))
-    if got == want or abs(got - want) <= 1e-9 * max(1.0, abs(want)):
+    if got == want or (math.isfinite(want) and abs(got - want) <= 1e-9 * max(1.0, abs(want))):
         return None
     return Text(zh=f"得到 {show(got)}", en=f"got {show(got)}")
 
@@ -105,26 +106,26 @@ def _regrouped(trial: Trial, a: Numbers, b: Numbers) -> Text | None:
                 zh=f"a、b、a 合起来得到 {show(came)}，应当是 {show(want)}",
                 en=f"a, b and a give {show(came)} instead of {show(want)}",
             )
-    if abs(left - right) <= 1e-9 * max(1.0, abs(left)):
+    if abs(left - right) <= 1e-9 * max(1.0, abs(want)):
         return None
     return Text(
-        zh=f"两种次序得到 {show(left)} 和 {show(right)}", en=f"the two ways give {show(left)} and {show(right)}"
+        zh=f"两种次序得到 {show(left)} 和 {show(right)}", en=f"the two orders give {show(left)} and {show(right)}"
     )
 
 
 EXERCISE = Exercise(
     id="online-softmax",
-    title=Text(zh="在线 softmax：一遍扫描，可以合并", en="Online softmax: one pass, and it merges"),
+    title=Text(zh="在线 softmax：一遍扫描，可以合并", en="Online softmax: one pass, mergeable"),
     task=Text(
-        zh="注意力里的一行可以长得放不下，所以要一段一段地读，每段只看一遍。请写三个函数：\n\n"
+        zh="注意力的一行可能长得放不下，所以要一段一段地读，每段只看一遍。请写三个函数：\n\n"
         f"state_of(x)：一段分数（一维数组）的状态，最多 {_LARGEST_STATE} 个数，不能把分数都存下来；\n"
         "merge(a, b)：两段的状态合成整行的状态；\n"
         "lse(state)：这一行的 log Σ e^x，softmax 的分母就是它的指数。\n\n"
         "状态是数的元组。一段可以是空的，也可以全是 -inf；分数可以很大。",
-        en="A row of attention can be too long to hold, so it is read part by part, each part once. Write three functions:\n\n"
-        f"state_of(x): the state of a part (a one-dimensional array of logits), at most {_LARGEST_STATE} numbers, not the logits themselves;\n"
-        "merge(a, b): from the states of two parts the state of the whole;\n"
-        "lse(state): log Σ e^x of the row, the exponential of which is softmax's denominator.\n\n"
+        en="An attention row can be too long to hold at once, so it is read part by part, each part once. Write three functions:\n\n"
+        f"state_of(x): the state of a part (a one-dimensional array of logits), at most {_LARGEST_STATE} numbers; it may not store all the logits;\n"
+        "merge(a, b): combine the states of two parts into the state of the whole row;\n"
+        "lse(state): log Σ e^x of the row; its exponential is softmax's denominator.\n\n"
         "A state is a tuple of numbers. A part may be empty, or all -inf; logits may be very large.",
     ),
     functions=("state_of(x)", "merge(a, b)", "lse(state)"),
@@ -170,7 +171,7 @@ EXERCISE = Exercise(
             "growth",
             Text(
                 zh=f"合并后的状态也应当是最多 {_LARGEST_STATE} 个数的元组",
-                en=f"After merges too, a state must be a tuple of at most {_LARGEST_STATE} numbers",
+                en=f"After merging, a state must still be a tuple of at most {_LARGEST_STATE} numbers",
             ),
             ("x",),
             _long,
@@ -188,7 +189,7 @@ EXERCISE = Exercise(
         ),
         Rule(
             "grouping",
-            Text(zh="按什么次序合并，结果都应当一样", en="Whatever is merged first, the result must be the same"),
+            Text(zh="怎样分组合并，结果都应当一样", en="The result must be the same however the parts are grouped"),
             ("a", "b"),
             _parts,
             _regrouped,
@@ -201,19 +202,19 @@ EXERCISE = Exercise(
         ),
         Text(
             zh="两段的 z 以各自的 m 为基准，不能直接相加：先换到共同的最大值 m，即乘以 e^(m_a − m)。",
-            en="The two z are counted from different maxima and cannot just be added: bring both to the common maximum m first, "
+            en="The two z are relative to different maxima and cannot simply be added: bring both to the common maximum m first, "
             "by a factor e^(m_a − m).",
         ),
         Text(
             zh="空的一段：m = −inf，z = 0。−inf − (−inf) 是 NaN，所以这种情况要先单独处理。",
-            en="An empty part has m = −inf and z = 0. −inf − (−inf) is NaN, so take care of that case first.",
+            en="An empty part has m = −inf and z = 0. −inf − (−inf) is NaN, so handle that case first.",
         ),
     ),
     notice=Text(
         zh="merge 有结合律、有单位元，所以一行可以任意切开：切给显卡上的小块、几个线程或几台机器，最后合起来都一样。"
         "FlashAttention 就是这样做的；softscope 的 partition 在同一遍里还带上熵和方差。",
-        en="merge is associative and has an identity, so a row may be cut anywhere: into tiles on a GPU, over threads or "
-        "machines, and together it is the same. FlashAttention works this way; softscope's partition carries entropy and "
+        en="merge is associative and has an identity, so a row may be cut anywhere: into tiles on a GPU, across threads or "
+        "machines, and the merged result is the same. FlashAttention works this way; softscope's partition carries entropy and "
         "variance along in the same pass.",
     ),
     minutes=25,

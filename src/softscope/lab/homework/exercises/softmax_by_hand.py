@@ -17,7 +17,7 @@ def _ratio(trial: Trial, x: Numbers) -> Text | None:
     w = trial.array("softmax", x, shape=x.shape)
     low, high = int(np.argmin(x)), int(np.argmax(x))
     gap = float(x[high] - x[low])
-    if abs(float(w[high]) - float(w[low]) * np.exp(gap)) <= 1e-9 * max(1.0, float(w[high])):
+    if abs(float(w[high]) - float(w[low]) * np.exp(gap)) <= 1e-9:  # no weight is above 1
         return None
     return Text(
         zh=f"分数 {show(x[high])} 和 {show(x[low])} 的权重是 {show(w[high])} 和 {show(w[low])}",
@@ -33,17 +33,17 @@ EXERCISE = Exercise(
         "所有权重加起来是 1。\n\n"
         "分数可能很大，也可能是 -inf（权重恰好为 0）。传进来的数组不能改动。可以用 np.exp、np.max、np.sum；"
         "现成的 softmax（SciPy、PyTorch、softscope）在这里用不了。",
-        en="Write a function softmax(x): x is a one-dimensional NumPy array of any logits; it returns as many weights. Each "
-        "weight is proportional to e to the power of its logit, and together they sum to 1.\n\n"
-        "Logits may be very large, and they may be -inf (weight exactly 0). Leave the array that comes in as it is. np.exp, "
-        "np.max and np.sum are fine; a softmax from a library (SciPy, PyTorch, softscope) is not available here.",
+        en="Write a function softmax(x): x is a one-dimensional NumPy array of arbitrary logits; return as many weights. Each "
+        "weight is proportional to e to the power of its logit, and the weights sum to 1.\n\n"
+        "Logits may be very large, and they may be -inf (weight exactly 0). Do not modify the input array. You may use np.exp, "
+        "np.max and np.sum; a ready-made softmax (SciPy, PyTorch, softscope) is not available here.",
     ),
     functions=("softmax(x)",),
     starter=Text(
         zh="import numpy as np\n\n\ndef softmax(x):\n    # 第一步：e 的 x 次方。第二步：除以总和。\n"
         "    # 想一想：x 里有 1000 时会怎样？\n    return x\n",
-        en="import numpy as np\n\n\ndef softmax(x):\n    # First: e to the power of x. Second: divide by the sum.\n"
-        "    # Think: what happens if there is a 1000 in x?\n    return x\n",
+        en="import numpy as np\n\n\ndef softmax(x):\n    # Step one: e to the power of x. Step two: divide by the sum.\n"
+        "    # Think: what happens if x contains 1000?\n    return x\n",
     ),
     checks=(
         contract("softmax"),
@@ -65,7 +65,7 @@ EXERCISE = Exercise(
         ),
         Text(
             zh="e 的 1000 次方超出了浮点数的范围。给所有分数加上同一个数，权重会变吗？",
-            en="e to the power of 1000 is beyond what a float can hold. Do the weights change if the same number is added to "
+            en="e to the power of 1000 is beyond what a float can hold. Do the weights change if you add the same number to "
             "all logits?",
         ),
         Text(
@@ -75,10 +75,10 @@ EXERCISE = Exercise(
         ),
     ),
     notice=Text(
-        zh="减去最大值没有改变任何权重，只改变了中间结果的大小：这就是 softmax 的平移不变性，也是所有库的写法。"
+        zh="减去最大值没有改变任何权重，只改变了中间结果的大小：这就是 softmax 的平移不变性，PyTorch 和 SciPy 也这样写。"
         "最大的分数贡献 e 的 0 次方，所以总和至少是 1，既不会溢出，也不会除以 0。",
-        en="Subtracting the maximum changed no weight, only the size of what lies between: softmax ignores a shift, and every "
-        "library uses it. The largest logit adds e to the power of 0, so the sum is at least 1: nothing overflows, and "
-        "nothing is divided by 0.",
+        en="Subtracting the maximum changed no weight, only the size of intermediate results: this is the shift invariance of "
+        "softmax, and PyTorch and SciPy do it this way too. The largest logit contributes e to the power of 0, so the sum is at "
+        "least 1: nothing overflows, and nothing is divided by 0.",
     ),
 )

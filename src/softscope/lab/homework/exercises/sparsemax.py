@@ -61,11 +61,12 @@ EXERCISE = Exercise(
     task=Text(
         zh="写一个函数 sparsemax(x)：在所有权重（非负、总和为 1）中，找出离 x 最近的那一组（欧氏距离）。x 是一维数组。\n\n"
         "它的形状很简单：有一个阈值 τ，每个权重是 max(x − τ, 0)，而 τ 使总和恰好为 1。分数可能很大，也可能是 -inf。"
-        "现成的 sparsemax 在这里用不了。",
-        en="Write a function sparsemax(x): of all weights (none negative, sum 1) those nearest to x, in Euclidean distance. x "
-        "is a one-dimensional array.\n\n"
+        "传进来的数组不能改动。现成的 sparsemax 在这里用不了。",
+        en="Write a function sparsemax(x): among all weights (none negative, sum 1), find those nearest to x in Euclidean "
+        "distance. x is a one-dimensional array.\n\n"
         "They have a simple form: there is a threshold τ, each weight is max(x − τ, 0), and τ makes them sum to exactly 1. "
-        "Logits may be very large, and they may be -inf. A ready-made sparsemax is not available here.",
+        "Logits may be very large, and they may be -inf. Do not modify the input array. A ready-made sparsemax is "
+        "not available here.",
     ),
     functions=("sparsemax(x)",),
     starter=Text(
@@ -77,7 +78,7 @@ EXERCISE = Exercise(
             "zeros",
             Text(
                 zh="领先 1 以上的分数应当独占全部权重，其余恰好为 0",
-                en="A logit that leads by 1 or more must take all the weight, and the others exactly 0",
+                en="A logit that leads by 1 or more must take all the weight, and the others must be exactly 0",
             ),
             ("x",),
             _apart,
@@ -87,7 +88,7 @@ EXERCISE = Exercise(
             "straight",
             Text(
                 zh="两个正的权重之差应当等于分数之差",
-                en="Two weights above 0 must differ by as much as their logits do",
+                en="Two positive weights must differ by as much as their logits do",
             ),
             ("x",),
             rows,
@@ -109,19 +110,19 @@ EXERCISE = Exercise(
         ),
         Text(
             zh="留下的总是最大的几个：从大到小排序，用 np.cumsum 得到前 k 个的和。",
-            en="Those that stay are the largest: sort downwards, and np.cumsum gives the sums of the first k.",
+            en="The ones that stay are always the largest: sort in descending order, and np.cumsum gives the sums of the first k.",
         ),
         Text(
             zh="k 是满足“第 k 大的分数 > 前 k 个算出的 τ”的最大的 k。分数很大时，先减去最大值，免得丢掉有效数字。",
-            en="k is the largest for which the k-th logit is above the τ of the first k. For large logits subtract the maximum "
-            "first, so that no digits are lost.",
+            en="k is the largest number for which the k-th largest logit is above the τ of the first k. For large logits, subtract "
+            "the maximum first so that no digits are lost.",
         ),
     ),
     notice=Text(
         zh="softmax 人人有份，sparsemax 会给出精确的零：在支撑集之外，权重和梯度都是 0。它是分段线性的，所以有折点，"
         "但没有跳变。",
         en="Softmax gives everyone something; sparsemax gives exact zeros: outside its support both weight and gradient are 0. "
-        "It is linear piece by piece, so it has kinks, but no jumps.",
+        "It is piecewise linear, so it has kinks but no jumps.",
     ),
     minutes=25,
 )

@@ -53,7 +53,7 @@ def _sharper(trial: Trial, x: Numbers, T: float) -> Text | None:
         return None
     return Text(
         zh=f"温度从 {show(2 * T)} 降到 {show(T)} 时，最大权重从 {show(warm[top])} 变成 {show(cold[top])}",
-        en=f"from temperature {show(2 * T)} down to {show(T)} the largest weight goes from {show(warm[top])} to {show(cold[top])}",
+        en=f"as the temperature drops from {show(2 * T)} to {show(T)}, the largest weight goes from {show(warm[top])} to {show(cold[top])}",
     )
 
 
@@ -75,12 +75,12 @@ def _table(trial: Trial) -> Text | None:
         if not abs(peak - float(truth.peak)) <= 1e-6:
             return Text(
                 zh=f"T = {show(T)} 那一行的最大权重是 {show(peak)}",
-                en=f"the row of T = {show(T)} has peak {show(peak)}",
+                en=f"the row for T = {show(T)} has largest weight {show(peak)}",
             )
         if not abs(entropy - float(truth.entropy)) <= 1e-6:
             return Text(
                 zh=f"T = {show(T)} 那一行的熵是 {show(entropy)}",
-                en=f"the row of T = {show(T)} has entropy {show(entropy)}",
+                en=f"the row for T = {show(T)} has entropy {show(entropy)}",
             )
     return None
 
@@ -93,11 +93,11 @@ EXERCISE = Exercise(
         "experiment()：对 [1, 2, 3, 4, 5] 依次取 T = 0.01、0.1、1、10、100，返回 5 × 2 的数组，每行是最大权重和熵"
         "（−Σ p·log p，自然对数）。\n\n"
         "这道题研究的是温度，所以可以 import softscope；自己写也行。",
-        en="Write two functions. softmax_at(x, T): divide the logits by the temperature T, then softmax; T is a number above "
-        "0 and may be very small.\n\n"
-        "experiment(): for [1, 2, 3, 4, 5] and T = 0.01, 0.1, 1, 10, 100, in this order, a 5 × 2 array whose rows are the "
-        "largest weight and the entropy (−Σ p·log p with the natural logarithm).\n\n"
-        "This one is about temperature, so you may import softscope; your own softmax will do as well.",
+        en="Write two functions. softmax_at(x, T): divide the logits by the temperature T, then apply softmax; T is a number "
+        "above 0 and may be very small.\n\n"
+        "experiment(): for [1, 2, 3, 4, 5] and T = 0.01, 0.1, 1, 10, 100, in this order, return a 5 × 2 array; each row holds "
+        "the largest weight and the entropy (−Σ p·log p with the natural logarithm).\n\n"
+        "This exercise is about temperature, so you may import softscope; your own softmax is fine too.",
     ),
     functions=("softmax_at(x, T)", "experiment()"),
     starter=Text(
@@ -130,7 +130,7 @@ EXERCISE = Exercise(
         ),
         Rule(
             "finite",
-            Text(zh="温度很低时权重也应当有限", en="At a very low temperature too, the weights must be finite"),
+            Text(zh="温度很低时权重也应当有限", en="The weights must be finite even at a very low temperature"),
             ("x", "T"),
             _cold,
             _finite,
@@ -159,22 +159,22 @@ EXERCISE = Exercise(
     hints=(
         Text(
             zh="除以 T 的是分数，不是权重：先除，再取指数。",
-            en="It is the logits that T divides, not the weights: first divide, then exp.",
+            en="T divides the logits, not the weights: divide first, then take exponentials.",
         ),
         Text(
             zh="T 很小时，x / T 很大。第一题减去最大值的办法在这里也有用。",
-            en="With a small T, x / T is large. What subtracting the maximum did in the first exercise, it does here.",
+            en="When T is small, x / T is large. Subtracting the maximum, as in the first exercise, helps here too.",
         ),
         Text(
             zh="最大权重是 p.max()。熵是“负的总和”：每项是 p 乘以 np.log(p)，别忘了负号。",
-            en="The largest weight is p.max(). The entropy is minus a sum, each term p times np.log(p); mind the minus.",
+            en="The largest weight is p.max(). The entropy is minus a sum, each term p times np.log(p); do not forget the minus sign.",
         ),
     ),
     notice=Text(
         zh="同样五个数，温度低时几乎是 one-hot，温度高时几乎均匀；次序从不改变。熵从 0 附近一路升到 log 5。"
         "除以 √d 就是这样一个温度，只是它由维度决定。",
         en="The same five numbers are nearly one-hot when cold and nearly uniform when hot, and their order never changes. "
-        "The entropy climbs from about 0 to about log 5. Dividing by √d is such a temperature, one that the dimension sets.",
+        "The entropy climbs from about 0 to about log 5. Dividing by √d is such a temperature, set by the dimension.",
     ),
     may_import=("softscope",),
 )

@@ -1,7 +1,8 @@
 """Run an answer under limits and serve the grader's calls: `python -I FOLDER REQUESTS REPLIES`, with two open pipes.
 
-The first line on REQUESTS is the job. We then set limits, import NumPy and what the answer imports, drop rights, and
-only then run the answer's code. It gets inputs and sends back outputs; this process never knows the right ones.
+The first line on REQUESTS is the job. We set limits, import NumPy, drop rights and stop all system calls but those for
+computing and reading. Only then do we look at the answer: we compile it and import what it imports. Before its own code
+runs, reading ends too. It gets inputs and sends back outputs; this process never knows the right ones.
 """
 
 from __future__ import annotations
@@ -36,43 +37,50 @@ class _Imports(importlib.abc.MetaPathFinder):
     def find_spec(self, fullname: str, path: object = None, target: object = None) -> None:
         """Raise: no new imports from here on."""
         del path, target
-        raise ModuleNotFoundError(f"{fullname} is not available in this exercise", name=fullname)
+        root = fullname.partition(".")[0]
+        name = fullname if root in sys.modules else root  # a part of a package that is here, or all of one that is not
+        raise ModuleNotFoundError(f"{name} is not available in this exercise", name=name)
 
 
 def main() -> None:
-    """Read the job, drop rights, run the answer, then serve calls until the pipe closes."""
+    """Read the job, enter the sandbox, run the answer, then serve calls until the pipe closes."""
     requests, replies = os.fdopen(int(sys.argv[1]), "rb"), os.fdopen(int(sys.argv[2]), "wb")
     job = json.loads(requests.readline())
+    limits.leave_folders(job["folder"])
     limits.set_sizes(job["cpu_seconds"], job["memory"])
+    _prepare(job["path"])
+    # From here on the process can only compute and read: what follows depends on the answer.
+    dropped = limits.drop_rights()
+    limits.forbid_processes()
+    limits.die_with_parent(job["parent"])
+    filtered = seccomp.install(reading=True)
     source = job["source"]
-    _prepare(job["path"], [f"numpy.{name}" for name in _LATE if f".{name}" in source])
     try:
         code = compile(source, FILE, "exec")
         wanted = _imported(ast.parse(source))
     except (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError) as error:
-        _send(replies, {"failed": "syntax", **_told(error)})
+        _send(replies, job, {"failed": "syntax", **_told(error)})
         return
-    _preload(wanted, job["may_import"])
-    dropped = limits.drop_rights()
-    limits.forbid_processes()
-    limits.die_with_parent(job["parent"])
-    filtered = seccomp.install()
-    _send(replies, {"ready": True, "dropped": dropped, "filtered": filtered})
+    _preload([*wanted, *(f"numpy.{name}" for name in _LATE if f".{name}" in source)], job["may_import"])
+    limits.drop_reading()
+    filtered = seccomp.install(reading=False) and filtered
+    _send(replies, job, {"ready": True, "dropped": dropped, "filtered": filtered})
     module = types.ModuleType(NAME)
-    sys.modules[NAME] = module
+    _hide(module)
     linecache.cache[FILE] = (len(source), None, source.splitlines(keepends=True), FILE)
     try:
         exec(code, module.__dict__)
     except BaseException as error:
-        _send(replies, {"failed": "raised", **_told(error)})
+        _send(replies, job, {"failed": "raised", **_told(error)})
         return
-    _send(replies, {"loaded": sorted(name for name, value in vars(module).items() if callable(value))})
+    _send(replies, job, {"loaded": sorted(name for name, value in vars(module).items() if callable(value))})
     for line in requests:
-        _send(replies, _answered(module, json.loads(line)))
+        request = json.loads(line)
+        _send(replies, request, _answered(module, request))
 
 
-def _prepare(path: list[str], late: list[str]) -> None:
-    """Set NumPy to one thread, since it cannot start threads later."""
+def _prepare(path: list[str]) -> None:
+    """Import NumPy, and set it to one thread, since it cannot start threads later."""
     global messages
     for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "SOFTSCOPE_NUM_THREADS"):
         os.environ[name] = "1"
@@ -80,11 +88,22 @@ def _prepare(path: list[str], late: list[str]) -> None:
     sys.path[:] = [*sys.path, *(folder for folder in path if folder not in sys.path)]
     sys.path.insert(0, here)
     messages = importlib.import_module("messages")
-    for name in late:
-        importlib.import_module(name)
     sys.path.remove(here)
+    sys.argv[:] = [FILE]
     warnings.simplefilter("ignore")
     importlib.import_module("numpy").seterr(all="ignore")
+
+
+def _hide(module: types.ModuleType) -> None:
+    """Put the answer where its imports look for modules, and take this program away from there.
+
+    This saves the answer from meeting us by accident. One that searches its own process finds us all the same, and
+    gains nothing: whatever it sends are values, and the grader decides which are right.
+    """
+    for name in ("messages", "limits", "seccomp"):
+        del sys.modules[name]
+    sys.modules["__main__"] = types.ModuleType("__main__")
+    sys.modules[NAME] = module
 
 
 def _imported(tree: ast.AST) -> list[str]:
@@ -102,10 +121,10 @@ def _preload(names: list[str], may_import: list[str]) -> None:
     """Import what the answer will need, since it cannot open files later. Forbidden imports fail when it runs."""
     allowed = (set(sys.stdlib_module_names) - _NOT_HERE) | {"numpy", *may_import}
     for name in names:
-        if name.partition(".")[0] in allowed:
+        if name.partition(".")[0] in allowed and not name.endswith(".__main__"):  # those are programs
             try:
                 importlib.import_module(name)
-            except Exception:  # `from a import b` where b is not a module, or no such module exists
+            except BaseException:  # no such module (`from a import b` with a function b), or a program that exits
                 continue
     if "softscope" in sys.modules:  # softscope imports its functions on first use
         vars(sys.modules["softscope"]).update({key: getattr(sys.modules["softscope"], key) for key in _public()})
@@ -130,7 +149,11 @@ def _answered(module: types.ModuleType, request: dict[str, Any]) -> dict[str, An
         given = [messages.decode(part) for part in request["arguments"]]
         before = [_bytes(part) for part in given]
         function = getattr(module, request["function"])
-        value = messages.encode(function(*given))
+        # Views: an answer may reshape its argument, but what it left is compared in the shape that came.
+        result = function(*(part[...] if hasattr(part, "tobytes") else part for part in given))
+        if messages.too_large(result):
+            return {"large": True}
+        value = messages.encode(result)
         changed = before != [_bytes(part) for part in given]
         return {"value": value, "changed": [messages.encode(part) for part in given] if changed else None}
     except BaseException as error:
@@ -155,13 +178,14 @@ def _told(error: BaseException) -> dict[str, Any]:
     return {"error": kind[:60], "text": text[:160], "line": line, "missing": missing}
 
 
-def _send(replies: Any, reply: dict[str, Any]) -> None:
+def _send(replies: Any, request: dict[str, Any], reply: dict[str, Any]) -> None:
+    """Send the reply with its request's number, which nobody could know before the request came."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
         except BaseException:
             continue
-    replies.write(json.dumps(reply).encode() + b"\n")
+    replies.write(json.dumps({"number": request["number"], **reply}).encode() + b"\n")
     replies.flush()
 
 

@@ -10,7 +10,9 @@ import signal
 import sys
 
 _NOBODY = 65534
-_PARENT_DEATH_SIGNAL = 1  # prctl option
+_PARENT_DEATH_SIGNAL, _KEEP_CAPABILITIES = 1, 8  # prctl options
+_CAPABILITY_VERSION = 0x20080522
+_CAN_READ = (2, 1)  # CAP_DAC_READ_SEARCH; a container's root may have only CAP_DAC_OVERRIDE
 
 
 def set_sizes(cpu_seconds: int, memory: int) -> None:
@@ -23,14 +25,44 @@ def set_sizes(cpu_seconds: int, memory: int) -> None:
         _limit(resource.RLIMIT_AS, memory)
 
 
+def leave_folders(path: str) -> None:
+    """Work in a folder that no longer exists: nothing is found in it, made in it, or left behind."""
+    try:
+        os.mkdir(path, 0o700)
+        os.chdir(path)
+        os.rmdir(path)
+    except OSError:  # nowhere to make one
+        os.chdir("/")
+
+
 def drop_rights() -> bool:
-    """Become nobody if we are root: root ignores process limits and can open every file."""
+    """Become nobody if we are root: root ignores process limits and can open every file.
+
+    Python may be installed where only root can read it, so reading remains until `drop_reading`.
+    """
     if os.geteuid() != 0:
         return False
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_KEEP_CAPABILITIES, ctypes.c_ulong(1))
     os.setgroups([])
     os.setgid(_NOBODY)
     os.setuid(_NOBODY)  # as root this sets the saved uid too, so there is no way back
+    if sys.platform == "linux" and not any(_keep_only(1 << one) for one in _CAN_READ):
+        drop_reading()
     return True
+
+
+def drop_reading() -> None:
+    """Give up what `drop_rights` left."""
+    if sys.platform == "linux" and not _keep_only(0):
+        os._exit(1)
+
+
+def _keep_only(capabilities: int) -> bool:
+    """Reduce the process's capabilities to these; return False if it does not have them."""
+    head = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION, 0)
+    sets = (ctypes.c_uint32 * 6)(capabilities, capabilities)  # effective, permitted, inheritable; then the higher bits
+    return bool(ctypes.CDLL(None).capset(head, sets) == 0)
 
 
 def forbid_processes() -> None:

@@ -52,6 +52,11 @@ def encode(value: Any, depth: int = 0) -> Any:
     return {"foreign": described(value), "type": type(value).__name__[:60]}
 
 
+def too_large(value: Any) -> bool:
+    """Tell whether it is an array of numbers, but with more of them than a message carries."""
+    return isinstance(value, np.ndarray) and value.dtype.kind in "fiub" and value.size > _MOST
+
+
 def _array(value: Any) -> dict[str, Any]:
     plain = np.array(value)
     if plain.dtype.kind == "f" and plain.dtype.str not in _FLOATS:
@@ -66,7 +71,9 @@ def decode(message: Any, depth: int = 0) -> Any:
     >>> decode(encode({"T": [0.5, float("inf")]}))
     {'T': [0.5, inf]}
     """
-    if message is None or isinstance(message, bool | int | str):
+    if message is None or isinstance(message, bool | str):
+        return message
+    if isinstance(message, int) and abs(message) < 2**63:  # as `encode` writes them; no float holds 10**400
         return message
     if not isinstance(message, dict) or depth > _DEEPEST + 1:
         raise ForeignError
