@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import unicodedata
 from dataclasses import dataclass
 from typing import Literal, get_args
 
 Lang = Literal["en", "zh"]
 LANGS: tuple[Lang, ...] = get_args(Lang)
+_UNSAFE = {"Cc", "Cf", "Cs", "Zl", "Zp"}  # control, direction and other format marks, lone surrogates, line ends
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +51,17 @@ def said(text: Text | str, lang: Lang) -> str:
     ('n = 10', '均匀')
     """
     return text if isinstance(text, str) else text.of(lang)
+
+
+def safe(text: str) -> str:
+    r"""Escape anything that changes a terminal's cursor, colours or direction: we cannot trust module names.
+
+    >>> safe("熵 a\x1b[31m\u202e")
+    '熵 a\\x1b[31m\\u202e'
+    """
+    if text.isascii() and text.isprintable():  # almost every name
+        return text
+    return "".join(c.encode("unicode_escape").decode() if unicodedata.category(c) in _UNSAFE else c for c in text)
 
 
 def _filled(text: Text, lang: Lang, places: tuple[object, ...], values: dict[str, object]) -> str:

@@ -52,9 +52,9 @@ def checked(value: str) -> Lang:
 
 
 def say(lang: Lang, key: str, **values: Any) -> str:
-    """Return the words for `key` in the language, with the values filled in.
+    """Return the words for `key` in the language, with the values filled in; a value may be a Text itself.
 
     >>> say("en", "source.file", name="x.npy"), say("zh", "source.file", name="x.npy")
     (' from x.npy', '，来自 x.npy')
     """
-    return WORDS[key].of(lang).format(**values)
+    return WORDS[key].format(**values).of(lang)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import unicodedata
 from typing import Any
 
 _LONGEST = 60  # characters of the user's own text that fit in one line
 REASON = 200  # characters of another program's error message
-_UNSAFE = {"Cc", "Cf", "Cs", "Zl", "Zp"}  # control, direction and other format marks, lone surrogates, line ends
 
 
 class UsageError(Exception):
@@ -17,15 +15,6 @@ class UsageError(Exception):
         super().__init__(key)
         self.key = key
         self.values = values
-
-
-def safe(text: str) -> str:
-    r"""Escape anything that changes a terminal's cursor, colours or direction: we cannot trust module names.
-
-    >>> safe("熵 a\x1b[31m\u202e")
-    '熵 a\\x1b[31m\\u202e'
-    """
-    return "".join(c.encode("unicode_escape").decode() if unicodedata.category(c) in _UNSAFE else c for c in text)
 
 
 def shown(text: object, longest: int = _LONGEST) -> str:

@@ -27,5 +27,5 @@ def spoken() -> Iterator[None]:
     try:
         yield
     except RecordError as error:
-        values = {name: shown(value) for name, value in error.values.items()}
+        values = {name: value if name == "detail" else shown(value) for name, value in error.values.items()}
         raise UsageError(f"record.{error.reason}", **values) from None

@@ -122,6 +122,36 @@ def test_the_record_of_a_killed_run_on_a_read_only_place(path, tmp_path):
         folder.chmod(0o700)
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs FIFOs, which Windows lacks")
+def test_a_pipe(tmp_path):
+    os.mkfifo(tmp_path / "run.db")
+    refused(tmp_path / "run.db", "special", "is a pipe or a device, not a file; name the file that the run writes")
+
+
+def test_something_was_added(path):
+    alter(path, "CREATE VIEW extra AS SELECT 1")
+    refused(path, "altered", "holds a view named extra, which softscope does not write; use the original")
+
+
+def test_a_value_too_large(path):
+    alter(path, "UPDATE parts SET sites = zeroblob(40000000)")
+    refused(path, "excessive", "more than a record of its size can hold (a value of over 33554432 bytes)")
+
+
+def test_a_killed_write(path, tmp_path):
+    """Without WAL, a write that was killed leaves a journal, which only a writer may apply."""
+    database = sqlite3.connect(path, isolation_level=None)
+    database.execute("PRAGMA cache_size = 1")
+    database.execute("BEGIN IMMEDIATE")
+    database.execute("UPDATE readings SET data = zeroblob(3000)")
+    for name in ("run.db", "run.db-journal"):
+        shutil.copy(tmp_path / name, tmp_path / f"copy of {name}")
+    database.close()
+    for name in ("run.db", "run.db-journal"):
+        shutil.move(tmp_path / f"copy of {name}", tmp_path / name)
+    refused(path, "unfinished", "was being written when its run was killed, and")
+
+
 def test_every_reason_is_met():
     met = set(re.findall(r'refused\(.*?, "(\w+)"', pathlib.Path(__file__).read_text("utf-8")))
     assert met == set(reasons()) - {"part"}  # which is tested with the parts

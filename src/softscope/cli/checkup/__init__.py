@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pathlib
 from typing import TYPE_CHECKING
 
@@ -103,10 +104,10 @@ def _history(word: str, options: Namespace, console: Console) -> tuple[History, 
     from softscope.doctor.record import read_record
 
     path = pathlib.Path(word)
-    if path.is_dir():
+    if os.path.isdir(word):  # unlike a Path, it answers for names that no file can have, too
         return models.titled(models.of_folder(path, options, console), word)
     models.only_for_folders(options, word)
-    if path.exists():
+    if os.path.exists(word):
         with spoken():
             history = read_record(path)
         if not history.snapshots:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+import re
+from typing import TYPE_CHECKING, Any
 
+from softscope._text import safe
 from softscope.cli.layout import wrap
-from softscope.cli.problems import UsageError, safe, shown
+from softscope.cli.problems import UsageError, shown
 from softscope.doctor.report import document, lines, page
 
 if TYPE_CHECKING:
@@ -24,12 +26,24 @@ _STYLES = {
 def show(diagnoses: Sequence[Diagnosis], form: str, console: Console) -> None:
     """Write all diagnoses in one format."""
     if form == "json":
-        console.write(json.dumps(document(diagnoses), indent=2, ensure_ascii=False, allow_nan=False))
+        console.write(_as_json(document(diagnoses)))
     elif form == "html":
         console.write(page(diagnoses, console.lang).rstrip("\n"))
     else:
         for diagnosis in diagnoses:
             text(diagnosis, console)
+
+
+def _as_json(made: dict[str, Any]) -> str:
+    r"""JSON that keeps Chinese as it is, and escapes whatever would change the terminal.
+
+    >>> print(_as_json({"a": "熵\x9b\u202e"}))
+    {
+      "a": "熵\u009b\u202e"
+    }
+    """
+    written = json.dumps(made, indent=2, ensure_ascii=False, allow_nan=False)
+    return re.sub(r"[^\n -~]", lambda c: c[0] if safe(c[0]) == c[0] else json.dumps(c[0])[1:-1], written)
 
 
 def text(diagnosis: Diagnosis, console: Console) -> None:

@@ -52,7 +52,7 @@ def line(sites: Sequence[Site], snapshot: Snapshot, console: Console) -> str:
     if not values:
         return start + console.say("watch.line.nothing")
     value, site, head = max(values)
-    worst = {"value": _percent(value) + "%", "site": site, "head": head}
+    worst = {"value": _percent(value) + "%", "site": shown(site), "head": head}
     if _shown(snapshot) == "still":
         return start + console.say("watch.line.still", **worst)
     return start + console.say(

@@ -39,6 +39,23 @@ RECORD: dict[str, Text] = {
         en="cannot read {path} ({detail}); try again, or copy it to a place where you can read and write",
         zh="无法读取 {path}（{detail}）；请再试一次，或把它复制到可以读写的地方",
     ),
+    "record.special": Text(
+        en="{path} is a pipe or a device, not a file; name the file that the run writes",
+        zh="{path} 是管道或设备，不是文件；请写训练过程的记录文件",
+    ),
+    "record.altered": Text(
+        en="{path} holds {detail}, which softscope does not write; use the original, or remove what was added",
+        zh="{path} 里有 softscope 不会写入的内容（{detail}）；请用原来的文件，或删去添加的内容",
+    ),
+    "record.unfinished": Text(
+        en="{path} was being written when its run was killed, and {path}-journal must be applied first; resume the "
+        "run, or open and close the file once with softscope.doctor.Record",
+        zh="写入 {path} 时训练被强制结束，要先恢复 {path}-journal；请续训，或用 softscope.doctor.Record 打开并关闭一次",
+    ),
+    "record.excessive": Text(
+        en="{path} asks for more than a record of its size can hold ({detail}); use the original",
+        zh="{path} 要求的内容超过了这么大的记录所能容纳的（{detail}）；请用原来的文件",
+    ),
     "record.part": Text(
         en="{path} has {parts} part(s), but part {part} was asked for; parts count from 0",
         zh="{path} 有 {parts} 个部分，要的却是第 {part} 个；从 0 数起",

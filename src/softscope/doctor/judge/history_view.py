@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -28,6 +28,8 @@ class HistoryView:
     def __init__(self, history: History) -> None:
         self.history = history
         self._series: dict[str, Array] = {}
+        self._latest: dict[str, Array] = {}
+        self.known: dict[tuple[str, int], Any] = {}  # what a check found about a whole site, to be found only once
 
     @functools.cached_property
     def heads(self) -> tuple[Head, ...]:
@@ -79,9 +81,7 @@ class HistoryView:
 
     def curve(self, name: str, head: Head) -> tuple[Array, Array]:
         """Steps and values of one reading, where it was taken."""
-        if name not in self._series:
-            self._series[name] = self.history.series(name)
-        values = self._series[name][:, head.site, head.head].astype(np.float64)
+        values = self._of(name)[:, head.site, head.head].astype(np.float64)
         taken = ~np.isnan(values)
         return self.steps[taken], values[taken]
 
@@ -91,10 +91,20 @@ class HistoryView:
 
     def value(self, name: str, head: Head) -> float | None:
         """The latest value; None if the reading was never taken."""
-        found = self.last(name, head, 1)
-        return found[0] if found else None
+        found = float(self._last_taken(name)[head.site, head.head])
+        return None if math.isnan(found) else found
 
-    def siblings(self, name: str, head: Head) -> list[float]:
-        """The latest values of all heads of the site, including this one."""
-        found = (self.value(name, Head(head.site, j)) for j in range(self.site(head).heads))
-        return [x for x in found if x is not None]
+    def _of(self, name: str) -> Array:
+        if name not in self._series:
+            self._series[name] = self.history.series(name)
+        return self._series[name]
+
+    def _last_taken(self, name: str) -> Array:
+        """The latest value of every head at once, (sites, heads): the checks ask for it many times."""
+        if name not in self._latest:
+            series = self._of(name)
+            latest = np.full(series.shape[1:], np.nan, series.dtype)
+            for taken in series:
+                np.copyto(latest, taken, where=~np.isnan(taken))
+            self._latest[name] = latest
+        return self._latest[name]

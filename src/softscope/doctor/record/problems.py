@@ -6,9 +6,12 @@ import contextlib
 import warnings
 from typing import TYPE_CHECKING, Any
 
+from softscope._text import Text, safe, same
+
 if TYPE_CHECKING:
     import pathlib
 
+_LONGEST = 200  # characters of a detail
 # reason → what is wrong with the file, and what to do about it.
 _SENTENCES = {
     "missing": "there is no file {path}; name the file that the run writes, or start the run first",
@@ -22,6 +25,11 @@ _SENTENCES = {
     "damaged": "{path} is damaged ({detail}); "
     "copy it again from where it was written, together with {path}-wal if that exists",
     "unreadable": "{path} cannot be read ({detail}); try again, or copy it to a place where you may read and write",
+    "special": "{path} is a pipe or a device, not a file; name the file that the run writes",
+    "altered": "{path} holds {detail}, which softscope does not write; use the original, or remove what was added",
+    "unfinished": "{path} was being written when its run was killed, and {path}-journal must be applied first; resume "
+    "the run, or open and close the file once with softscope.doctor.Record",
+    "excessive": "{path} asks for more than a record of its size can hold ({detail}); use the original",
     "part": "{path} has {parts} part(s), and part {part} was asked for; they count from 0",
 }
 
@@ -40,9 +48,19 @@ class RecordError(ValueError):
     """
 
     def __init__(self, reason: str, path: pathlib.Path, **values: Any) -> None:
-        super().__init__(_SENTENCES[reason].format(path=path, **values))
+        if "detail" in values:  # it may quote the file, which may hold anything
+            found = values["detail"]
+            told = found if isinstance(found, Text) else same(str(found))
+            values["detail"] = Text(zh=_short(told.zh), en=_short(told.en))
+        sentence = same(_SENTENCES[reason]).format(path=path, **values)
+        super().__init__(sentence.en)
         self.reason = reason
         self.values = {"path": path, **values}
+
+
+def _short(detail: str) -> str:
+    told = safe(detail)
+    return told if len(told) <= _LONGEST else told[: _LONGEST - 1] + "…"
 
 
 class RecordNotFoundError(RecordError, FileNotFoundError):

@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import os
 import pathlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from softscope.doctor.read.snapshot import History, Site, Snapshot
-from softscope.doctor.record import file, schema
+from softscope.doctor.record import file, schema, values
 from softscope.doctor.record.problems import RecordError
 from softscope.doctor.record.reasons_in_file import reason_of_text
 
 if TYPE_CHECKING:
-    import sqlite3
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator
+
+    from softscope.doctor.record.guard import Reader
 
 
-def read_record(path: str | os.PathLike[str], *, part: int = -1) -> History:
+def read_record(path: str | os.PathLike[str], *, part: int | None = None) -> History:
     """Read the history from a record, even while it is being written; raises RecordError if the file is not a record.
 
     Args:
         path: the file.
-        part: which model to read, if several were recorded into one file: 0 is the first, −1 the last.
+        part: which run to read, if several were recorded into one file: 0 is the first, −1 the last. Without it, the
+            last that has readings.
 
     >>> import tempfile
     >>> from softscope.doctor import Record
@@ -34,8 +35,8 @@ def read_record(path: str | os.PathLike[str], *, part: int = -1) -> History:
     'encoder.0'
     """
     path = pathlib.Path(path)
-    with file.reading(path) as database:
-        return _history(database, path, part)
+    with file.reading(path) as reader:
+        return _history(reader, path, part)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,53 +52,86 @@ class News:
 def news(path: str | os.PathLike[str], mark: int | None = None) -> News:
     """The snapshots after the mark; without a mark, only the last one."""
     path = pathlib.Path(path)
-    with file.reading(path) as database:
-        parts = _parts(database)
-        sites = parts[-1][1] if parts else ()
-        newest = database.execute("SELECT coalesce(max(id), 0) FROM steps").fetchone()[0]
-        rows = database.execute(
-            _STEPS + "WHERE part = ? AND id > ? ORDER BY id",
-            (parts[-1][0] if parts else 0, newest - 1 if mark is None else mark),
-        ).fetchall()
-        ended = database.execute("SELECT ended FROM sessions ORDER BY id DESC LIMIT 1").fetchone()
-        return News(sites, tuple(_snapshots(database, rows, sites)), newest, ended and ended[0])
+    with file.reading(path) as reader:
+        parts = _parts(reader)
+        number, sites = parts[-1] if parts else (0, ())
+        newest = reader.execute("SELECT coalesce(max(id), 0) FROM steps").fetchone()[0]
+        since, after = ("id >= ?", newest) if mark is None else ("id > ?", mark)
+        steps = _steps(reader, f"WHERE part = ? AND {since}", number, after)
+        ended = reader.execute("SELECT ended FROM sessions ORDER BY id DESC LIMIT 1").fetchone()
+        how = None if ended is None or ended[0] is None else values.text("ended", ended[0])
+        return News(sites, tuple(_snapshots(reader, steps, sites)), newest, how)
 
 
-_STEPS = "SELECT id, step, seconds, loss, sites, heads FROM steps "
+class _Step(NamedTuple):
+    """A row of the table `steps`."""
+
+    id: int
+    step: int
+    seconds: float
+    loss: float | None
+    shape: tuple[int, int]
+    session: int
 
 
-def _history(database: sqlite3.Connection, path: pathlib.Path, part: int) -> History:
-    parts = _parts(database)
-    noted = [json.loads(text) for (text,) in database.execute("SELECT facts FROM sessions ORDER BY id")]
+def _history(reader: Reader, path: pathlib.Path, part: int | None) -> History:
+    parts = _parts(reader)
+    noted = {
+        number: values.facts(values.parsed("facts", text))
+        for number, text in reader.execute("SELECT id, facts FROM sessions ORDER BY id")
+    }
     known = {"sessions": len(noted), "parts": len(parts)}
+    last: dict[str, Any] = next(reversed(noted.values()), {})
     if not parts:
-        return History((), (), (), (noted[-1] if noted else {}) | known)
+        return History((), (), (), last | known)
+    if part is None:
+        # A run may have ended between naming its sites and its first reading: it must not hide the one before.
+        filled = {number for (number,) in reader.execute("SELECT DISTINCT part FROM steps")}
+        part = max((index for index, (number, _) in enumerate(parts) if number in filled), default=-1)
     if not -len(parts) <= part < len(parts):
         raise RecordError("part", path, parts=len(parts), part=part)
     number, sites = parts[part]
-    rows: list[Any] = []
-    for row in database.execute(_STEPS + "WHERE part = ? ORDER BY id", (number,)):
+    kept: list[_Step] = []
+    for step in _steps(reader, "WHERE part = ?", number):
         # A run resumed from a checkpoint repeats steps: drop what the earlier run recorded after the checkpoint.
-        while rows and rows[-1][1] >= row[1]:
-            rows.pop()
-        rows.append(row)
-    session = database.execute("SELECT max(session) FROM steps WHERE part = ?", (number,)).fetchone()[0]
-    missed = database.execute("SELECT module, why FROM unseen WHERE part = ? ORDER BY rowid", (number,))
-    unseen = tuple((module, reason_of_text(why)) for module, why in missed)
-    told = noted[(session or len(noted)) - 1]
-    return History(sites, tuple(_snapshots(database, rows, sites)), unseen, told | known)
+        while kept and kept[-1].step >= step.step:
+            kept.pop()
+        kept.append(step)
+    missed = reader.execute("SELECT module, why FROM unseen WHERE part = ? ORDER BY rowid", (number,))
+    unseen = tuple(
+        (values.text("module", module), reason_of_text(values.text("why", why, values.TEXT))) for module, why in missed
+    )
+    if kept and kept[-1].session not in noted:
+        raise ValueError("its steps belong to a session that is not in it")
+    told = noted[kept[-1].session] if kept else last
+    return History(sites, tuple(_snapshots(reader, kept, sites)), unseen, told | known)
 
 
-def _parts(database: sqlite3.Connection) -> list[tuple[int, tuple[Site, ...]]]:
-    rows = database.execute("SELECT id, sites FROM parts ORDER BY id").fetchall()
+def _parts(reader: Reader) -> list[tuple[int, tuple[Site, ...]]]:
+    rows = reader.execute("SELECT id, sites FROM parts ORDER BY id").fetchall()
     return [(number, schema.sites_of_text(text)) for number, text in rows]
 
 
-def _snapshots(database: sqlite3.Connection, rows: Sequence[Any], sites: tuple[Site, ...]) -> list[Snapshot]:
+def _steps(reader: Reader, where: str, *arguments: int) -> Iterator[_Step]:
+    query = f"SELECT id, step, seconds, loss, sites, heads, session FROM steps {where} ORDER BY id"
+    for number, step, seconds, loss, sites, heads, session in reader.execute(query, arguments):
+        yield _Step(
+            number,
+            values.step(step),
+            values.number("seconds", seconds),
+            values.loss(loss),
+            (values.whole("sites", sites, 0, values.CELLS), values.whole("heads", heads, 0, values.HEADS)),
+            session,
+        )
+
+
+def _snapshots(reader: Reader, steps: Iterable[_Step], sites: tuple[Site, ...]) -> Iterator[Snapshot]:
     wanted = len(sites), max((site.heads for site in sites), default=0)
-    made = []
-    for number, step, seconds, loss, *written in rows:
-        blobs = database.execute("SELECT name, data FROM readings WHERE snapshot = ?", (number,))
-        readings = {name: schema.array(data, (written[0], written[1]), wanted) for name, data in blobs}
-        made.append(Snapshot(step, seconds, None if loss is None else float(loss), readings))
-    return made
+    size = 4 * wanted[0] * wanted[1]
+    for step in list(steps):
+        blobs = reader.execute("SELECT name, data FROM readings WHERE snapshot = ?", (step.id,)).fetchall()
+        reader.allow(size * max(1, len(blobs)))  # without any, a series still has a row of NaN for this step
+        readings = {
+            values.text("a reading's name", name): values.array(data, step.shape, wanted) for name, data in blobs
+        }
+        yield Snapshot(step.step, step.seconds, step.loss, readings)

@@ -48,7 +48,7 @@ def reason_of_text(text: str) -> Reason:
         code, *values = json.loads(text)
         if SENTENCES[code].en.count("{}") == len(values) and all(isinstance(value, str) for value in values):
             return Reason(code, tuple(values))
-    except (ValueError, TypeError, KeyError):  # free text, or a code from a later softscope
+    except (ValueError, TypeError, KeyError, RecursionError):  # free text, or a code from a later softscope
         pass
     return reason_of_old_sentence(text)
 

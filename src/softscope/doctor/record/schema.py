@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from softscope.doctor.read.snapshot import Array, Site
+from softscope.doctor.record import values
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -49,16 +50,14 @@ def sites_as_text(sites: Iterable[Site]) -> str:
     return json.dumps([row | {"scale": None if math.isnan(row["scale"]) else row["scale"]} for row in rows])
 
 
-def sites_of_text(text: str) -> tuple[Site, ...]:
+def sites_of_text(text: Any) -> tuple[Site, ...]:
     """Parse the sites; fields added by a later softscope are ignored.
 
     >>> site = Site("encoder.0", "sdpa", heads=4, kv_heads=2, scale=0.125, head_size=64)
     >>> sites_of_text(sites_as_text([site])) == (site,)
     True
     """
-    known = {field.name for field in dataclasses.fields(Site)}
-    rows = [{name: value for name, value in row.items() if name in known} for row in json.loads(text)]
-    return tuple(Site(**row | {"scale": math.nan if row["scale"] is None else row["scale"]}) for row in rows)
+    return values.sites(values.parsed("sites", text))
 
 
 def difference(old: tuple[Site, ...], new: tuple[Site, ...]) -> str:
@@ -76,16 +75,6 @@ def difference(old: tuple[Site, ...], new: tuple[Site, ...]) -> str:
 def blob(reading: Array) -> bytes:
     """Encode a (sites, heads) array for the file."""
     return np.ascontiguousarray(reading, "<f4").tobytes()
-
-
-def array(data: bytes, written: tuple[int, int], wanted: tuple[int, int]) -> Array:
-    """Decode a blob to a (sites, heads) array, with NaN for sites and heads unknown when it was written."""
-    found = np.frombuffer(data, "<f4").reshape(written).astype(np.float32)
-    if written == wanted:
-        return found
-    whole = np.full(wanted, np.nan, np.float32)
-    whole[: written[0], : written[1]] = found
-    return whole
 
 
 def loss_as_cell(loss: Any) -> float | str | None:

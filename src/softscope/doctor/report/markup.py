@@ -7,7 +7,7 @@ import itertools
 import math
 from typing import TYPE_CHECKING
 
-from softscope._text import LANGS, Text
+from softscope._text import LANGS, Text, safe
 from softscope.doctor.judge.states import NAMES
 
 if TYPE_CHECKING:
@@ -17,13 +17,24 @@ if TYPE_CHECKING:
     from softscope.doctor.judge.states import StateName
 
 
+def escaped(text: str) -> str:
+    r"""The text as markup; whatever a reader would not see, such as a change of direction, becomes visible.
+
+    Line ends stay: in a page they are blanks.
+
+    >>> escaped("<b>\u202e")
+    '&lt;b&gt;\\u202e'
+    """
+    return html.escape("\n".join(map(safe, text.split("\n"))))
+
+
 def both(text: Text | str) -> str:
     """The text in both languages; the page shows one of them. A plain string is the same in both."""
     if isinstance(text, str):
-        return html.escape(text)
+        return escaped(text)
     if text.zh == text.en:
-        return html.escape(text.zh)
-    return "".join(f'<span class="{lang}" lang="{lang}">{html.escape(text.of(lang))}</span>' for lang in LANGS)
+        return escaped(text.zh)
+    return "".join(f'<span class="{lang}" lang="{lang}">{escaped(text.of(lang))}</span>' for lang in LANGS)
 
 
 def state_cell(state: StateName) -> str:
@@ -40,15 +51,13 @@ def words(*, zh: str, en: str) -> str:
 def drawn(text: Text | str, attributes: str) -> str:
     """An SVG text in both languages."""
     if isinstance(text, str):
-        return f"<text {attributes}>{html.escape(text)}</text>"
-    return "".join(
-        f'<text class="{lang}" lang="{lang}" {attributes}>{html.escape(text.of(lang))}</text>' for lang in LANGS
-    )
+        return f"<text {attributes}>{escaped(text)}</text>"
+    return "".join(f'<text class="{lang}" lang="{lang}" {attributes}>{escaped(text.of(lang))}</text>' for lang in LANGS)
 
 
 def short(view: HistoryView, head: Head) -> str:
     """A head's short name for crowded places; the same in both languages."""
-    return html.escape(f"{view.site(head).name} · {head.head}")
+    return escaped(f"{view.site(head).name} · {head.head}")
 
 
 def figure(x: float | None, digits: int = 3) -> str:

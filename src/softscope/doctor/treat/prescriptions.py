@@ -68,13 +68,16 @@ def prescribe(view: HistoryView, outcomes: Sequence[CheckResult]) -> list[Prescr
     outliers = _heads(found.get("SS004", []))
     if outliers:
         given.append(_outlier(view, outliers))
-    growing = tuple(h for h in _heads(found.get("SS003", [])) if h.site not in scaled and h not in outliers)
+    treated = set(outliers)
+    growing = tuple(h for h in _heads(found.get("SS003", [])) if h.site not in scaled and h not in treated)
     if growing:
         given.append(_growing(view, growing))
-    left = tuple(h for h in starving if h.site not in scaled and h not in outliers and h not in growing)
+    treated |= set(growing)
+    left = tuple(h for h in starving if h.site not in scaled and h not in treated)
     if left:
         given.append(_starving(view, left))
-    collapsed = tuple(h for h in _heads(found.get("SS006", [])) if h not in left)
+    hungry = set(left)
+    collapsed = tuple(h for h in _heads(found.get("SS006", [])) if h not in hungry)
     if collapsed:
         given.append(_collapse(collapsed))
     if "SS008" in found:
@@ -106,11 +109,14 @@ def _clip(view: HistoryView, heads: Sequence[Head], tau: float | None) -> Treatm
     """QK-clip to `tau`, or to the largest logit of the site's other heads."""
     tops: dict[str, dict[int, float]] = {}
     bounds: dict[str, float] = {}
+    beside: dict[int, float] = {}
+    clipped = set(heads)
+    for other in view.heads:
+        if other not in clipped:
+            beside[other.site] = max(beside.get(other.site, -math.inf), view.value("max_logit", other) or -math.inf)
     for head in heads:
         top = view.value("max_logit", head)
-        beside = [x for h in view.heads if h.site == head.site and h not in heads
-                  if (x := view.value("max_logit", h)) is not None]  # fmt: skip
-        bound = max(beside, default=0.0) if tau is None else tau
+        bound = beside.get(head.site, 0.0) if tau is None else tau
         if head.head is not None and top is not None and bound > 0:
             tops.setdefault(view.site(head).name, {})[head.head] = top
             bounds[view.site(head).name] = bound

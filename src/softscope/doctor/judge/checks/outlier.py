@@ -24,15 +24,16 @@ def _judge(view: HistoryView, head: Head) -> Judgement:
                 en=f"the layer has fewer than {SIBLINGS} heads, so there is nothing to compare with",
             ),
         )
-    found = [reach(view, Head(head.site, j)) for j in range(view.site(head).heads)]
     mine = reach(view, head)
-    known = [x for x in found if x is not None]
-    if mine is None or len(known) < SIBLINGS:
+    count, middle = _middle(view, head.site, "reach")
+    if mine is None or count < SIBLINGS:
         return unseen("q_norm", "k_norm", "scale")
-    times = _times(mine, known)
+    times = _times(mine, middle)
     if times < OUTLIER.value or mine < REACH.value:
         return None
-    parts = {name: _times(view.value(name, head) or 0.0, view.siblings(name, head)) for name in ("q_norm", "k_norm")}
+    parts = {
+        name: _times(view.value(name, head) or 0.0, _middle(view, head.site, name)[1]) for name in ("q_norm", "k_norm")
+    }
     which = ", ".join(f"{name[0]} ×{x:.0f}" for name, x in parts.items() if x >= OUTLIER.value / 2) or "q, k"
     return Fired(
         Text(
@@ -50,8 +51,17 @@ def reach(view: HistoryView, head: Head) -> float | None:
     return None if q is None or k is None or math.isnan(scale) else abs(scale) * q * k
 
 
-def _times(mine: float, all_of_them: list[float]) -> float:
-    middle = statistics.median(all_of_them) if all_of_them else 0.0
+def _middle(view: HistoryView, site: int, name: str) -> tuple[int, float]:
+    """How many heads of a site have this reading, and their median."""
+    if (name, site) not in view.known:
+        heads = (Head(site, j) for j in range(view.history.sites[site].heads))
+        found = [x for h in heads if (x := reach(view, h) if name == "reach" else view.value(name, h)) is not None]
+        view.known[name, site] = len(found), statistics.median(found) if found else 0.0
+    count, middle = view.known[name, site]
+    return count, middle
+
+
+def _times(mine: float, middle: float) -> float:
     return mine / middle if middle > 0.0 else 0.0
 
 
