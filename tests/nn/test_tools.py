@@ -139,3 +139,18 @@ def test_the_output_lies_in_memory_in_the_order_of_its_axes(first: bool, need: b
     _, ours = both(batch_first=first)
     x = tokens()
     assert ours(x, x, x, need_weights=need)[0].is_contiguous()
+
+
+def test_nan_in_a_hidden_key_or_value_reaches_nobody():
+    """Neither the output nor any gradient: 0·NaN is NaN, so the product must not see it."""
+    torch.manual_seed(0)
+    q, k, v = (torch.randn(1, 2, 5, 4, requires_grad=True) for _ in range(3))
+    mask = torch.arange(5) != 3
+    wanted = composite.attend(q, k, v, scale=0.5, mask=mask)[0]
+    with torch.no_grad():
+        k[:, :, 3], v[:, :, 3] = float("nan"), float("nan")
+    output, weights = composite.attend(q, k, v, scale=0.5, mask=mask)
+    torch.testing.assert_close(output, wanted)
+    assert (weights[..., 3] == 0.0).all()
+    output.sum().backward()
+    assert torch.isfinite(q.grad).all()
