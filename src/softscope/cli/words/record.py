@@ -18,8 +18,8 @@ RECORD: dict[str, Text] = {
         zh="{path} 还是空的：训练尚未开始记录；请稍后再试",
     ),
     "record.foreign": Text(
-        en="{path} is not a softscope record; name the file that was passed to softscope.doctor.record.Record",
-        zh="{path} 不是 softscope 的记录；请写交给 softscope.doctor.record.Record 的那个文件",
+        en="{path} is not a softscope record; name the file that was passed to softscope.doctor.Record",
+        zh="{path} 不是 softscope 的记录；请写交给 softscope.doctor.Record 的那个文件",
     ),
     "record.newer": Text(
         en="{path} is a record of version {found}, but this softscope only reads up to version {known}; update it: "

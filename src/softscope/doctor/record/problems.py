@@ -17,7 +17,7 @@ _SENTENCES = {
     "missing": "there is no file {path}; name the file that the run writes, or start the run first",
     "folder": "{path} is a folder; name the record in it",
     "empty": "{path} is empty: its run has not begun to record; try again in a moment",
-    "foreign": "{path} is no softscope record; name the file that was given to softscope.doctor.record.Record",
+    "foreign": "{path} is no softscope record; name the file that was given to softscope.doctor.Record",
     "newer": "{path} is a record of version {found}, and this softscope reads up to version {known}; "
     "update it: pip install -U softscope",
     "older": "{path} is a record of version {found}, and this softscope reads version {known}; "
