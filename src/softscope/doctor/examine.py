@@ -76,9 +76,21 @@ def examine(given: Given, progress: Callable[[float], None] = lambda _: None) ->
     return history
 
 
-def _pass(given: Given, batch: Any) -> float | None:
+def forward_loss(given: Given, batch: Any) -> float:
+    """The loss of one batch, without a backward pass."""
+    loss = _loss(given, batch)
+    if not isinstance(loss, Tensor) or loss.numel() != 1:
+        raise WrongLossError(_what(loss))
+    return float(loss)
+
+
+def _loss(given: Given, batch: Any) -> Any:
     output = _call(given.model, batch)
-    loss = getattr(output, "loss", None) if given.loss is None else given.loss(output, batch)
+    return getattr(output, "loss", None) if given.loss is None else given.loss(output, batch)
+
+
+def _pass(given: Given, batch: Any) -> float | None:
+    loss = _loss(given, batch)
     if loss is None and given.loss is None:
         return None
     if not isinstance(loss, Tensor) or loss.numel() != 1 or not loss.requires_grad:

@@ -7,7 +7,7 @@ import random
 import threading
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -29,6 +29,7 @@ from softscope.doctor.read.tiles import RowReadings
 
 if TYPE_CHECKING:
     from softscope.doctor.treat.prescriptions import Prescription
+    from softscope.doctor.trial.head_trial import HeadTrial
 
 
 class Scope:
@@ -53,6 +54,7 @@ class Scope:
         self._places: list[patches.Patch] | None = None
         self._warned = False
         self._with_grad = False
+        self._paused = False  # during a trial
         self._hooks = forward_hooks.ForwardHooks(model, self._open_pass, self._close_pass)
         self._began = time.monotonic()
 
@@ -123,9 +125,55 @@ class Scope:
 
         return list(diagnose(self.history()).prescriptions)
 
+    def trial(
+        self,
+        batch: Any,
+        *,
+        loss: Callable[[Any, Any], Tensor] | None = None,
+        heads: Mapping[str, Iterable[int]] | None = None,
+    ) -> dict[tuple[str, int], HeadTrial | str]:
+        """Try heads on a batch, best one held out: how does the loss change if a head is made uniform, or softer?
+
+        A head whose uniform version costs is useful, however sharp it is. The run goes on as if nothing had happened,
+        bit for bit: passes are in eval mode and without gradients. They cost 1 + 2·heads forward passes over the batch.
+
+        Args:
+            batch: A mapping becomes keyword arguments of the model, a tuple positional ones, anything else the one
+                argument. It is cut along its first axis, so that there is a standard error.
+            loss: Computes the loss from output and batch. If None, the output's own `loss` is used.
+            heads: The heads to try, by site; by default those that the readings so far call starving.
+
+        Returns:
+            A `HeadTrial` for each (site, head), or a sentence that says why it could not be tried.
+
+        >>> import torch, softscope as ss
+        >>> model = torch.nn.TransformerEncoderLayer(8, 2, 8, batch_first=True)
+        >>> with ss.probe(model) as scope:
+        ...     found = scope.trial(torch.randn(16, 5, 8), loss=lambda y, x: (y - x).square().mean(),
+        ...                         heads={"self_attn": [0]})
+        >>> found["self_attn", 0].parts
+        16
+        """
+        from softscope.doctor.diagnosis import diagnose
+        from softscope.doctor.trial.head_trial import try_heads
+
+        suspected: dict[str, list[int]] = {}
+        if heads is None:
+            history = self.history()
+            for head, found in diagnose(history).view.states.items():
+                if found.state == "starving" and head.head is not None:
+                    suspected.setdefault(history.sites[head.site].name, []).append(head.head)
+        self._paused = True
+        try:
+            return try_heads(self.model, batch, suspected if heads is None else heads, loss=loss)
+        finally:
+            self._paused = False
+
     # Called by the forward hooks around each forward pass of the model.
 
     def _open_pass(self) -> None:
+        if self._paused:
+            return
         self._guard(self._steps.begin_pass)
         if self._steps.reading and self._sampled(self._steps.index):
             self._guard(self._listen)
@@ -140,6 +188,8 @@ class Scope:
         patches.listen(self, self._places)
 
     def _close_pass(self, output: Any) -> None:
+        if self._paused:
+            return
         self._guard(lambda: patches.stop(self))
         if self._steps.reading:
             self._guard(lambda: self._look_at(output))
