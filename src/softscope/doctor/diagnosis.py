@@ -12,10 +12,11 @@ from softscope.doctor.judge.states import STATES, StateName
 from softscope.doctor.treat.prescriptions import Prescription, prescribe
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from softscope.doctor.judge.checks import CheckResult, Kind, Severity
     from softscope.doctor.read.snapshot import History
+    from softscope.doctor.trial.head_trial import HeadTrial
 
 
 @dataclasses.dataclass(frozen=True)
@@ -65,13 +66,20 @@ class Diagnosis:
         return _verdict(self)
 
 
-def diagnose(history: History, title: Text | str = "", *, mute: Iterable[str] = ()) -> Diagnosis:
+def diagnose(
+    history: History,
+    title: Text | str = "",
+    *,
+    mute: Iterable[str] = (),
+    trials: Mapping[tuple[str, int], HeadTrial | str] | None = None,
+) -> Diagnosis:
     """Judge a history: run every check, and derive remedies from the findings.
 
     Args:
         history: from a probe or a record.
         title: the heading of the diagnosis.
         mute: checks to silence, such as "SS010" or "SS004:encoder.*".
+        trials: what `scope.trial` found. A head that it shows to be useful or idle is not called starving.
 
     >>> import numpy as np
     >>> from softscope.doctor import History, Site, Snapshot
@@ -81,7 +89,7 @@ def diagnose(history: History, title: Text | str = "", *, mute: Iterable[str] = 
     >>> list(diagnosis.of("finding"))                                          # SS012: the run went NaN
     ['SS012']
     """
-    view = HistoryView(history)
+    view = HistoryView(history, trials)
     outcomes = checks.run(view, mute=mute)
     return Diagnosis(view, tuple(outcomes), tuple(prescribe(view, outcomes)), title)
 
@@ -145,13 +153,15 @@ def _verdict(diagnosis: Diagnosis) -> Text:
     if judged < total:
         said = Text(zh="没有发现问题。", en="No findings.")
         return Text(zh=said.zh + blind.zh, en=f"{said.en} {blind.en}")
-    parts = [(states[name], name) for name in ("right", "learning", "resting", "positional") if states[name]]
-    words = {
+    words: dict[StateName, tuple[str, str, str]] = {
         "right": ("个已经读对", "reads the right keys", "read the right keys"),
+        "useful": ("个看似卡住，试过有用", "looks stuck but is useful", "look stuck but are useful"),
         "learning": ("个还在学", "can still learn", "can still learn"),
         "resting": ("个停在 sink 上", "rests on a sink", "rest on a sink"),
         "positional": ("个按位置读取", "reads by position", "read by position"),
+        "idle": ("个闲置", "is idle", "are idle"),
     }
+    parts = [(states[name], name) for name in words if states[name]]
     chinese = f"{total} 个头：" + "，".join(f"{n} {words[name][0]}" for n, name in parts)
     english = ", ".join(f"{n} {words[name][1 if n == 1 else 2]}" for n, name in parts)
     return Text(

@@ -144,7 +144,8 @@ class Scope:
             heads: The heads to try, by site; by default those that the readings so far call starving.
 
         Returns:
-            A `HeadTrial` for each (site, head), or a sentence that says why it could not be tried.
+            For `diagnose(history, trials=…)`: a `HeadTrial` for each (site, head), or a sentence that says why it could
+            not be tried.
 
         >>> import torch, softscope as ss
         >>> model = torch.nn.TransformerEncoderLayer(8, 2, 8, batch_first=True)
@@ -155,17 +156,12 @@ class Scope:
         16
         """
         from softscope.doctor.diagnosis import diagnose
-        from softscope.doctor.trial.head_trial import try_heads
+        from softscope.doctor.trial.head_trial import suspected, try_heads
 
-        suspected: dict[str, list[int]] = {}
-        if heads is None:
-            history = self.history()
-            for head, found in diagnose(history).view.states.items():
-                if found.state == "starving" and head.head is not None:
-                    suspected.setdefault(history.sites[head.site].name, []).append(head.head)
+        heads = suspected(diagnose(self.history()).view) if heads is None else heads
         self._paused = True
         try:
-            return try_heads(self.model, batch, suspected if heads is None else heads, loss=loss)
+            return try_heads(self.model, batch, heads, loss=loss)
         finally:
             self._paused = False
 

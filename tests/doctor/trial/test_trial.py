@@ -14,10 +14,15 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 import softscope as ss
+from doctor.judge.histories import RIGHT, STUCK, history, per_head
 from doctor.patients import Projected, Stack
 from doctor.treat.models import ALL, built, output
+from softscope._text import LANGS
+from softscope.doctor.diagnosis import diagnose
+from softscope.doctor.judge.history_view import Head
+from softscope.doctor.report import lines, page
 from softscope.doctor.treat import remedies
-from softscope.doctor.trial.head_trial import Effect, HeadTrial, try_heads
+from softscope.doctor.trial.head_trial import Effect, HeadTrial, parts_of, try_heads
 from softscope.doctor.trial.intervention import Intervention, Spreads
 from softscope.doctor.trial.untouched import untouched
 
@@ -175,3 +180,47 @@ def test_one_row_has_no_standard_error_and_decides_nothing() -> None:
     assert isinstance(trial, HeadTrial)
     assert (trial.parts, trial.useful, trial.better_softer) == (1, False, False)
     assert trial.uniform.change > 0.9
+
+
+def tried(uniform: tuple[float, float], softened: tuple[float, float]) -> HeadTrial:
+    return HeadTrial(Effect(*uniform), Effect(*softened), temperature=9.0, loss=2.0, parts=16)
+
+
+@pytest.mark.parametrize(
+    ("trial", "state"),
+    [
+        (tried((0.5, 0.1), (-0.3, 0.1)), "useful"),  # the model needs it, whatever else would help
+        (tried((0.1, 0.1), (-0.3, 0.1)), "starving"),
+        (tried((0.002, 0.002), (0.0, 0.01)), "idle"),
+        (tried((0.1, 0.1), (0.0, 0.1)), "starving"),  # not clear enough to lift the suspicion
+        ("PyTorch computes it in one fused call", "starving"),
+    ],
+)
+def test_a_trial_decides_about_a_head_that_the_readings_suspect(trial: HeadTrial | str, state: str) -> None:
+    known = history(**per_head(0, STUCK))
+    place = (known.sites[0].name, 0)
+    assert diagnose(known).view.states[Head(0, 0)].state == "starving"
+    diagnosis = diagnose(known, trials={place: trial})
+    assert diagnosis.view.states[Head(0, 0)].state == state
+    assert ("SS001" in diagnosis.of("finding")) == (state == "starving")
+    for lang in LANGS:
+        assert diagnosis.verdict.of(lang)
+        assert all(line.text is not None for line in lines(diagnosis, lang))
+        assert page([diagnosis], lang)
+    if state == "starving" and isinstance(trial, HeadTrial):
+        (finding,) = diagnosis.of("finding")["SS001"]
+        assert "made softer, the loss changes by" in finding.says.en
+
+
+def test_a_trial_changes_nothing_about_a_head_that_is_not_suspected() -> None:
+    known = history(**per_head(0, RIGHT))
+    place = (known.sites[0].name, 0)
+    diagnosis = diagnose(known, trials={place: tried((0.0, 0.001), (-1.0, 0.1))})
+    assert diagnosis.view.states[Head(0, 0)].state == "right"
+
+
+def test_a_list_of_batches_is_cut_like_one() -> None:
+    assert len(parts_of(torch.ones(32, 2))) == 16
+    assert len(parts_of([torch.ones(12, 2)] * 3)) == 18
+    assert len(parts_of(torch.ones(5, 2))) == 4
+    assert len(parts_of([torch.ones(1, 2)] * 3)) == 3

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from softscope._text import Text
+    from softscope.cli.checkup.models import Trials
     from softscope.cli.checkup.settings import Settings
     from softscope.cli.console import Console
     from softscope.doctor.diagnosis import Diagnosis
@@ -73,7 +74,8 @@ def run(arguments: Arguments, console: Console) -> int:
         models.only_for_folders(options, "")
         diagnoses = demo.run(console, wanted.mute, options.format == "text", options.report)
     else:
-        diagnoses = [diagnose(*_history(arguments.rest[0], options, console), mute=wanted.mute)]
+        history, title, trials = _history(arguments.rest[0], options, console)
+        diagnoses = [diagnose(history, title, mute=wanted.mute, trials=trials)]
         _show(diagnoses, options.format, console)
         if options.report is not None:
             writing.page_to(options.report, diagnoses, console, tell=options.format == "text")
@@ -98,7 +100,7 @@ def _code(diagnoses: Sequence[Diagnosis], wanted: Settings, exit_zero: bool, sho
     return FOUND if failed and not exit_zero and not shown_only else 0
 
 
-def _history(word: str, options: Namespace, console: Console) -> tuple[History, Text | str]:
+def _history(word: str, options: Namespace, console: Console) -> tuple[History, Text | str, Trials]:
     """Load the history: a folder holds a model, a file is a record, anything else with a colon is module:function."""
     from softscope.cli.checkup import models
     from softscope.doctor.record import read_record
@@ -112,7 +114,7 @@ def _history(word: str, options: Namespace, console: Console) -> tuple[History, 
             history = read_record(path)
         if not history.snapshots:
             raise UsageError("checkup.record.none", path=shown(word))
-        return history, ""
+        return history, "", {}
     if ":" in word:
         return models.titled(models.of_function(word, console), word)
     raise UsageError("checkup.missing", path=shown(word))

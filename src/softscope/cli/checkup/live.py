@@ -25,7 +25,9 @@ _TONES = {
     "starving": "negative",
     "right": "code",
     "learning": "bar",
+    "useful": "code",
     "resting": "caution",
+    "idle": "caution",
     "positional": "caution",
     "unjudged": "dim",
 }

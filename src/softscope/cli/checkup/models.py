@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from softscope.cli.console import Console
     from softscope.doctor.examine import Given
     from softscope.doctor.read.snapshot import History
+    from softscope.doctor.trial.head_trial import HeadTrial
+
+    Trials = dict[tuple[str, int], HeadTrial | str]
 
 _READ = {"--text": "text", "--text-file": "text_file", "--batch": "batch"}
 
@@ -29,7 +32,7 @@ def only_for_folders(options: Namespace, path: str) -> None:
             raise UsageError("checkup.text.needless", option=option, path=shown(path) or "softscope checkup")
 
 
-def of_folder(folder: pathlib.Path, options: Namespace, console: Console) -> History:
+def of_folder(folder: pathlib.Path, options: Namespace, console: Console) -> tuple[History, Trials]:
     """Return the readings of a Hugging Face model."""
     from softscope.cli.checkup import folder as source
 
@@ -41,7 +44,7 @@ def of_folder(folder: pathlib.Path, options: Namespace, console: Console) -> His
         return _read(source.given(folder, text, options.batch), str(folder), console)
 
 
-def of_function(word: str, console: Console) -> History:
+def of_function(word: str, console: Console) -> tuple[History, Trials]:
     """Return the readings of a model that the user's code builds."""
     from softscope.cli.checkup import function as source
 
@@ -49,18 +52,19 @@ def of_function(word: str, console: Console) -> History:
     return _read(source.given(word), word, console)
 
 
-def titled(history: History, word: str) -> tuple[History, Text]:
+def titled(read: tuple[History, Trials], word: str) -> tuple[History, Text, Trials]:
     """Add a title that says what was read, in both languages, because the report holds both."""
+    history, trials = read
     counts = {
         "path": shown(word),
         "heads": sum(site.heads for site in history.sites),
         "sites": len(history.sites),
         "readings": len(history.snapshots),
     }
-    return history, WORDS["checkup.model.title"].format(**counts)
+    return history, WORDS["checkup.model.title"].format(**counts), trials
 
 
-def _read(given: Given, path: str, console: Console) -> History:
+def _read(given: Given, path: str, console: Console) -> tuple[History, Trials]:
     from softscope.doctor.examine import BrokenLossError, ModelFailedError, WrongLossError, examine
 
     progress = ProgressBar(console.say("checkup.progress.model"))
@@ -79,7 +83,24 @@ def _read(given: Given, path: str, console: Console) -> History:
             (f"{name}: {why.text.of(console.lang)}" for name, why in history.unseen), console.say("checkup.model.none")
         )
         raise UsageError("checkup.model.blind", path=shown(path), reason=shown(unseen, REASON))
-    return history
+    return history, _tried(given, history, console)
+
+
+def _tried(given: Given, history: History, console: Console) -> Trials:
+    """Try the heads that the readings call starving; the trial decides."""
+    from softscope.doctor.diagnosis import diagnose
+    from softscope.doctor.trial.head_trial import suspected, try_heads
+
+    heads = suspected(diagnose(history).view)
+    if not heads:
+        return {}
+    progress = ProgressBar(console.say("checkup.progress.trial"))
+    try:
+        return try_heads(given.model, list(given.batches), heads, loss=given.loss, progress=progress)
+    except Exception as error:
+        raise UsageError("checkup.model.failed", reason=shown(f"{type(error).__name__}: {error}", REASON)) from None
+    finally:
+        progress.wipe()
 
 
 def _file(path: pathlib.Path) -> str:

@@ -11,8 +11,11 @@ import numpy as np
 from softscope._text import Text
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from softscope.doctor.judge.states import HeadState
     from softscope.doctor.read.snapshot import Array, History, Site
+    from softscope.doctor.trial.head_trial import HeadTrial
 
 
 class Head(NamedTuple):
@@ -25,8 +28,12 @@ class Head(NamedTuple):
 class HistoryView:
     """The queries that checks make on a history. NaN readings count as not taken."""
 
-    def __init__(self, history: History) -> None:
+    def __init__(self, history: History, trials: Mapping[tuple[str, int], HeadTrial | str] | None = None) -> None:
         self.history = history
+        # By site and head; a head that could not be tried is left out.
+        self.trials: dict[tuple[str, int | None], HeadTrial] = {
+            place: trial for place, trial in (trials or {}).items() if not isinstance(trial, str)
+        }
         self._series: dict[str, Array] = {}
         self._latest: dict[str, Array] = {}
         self.known: dict[tuple[str, int], Any] = {}  # what a check found about a whole site, to be found only once

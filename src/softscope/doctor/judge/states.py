@@ -17,27 +17,37 @@ from softscope.doctor.judge.thresholds import ASKED, ERRORS, IN_A_ROW, MANY, OFF
 
 if TYPE_CHECKING:
     from softscope.doctor.judge.history_view import Head, HistoryView
+    from softscope.doctor.trial.head_trial import HeadTrial
 
-StateName = Literal["learning", "right", "resting", "positional", "starving", "unjudged"]
+StateName = Literal["learning", "right", "useful", "resting", "positional", "idle", "starving", "unjudged"]
 STATES: tuple[StateName, ...] = get_args(StateName)
 
 NAMES: dict[StateName, Text] = {
     "learning": Text(zh="在学", en="learning"),
     "right": Text(zh="读对", en="right"),
+    "useful": Text(zh="有用", en="useful"),
     "resting": Text(zh="停歇", en="resting"),
     "positional": Text(zh="按位置", en="positional"),
+    "idle": Text(zh="闲置", en="idle"),
     "starving": Text(zh="饥饿", en="starving"),
     "unjudged": Text(zh="未判", en="not judged"),
 }
 MEANINGS: dict[StateName, Text] = {
     "learning": Text(zh="梯度还能到达 q 和 k", en="the gradient still reaches q and k"),
     "right": Text(zh="已经尖锐，而且读的是对的键", en="sharp, and on the right keys"),
+    "useful": Text(
+        zh="像是卡住了，但试过：没有它损失会上升", en="looks stuck, but was tried: without it the loss rises"
+    ),
     "resting": Text(
         zh="停在一个不携带信息的键上；不是问题", en="parked on one key that carries no information; not a problem"
     ),
     "positional": Text(
         zh="总读同一个相对位置，比如前一个 token；不是问题",
         en="always reads the same offset, such as the previous token; not a problem",
+    ),
+    "idle": Text(
+        zh="像是卡住了，但试过：有没有它、变不变柔和，损失都一样",
+        en="looks stuck, but was tried: with, without or softer, the loss is the same",
     ),
     "starving": Text(
         zh="尖锐，读的键却不比任取一个好，梯度也到不了",
@@ -48,7 +58,8 @@ MEANINGS: dict[StateName, Text] = {
         en="cannot be judged, for example without a loss; that does not mean healthy",
     ),
 }
-SETTLED: tuple[StateName, ...] = ("right", "resting", "positional")  # many rows are blocked, and that is fine
+# Many rows are blocked, and that is fine.
+SETTLED: tuple[StateName, ...] = ("right", "useful", "resting", "positional", "idle")
 NO_LOSS = Text(
     zh="没有见到反向传播：没有损失就无法判断", en="no backward pass was seen, and nothing can be judged without a loss"
 )
@@ -73,6 +84,7 @@ class HeadState:
     mass: float = math.nan
     since: int | None = None  # the step since which many rows have been blocked
     why: Text | None = None  # set only if unjudged
+    trial: HeadTrial | None = None  # what trying it showed, if it was suspected and tried
 
 
 def state(view: HistoryView, head: Head) -> HeadState:
@@ -100,7 +112,17 @@ def state(view: HistoryView, head: Head) -> HeadState:
         return dataclasses.replace(found, state="unjudged" if many.all() else "learning", why=TOO_FEW)
     before = np.flatnonzero(~many)
     since = int(steps[before[-1] + 1] if len(before) else steps[0])
-    return dataclasses.replace(found, state=_blocked_state(view, head, found, wanted), since=since)
+    found = dataclasses.replace(found, state=_blocked_state(view, head, found, wanted), since=since)
+    return _tried(view, head, found) if found.state == "starving" else found
+
+
+def _tried(view: HistoryView, head: Head, found: HeadState) -> HeadState:
+    """Readings raise the suspicion that a head starves; if it was tried, the trial decides."""
+    trial = view.trials.get((view.site(head).name, head.head))
+    if trial is None:
+        return found
+    state: StateName = "useful" if trial.useful else "idle" if trial.idle else "starving"
+    return dataclasses.replace(found, state=state, trial=trial)
 
 
 def _blocked_state(view: HistoryView, head: Head, found: HeadState, wanted: int) -> StateName:

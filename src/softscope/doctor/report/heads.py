@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from softscope.doctor.judge.history_view import Head, HistoryView
 
 CURVES = ("blocked", "transmission:median", "advantage", "sharpness", "max_logit")
-_ORDER = ("starving", "unjudged", "right", "resting", "positional", "learning")  # heads that need attention come first
+# Heads that need attention come first.
+_ORDER = ("starving", "unjudged", "idle", "useful", "right", "resting", "positional", "learning")
 assert set(_ORDER) == set(STATES)
 _LOGARITHMIC = {"transmission:median": 1e-9, "max_logit": 1e-2}  # with the floor at which smaller values are drawn
 _WIDTH, _HEIGHT = 72, 20

@@ -22,8 +22,10 @@ ADVANTAGES = (-1.5, 3.5)
 SHAPES: dict[StateName, str] = {
     "learning": '<circle r="5"/>',
     "right": '<path d="M0-6.5 6.5 0 0 6.5-6.5 0z"/>',
+    "useful": '<path d="M0-6.5 6.5 0 0 6.5-6.5 0z"/>',
     "resting": '<path d="M-5-5H5V5H-5z"/>',
     "positional": '<path d="M-5-2H5V2H-5z"/>',
+    "idle": '<path d="M-5-2H5V2H-5z"/>',
     "starving": '<path d="M-6 5 0-6.5 6 5z"/>',
     "unjudged": '<circle r="3"/>',
 }

@@ -15,9 +15,12 @@ if TYPE_CHECKING:
 
     from torch import Tensor, nn
 
+    from softscope.doctor.judge.history_view import HistoryView
+
 PARTS = 16  # of the batch, over which standard errors are taken
 CLEAR = 2.0  # standard errors between an effect and none
-ERRORS_NEED = 4  # parts
+FEWEST = 4  # parts
+NOTHING = 0.01  # of the loss
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,6 +69,12 @@ class HeadTrial:
         return self.uniform.costs
 
     @property
+    def idle(self) -> bool:
+        """Whether nothing changes without it, by more than a hundredth of the loss, nor does softening help."""
+        most = self.uniform.change + CLEAR * self.uniform.error
+        return not self.better_softer and most < NOTHING * abs(self.loss)
+
+    @property
     def better_softer(self) -> bool:
         """Whether softening helps."""
         return self.softened.helps
@@ -86,22 +95,19 @@ def try_heads(
 
     Args:
         model: Any module the probe can read.
-        batch: Passed to the model as `examine` does; cut along its first axis, so that there is a standard error.
+        batch: Passed to the model as `examine` does, or a list of such; cut along the first axis, so that there is a
+            standard error.
         heads: The heads to try, by site, named as in `scope.sites`.
         loss: Computes the loss from output and batch. If None, the output's own `loss` is used.
         progress: Called with the share that is done.
     """
-    parts = passes(batch, PARTS)
-    if all(part is batch for part in parts):
-        parts = passes(batch, ERRORS_NEED)
-    parts = parts[:1] if all(part is batch for part in parts) else parts
-    given = Given(model, parts, loss)
+    given = Given(model, parts_of(batch), loss)
     wanted = [(site, head) for site, some in heads.items() for head in some]
     done, total = 0, 1 + 2 * len(wanted)
     with untouched(model):
         spreads = Spreads(model)
         base = []
-        for part in parts:
+        for part in given.batches:
             with spreads.on():
                 base.append(forward_loss(given, part))
         found: dict[tuple[str, int], HeadTrial | str] = {}
@@ -121,7 +127,31 @@ def try_heads(
                 found[site, head] = str(error)
                 continue
             mean = sum(base) / len(base)
-            found[site, head] = HeadTrial(uniform, softened, temperature, mean, len(parts))
+            found[site, head] = HeadTrial(uniform, softened, temperature, mean, len(base))
+    return found
+
+
+def suspected(view: HistoryView) -> dict[str, list[int]]:
+    """The heads that the readings call starving, by site."""
+    found: dict[str, list[int]] = {}
+    for head, state in view.states.items():
+        if state.state == "starving" and head.head is not None:
+            found.setdefault(view.site(head).name, []).append(head.head)
+    return found
+
+
+def parts_of(batch: Any) -> list[Any]:
+    """Cut a batch, or each of a list of batches, into 16 parts in all, or 4 if it is short; else leave it whole."""
+    batches = batch if isinstance(batch, list) else [batch]
+    found: list[Any] = []
+    for one in batches:
+        for many in (-(-PARTS // len(batches)), -(-FEWEST // len(batches))):
+            parts = passes(one, many)
+            if parts[0] is not one:
+                found += parts
+                break
+        else:
+            found.append(one)
     return found
 
 

@@ -20,11 +20,16 @@ def _judge(view: HistoryView, head: Head) -> Judgement:
     if found.state != "starving":
         return None
     figures = f"{found.advantage:.2f} ± {found.error:.2f}".replace("-", "−")
+    tried = Text(zh="", en="")
+    if found.trial is not None:
+        effect = f"{found.trial.softened.change:+.3g} ± {found.trial.softened.error:.2g}".replace("-", "−")
+        tried = Text(zh=f"；试着变柔和，损失变化 {effect}", en=f"; made softer, the loss changes by {effect}")
     return Fired(
         Text(
-            zh=f"{found.blocked:.0%} 的行被阻断（自第 {found.since} 步起），读的键不比任取一个好：优势 {figures}",
+            zh=f"{found.blocked:.0%} 的行被阻断（自第 {found.since} 步起），读的键不比任取一个好："
+            f"优势 {figures}{tried.zh}",
             en=f"{found.blocked:.0%} of its rows are blocked (since step {found.since}), and the keys they read "
-            f"are no better than any other: advantage {figures}",
+            f"are no better than any other: advantage {figures}{tried.en}",
         ),
         {"blocked": found.blocked, "advantage": found.advantage, "advantage_error": found.error},
     )
