@@ -41,7 +41,7 @@ pytest: $(VENV)/.dev
 
 # Every attack of tests/hostile with seeds that were never tried. MINUTES is for the random ones, which run two at a time.
 MINUTES := 60
-ATTACKS = $(shell grep -l 'attempts(' tests/hostile/test_*.py | wc -l)
+ATTACKS = $(shell grep -l 'in attempts' tests/hostile/test_*.py | wc -l)
 attack: $(VENV)/.dev
 	@seed=$${SOFTSCOPE_ATTACK_SEED:-$$(date +%s)}; \
 	echo "Attacking for about $(MINUTES) minutes; again with: make attack SOFTSCOPE_ATTACK_SEED=$$seed"; \
