@@ -132,10 +132,11 @@ class Scope:
         loss: Callable[[Any, Any], Tensor] | None = None,
         heads: Mapping[str, Iterable[int]] | None = None,
     ) -> dict[tuple[str, int], HeadTrial | str]:
-        """Try heads on a batch, best one held out: how does the loss change if a head is made uniform, or softer?
+        """Try heads on a batch, preferably held out: how does the loss change if a head is made uniform, or softer?
 
-        A head whose uniform version costs is useful, however sharp it is. The run goes on as if nothing had happened,
-        bit for bit: passes are in eval mode and without gradients. They cost 1 + 2·heads forward passes over the batch.
+        If the loss rises when a head is made uniform, the head is useful, however sharp it is. The run goes on as if
+        nothing had happened, bit for bit: passes are in eval mode and without gradients. They cost 1 + 2·heads forward
+        passes over the batch.
 
         Args:
             batch: A mapping becomes keyword arguments of the model, a tuple positional ones, anything else the one

@@ -87,7 +87,8 @@ def _read(given: Given, path: str, console: Console) -> tuple[History, Trials]:
 
 
 def _tried(given: Given, history: History, console: Console) -> Trials:
-    """Try the heads that the readings call starving; the trial decides."""
+    """Try the heads that the readings call starving; if the model fails meanwhile, the readings stand."""
+    from softscope._users_code import Raised, whatever_it_raises
     from softscope.doctor.diagnosis import diagnose
     from softscope.doctor.trial.head_trial import suspected, try_heads
 
@@ -96,9 +97,10 @@ def _tried(given: Given, history: History, console: Console) -> Trials:
         return {}
     progress = ProgressBar(console.say("checkup.progress.trial"))
     try:
-        return try_heads(given.model, list(given.batches), heads, loss=given.loss, progress=progress)
-    except Exception as error:
-        raise UsageError("checkup.model.failed", reason=shown(f"{type(error).__name__}: {error}", REASON)) from None
+        with whatever_it_raises():  # it ran in training mode; in eval mode it may not
+            return try_heads(given.model, list(given.batches), heads, loss=given.loss, progress=progress)
+    except Raised:
+        return {}
     finally:
         progress.wipe()
 

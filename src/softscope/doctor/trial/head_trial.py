@@ -70,7 +70,7 @@ class HeadTrial:
 
     @property
     def idle(self) -> bool:
-        """Whether nothing changes without it, by more than a hundredth of the loss, nor does softening help."""
+        """Whether the loss rises by less than a hundredth without it, and softening does not help."""
         most = self.uniform.change + CLEAR * self.uniform.error
         return not self.better_softer and most < NOTHING * abs(self.loss)
 
