@@ -13,7 +13,7 @@ ENGINE := $(wildcard engine/*.cc engine/*/*.h engine/*/*.cc)
 .PHONY: help checkup lab reference test pytest attack lint format sanitize clean
 
 help:
-	@echo "make checkup   set up what is needed and let the doctor train and examine two small models"
+	@echo "make checkup   set up what is needed and let the doctor train, examine and treat three small models"
 	@echo "make lab       set up what is needed and open the course in the browser"
 	@echo "make reference set up what is needed and build the API reference: build/reference/index.html"
 	@echo "make test      all checks: lint, formats, types, tests"

@@ -7,13 +7,13 @@ import sys
 import pytest
 
 from cli.commands import Terminal, columns, program
-from doctor.judge.histories import RESTING, STUCK, history, per_head
+from doctor.judge.histories import RESTING, STUCK, history, per_head, starving
 from softscope._text import LANGS
 from softscope.cli import checkup
 from softscope.doctor import patients
 
 CHINESE = re.compile(r"[\u3400-\u9fff]")
-SICK = history(**per_head(1, STUCK))
+SICK = starving(history(**per_head(1, STUCK)), 1)
 TIP = history(site={"fused": False})
 NOTE = history(**per_head(1, RESTING))
 
@@ -59,6 +59,8 @@ def test_fits_the_terminal(run, record, monkeypatch, lang, width):
     ("found", "words", "wanted"),
     [
         (SICK, [], 1),
+        (history(**per_head(1, STUCK)), [], 0),  # only suspected
+        (history(**per_head(1, STUCK)), ["--fail-on", "tip"], 1),
         (SICK, ["--exit-zero"], 0),
         (SICK, ["--mute", "SS001"], 0),
         (SICK, ["--mute", "SS001:layers.1.*"], 1),
@@ -159,26 +161,37 @@ def test_mistakes_in_settings(run, tmp_path, text, told):
 @pytest.mark.parametrize("lang", LANGS)
 def test_the_patients(run, monkeypatch, tmp_path, lang):
     pytest.importorskip("torch")
-    monkeypatch.setattr(patients, "STEPS", 60)
-    monkeypatch.setattr(patients.train, "__kwdefaults__", {**patients.train.__kwdefaults__, "steps": 60})
+    monkeypatch.setattr(patients, "STEPS", 40)
+    monkeypatch.setattr(patients, "MORE", 30)
     monkeypatch.chdir(tmp_path)
     code, out, err = run("checkup", "--lang", lang, "--report", "a.html")
     assert (code, err) == (0, ""), "the patients are sick on purpose"
     assert "\x1b" not in out
     assert max(map(columns, out.splitlines())) <= 80
-    for word in ("SS001", "SS005", "1/√d", "a.html", "starving" if lang == "en" else "饥饿"):
+    for word in ("SS001", "1/√d", "a.html", "starving" if lang == "en" else "饥饿"):
         assert word in out
+    assert len([line for line in out.splitlines() if re.search(r"\d%.*(\d%|–).*(\d%|–)$", line)]) == 3, "the prognosis"
     text = (tmp_path / "a.html").read_text("utf-8")
-    assert text.count('<article class="case"') == 2
-    if lang == "en":
-        assert run("checkup", "--fail-on", "finding", "--format", "json")[0] == 1
+    assert text.count('<article class="case"') == 3
+
+
+def test_the_patients_for_programs(run, monkeypatch):
+    pytest.importorskip("torch")
+    monkeypatch.setattr(patients, "STEPS", 30)
+    monkeypatch.setattr(patients, "MORE", 30)
+    code, out, _ = run("checkup", "--fail-on", "finding", "--format", "json")
+    assert code == 1
+    healthy, *ill = [case["prognosis"] for case in json.loads(out)["cases"]]
+    assert healthy is None
+    assert [(found["steps"], found["untreated"]["error"] > 0) for found in ill] == [(30, True)] * 2
+    assert ill[0]["treated"]["loss"] != ill[0]["untreated"]["loss"]
 
 
 def test_the_patients_report_has_one_place(run, monkeypatch, tmp_path):
     """Each run used to leave a new temporary folder behind."""
     pytest.importorskip("torch")
-    monkeypatch.setattr(patients, "STEPS", 20)
-    monkeypatch.setattr(patients.train, "__kwdefaults__", {**patients.train.__kwdefaults__, "steps": 20})
+    monkeypatch.setattr(patients, "STEPS", 15)
+    monkeypatch.setattr(patients, "MORE", 1)
     (tmp_path / "temporary").mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
     monkeypatch.setenv("SOFTSCOPE_HOME", str(tmp_path / "state"))
@@ -206,13 +219,16 @@ def test_a_live_table_on_a_terminal(monkeypatch, width, lang):
     monkeypatch.setattr(sys, "stdout", screen)
     table = Table(Console(screen, lang, width=width, colour=True), patients.PATIENTS, 10)
     found = history(heads=1, blocked=0.9, transmission__median=1e-18, advantage=-0.25, advantage_error=0.5)
-    table.read("scaled", found)
+    table.read("healthy", found)
     for step in range(1, 11):
-        table.progress("scaled", step, 10)
+        table.progress("healthy", step, 10)
+    read = screen.getvalue()
+    table.judged("healthy", "starving")
     table.close()
     drawn = screen.getvalue()
-    assert drawn.count("\x1b[4A") == drawn.count("patient" if lang == "en" else "病人") - 1 == 5
-    assert ("starving" if lang == "en" else "饥饿") in drawn
+    assert drawn.count("\x1b[5A") == drawn.count("patient" if lang == "en" else "病人") - 1 == 5
+    assert ("suspected" if lang == "en" else "可疑") in read, "readings only raise a suspicion"
+    assert ("starving" if lang == "en" else "饥饿") in drawn.removeprefix(read), "and the trial decides"
     assert max(columns(re.sub(r"\x1b\[[0-9;]*[A-Za-z]", "", line)) for line in drawn.splitlines()) <= width
 
 

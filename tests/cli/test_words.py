@@ -14,6 +14,8 @@ from softscope.cli.checkup.live import COLUMNS
 from softscope.cli.commands import COMMANDS
 from softscope.cli.tour.stops import STOPS
 from softscope.cli.words import WORDS
+from softscope.doctor.events import EVENT_KINDS
+from softscope.doctor.judge.checks import SEVERITIES
 from softscope.doctor.record.problems import reasons
 from softscope.experiments.ledger import VERDICTS
 
@@ -87,6 +89,8 @@ def test_every_text_is_used():
     built |= {f"claims.verdict.{verdict}" for verdict in VERDICTS}
     built |= {f"record.{reason}" for reason in reasons()}
     built |= {f"watch.what.{kind}" for kind in ("moving", "still")}
+    built |= {f"watch.severity.{severity}" for severity in SEVERITIES}
+    built |= {f"watch.event.{kind}" for kind in EVENT_KINDS}
     built |= {f"homework.state.{state}" for state in ("new", "tried", "skipped", "passed")}
     built |= {f"glossary.column.{column}" for column in ("en", "zh", "symbol", "code")}
     built |= {f"checkup.column.{name}" for name in COLUMNS}

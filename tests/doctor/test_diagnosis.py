@@ -6,9 +6,10 @@ import re
 import numpy as np
 import pytest
 
-from doctor.judge.histories import RESTING, RIGHT, STUCK, history, per_head, without
+from doctor.judge.histories import RESTING, RIGHT, STARVES, STUCK, history, per_head, starving, without
 from softscope.doctor.diagnosis import diagnose
-from softscope.doctor.treat.prescriptions import prescribe
+from softscope.doctor.read.head_trial import as_facts
+from softscope.doctor.treat.plan import plans
 
 CASES = {
     "healthy": (history(), "No findings. Of 4 heads, 4 can still learn.", []),
@@ -21,15 +22,39 @@ CASES = {
     ),
     "one": (history(heads=1, blocked=0.9, advantage=3.0), "No findings. Its only head reads the right keys.", []),
     "starving": (
-        history(**per_head(1, STUCK)),
-        "1 of 4 heads is starving: layers.0.attention head 1.",
-        ["unit-qk-norm"],
+        starving(history(**per_head(1, STUCK)), 1),
+        "1 of 4 heads is starving: layers.0.attention head 1. A trial showed it: the loss does not need it as it is",
+        ["temperature"],
     ),
-    "several": (history(blocked=0.9), "4 of 4 heads are starving: layers.0.attention head 0,", ["unit-qk-norm"]),
-    "unscaled": (history(site={"scale": 1.0}, blocked=0.9), "4 of 4 heads are starving", ["scale"]),
+    "suspected": (
+        history(**per_head(1, STUCK)),
+        "No findings. 1 of 4 heads is suspected: layers.0.attention head 1. It looks stuck, but only a trial can tell",
+        ["temperature"],
+    ),
+    "starving and suspected": (
+        starving(history(**per_head(1, STUCK) | {"blocked": {1: 0.9, 2: 0.9}}), 1),
+        "1 of 4 heads is starving: layers.0.attention head 1.",
+        ["temperature", "temperature"],
+    ),
+    "several": (
+        starving(history(blocked=0.9), 0, 1, 2, 3),
+        "4 of 4 heads are starving: layers.0.attention head 0,",
+        ["temperature"],
+    ),
+    "unscaled": (
+        starving(history(site={"scale": 1.0}, blocked=0.9), 0, 1, 2, 3),
+        "4 of 4 heads are starving",
+        ["scale"],
+    ),
+    "empty": (history(q_norm={1: 0.0}), "No findings. Of 4 heads, 3 can still learn, 1 is empty.", []),
+    "uniform": (
+        history(steps=range(0, 1000, 100), sharpness={1: 0.001}),
+        "No findings. Of 4 heads, 3 can still learn, 1 stays uniform.",
+        [],
+    ),
     "outlier": (history(q_norm={2: 240.0}), "1 finding in layers.0.attention head 2.", ["repair"]),
     "outlier that starves": (
-        history(**per_head(2, STUCK) | {"q_norm": {2: 240.0}}),
+        starving(history(**per_head(2, STUCK) | {"q_norm": {2: 240.0}}), 2),
         "1 of 4 heads is starving",
         ["repair"],
     ),
@@ -84,7 +109,7 @@ def test_healthy_is_never_said_without_a_loss():
 
 
 def test_the_remedies_are_those_that_were_measured_to_help():
-    (given,) = diagnose(history(site={"scale": 1.0}, blocked=0.9)).prescriptions
+    (given,) = diagnose(starving(history(site={"scale": 1.0}, blocked=0.9), 0)).prescriptions
     assert "softscope experiment remedies" in given.evidence.en
     for failed in ("soft cap", "sink", "scalable softmax", "RMS QK-norm", "entmax"):
         assert failed in given.does_not.en
@@ -95,12 +120,12 @@ def test_nothing_is_prescribed_for_notes_and_tips():
     diagnosis = diagnose(history(site={"fused": False}, max_logit=150.0, **per_head(1, RESTING)))
     assert diagnosis.counts["tip"] == 5
     assert diagnosis.counts["informative"] >= 1
-    assert prescribe(diagnosis.view, diagnosis.outcomes) == []
+    assert plans(diagnosis.view, diagnosis.outcomes) == []
 
 
 def test_fails_at_a_severity():
     cases = {
-        "finding": history(**per_head(1, STUCK)),
+        "finding": starving(history(**per_head(1, STUCK)), 1),
         "tip": history(site={"fused": False}),
         "informative": history(**per_head(1, RESTING)),
         "": history(),
@@ -111,6 +136,22 @@ def test_fails_at_a_severity():
         failing = [level for level in levels if diagnosis.fails(level)]
         assert failing == (list(levels[levels.index(name) :]) if name else [])
     assert not diagnose(cases["tip"], mute=["SS010"]).fails("tip")
+    suspected = diagnose(history(**per_head(1, STUCK)))
+    assert (suspected.fails("finding"), suspected.fails("tip")) == (False, True)
+
+
+def test_a_trial_from_before_the_head_was_blocked_says_nothing():
+    found = history(**per_head(1, STUCK | {"blocked": [0.0, 0.0, 0.9, 0.9, 0.9]}))
+    for step, state in ((10, "suspected"), (20, "starving"), (None, "starving")):
+        trial = dataclasses.replace(STARVES, step=step)
+        facts = {"trials": as_facts({(found.sites[0].name, 1): trial})}
+        assert diagnose(dataclasses.replace(found, facts=facts)).states[state] == 1
+
+
+@pytest.mark.parametrize("kept", [None, 7, [7], [{}], [{"site": "a", "head": "x"}], {"site": "a"}])
+def test_facts_that_hold_no_trial_are_left_out(kept):
+    found = dataclasses.replace(history(**per_head(1, STUCK)), facts={"trials": kept})
+    assert diagnose(found).states["suspected"] == 1
 
 
 @pytest.mark.parametrize("loss", [float("nan"), float("inf")])

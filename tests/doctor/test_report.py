@@ -10,18 +10,21 @@ import subprocess
 import numpy as np
 import pytest
 
-from doctor.judge.histories import RESTING, RIGHT, STUCK, history, per_head
+from doctor.judge.histories import RESTING, RIGHT, STUCK, history, per_head, starving
 from softscope.doctor.diagnosis import diagnose
 from softscope.doctor.read.snapshot import History, Snapshot
 from softscope.doctor.report import document, lines, page
 
 EVIL = '<script>alert("x")</script>\'&'
 CHINESE = re.compile(r"[\u3400-\u9fff]")
-SICK = history(
-    sites=2,
-    unseen=[(EVIL, "<b>own kernel</b>")],
-    **{name: {(0, 1): value} for name, value in STUCK.items() if ":" not in name}
-    | {"blocked_mass": {(1, 0): 0.97}, "q_norm": {(1, 3): 240.0}},
+SICK = starving(
+    history(
+        sites=2,
+        unseen=[(EVIL, "<b>own kernel</b>")],
+        **{name: {(0, 1): value} for name, value in STUCK.items() if ":" not in name}
+        | {"blocked_mass": {(1, 0): 0.97}, "q_norm": {(1, 3): 240.0}},
+    ),
+    1,
 )
 
 
@@ -157,6 +160,9 @@ def test_json_is_versioned_and_complete():
     assert sum(outcome["count"] for outcome in case["outcomes"]) == sum(diagnosis.counts.values())
     assert len(case["heads"]) == 8
     assert case["heads"][1]["state"] == "starving"
+    assert case["heads"][1]["trial"]["verdict"] == "starving"
+    assert case["heads"][1]["trial"]["softened"] == {"change": -0.3, "error": 0.1}
+    assert case["heads"][0]["trial"] is None
     assert case["heads"][1]["readings"]["blocked"] == pytest.approx(0.9)
     assert {outcome["code"] for outcome in case["outcomes"] if outcome["kind"] == "finding"} == {"SS001", "SS004"}
     assert case["unseen"] == [{"name": EVIL, "why": "<b>own kernel</b>"}]

@@ -8,6 +8,7 @@ import torch
 
 import softscope
 from experiments.small import result
+from softscope._one_thread import one_thread
 from softscope._text import Text, same
 from softscope.doctor.treat import evidence
 from softscope.experiments import Measured, Table, cost, recall, remedies
@@ -107,7 +108,7 @@ def test_readings_of_other_weights_are_left_out():
 
 def test_threads_are_given_back():
     before = torch.get_num_threads()
-    with recall.one_thread():
+    with one_thread():
         assert torch.get_num_threads() == 1
     assert torch.get_num_threads() == before
 

@@ -27,7 +27,8 @@ from softscope._text import LANGS
 from softscope.cli import language
 from softscope.cli.checkup import writing
 from softscope.cli.console import Console
-from softscope.cli.watch import table
+from softscope.cli.problems import UsageError
+from softscope.cli.watch.following import Follower
 from softscope.doctor import diagnose, export
 from softscope.doctor.record import Record, RecordError, file, news, read_record
 from softscope.doctor.record.problems import reasons
@@ -138,13 +139,19 @@ def _reported(history, folder):
 
 
 def _watched(path):
-    seen = news(path, -(2**63))
+    """Once, and to its end, if it has one; events and the exit code need all checks."""
     for lang in LANGS:
-        console = Console(None, lang)
-        last = seen.snapshots[-1] if seen.snapshots else None
-        shown = table.frame(path, seen, last, console) + [table.line(seen.sites, s, console) for s in seen.snapshots]
-        shown += [] if seen.ended is None else table.end(seen.ended, console)
-        assert not any(unsafe(line) for line in shown), shown
+        out, refused = io.StringIO(), None
+        try:
+            Follower(path, Console(out, lang), "informative", ()).once()
+            if news(path).ended is not None:
+                Follower(path, Console(out, lang), None, ()).follow()
+        except UsageError as error:
+            refused = error
+        if refused is not None:
+            assert refused.key.startswith("record.") or refused.key == "checkup.record.none"
+            assert language.say(lang, refused.key, **refused.values)
+        assert not unsafe(out.getvalue()), out.getvalue()
 
 
 # Altered as SQL
@@ -437,7 +444,7 @@ def test_made_by_hand(genuine, tmp_path, run, name):
 def news_reads(path):
     """Whether `watch`, which reads less than all of it, meets nothing wrong."""
     with contextlib.suppress(RecordError):
-        news(path)
+        news(path, 0)
         return True
     return False
 

@@ -92,8 +92,8 @@ def state_of(course):
 
 def test_the_doctor_sees_the_patient_starve_without_the_scale_and_learn_with_it():
     seen = []
-    sick = patient.treat("none", d=64, steps=40, every=4, watch=seen.append)
-    well = patient.treat("scaled", d=64, steps=40, every=4)
+    sick = patient.treat("none", d=256, steps=40, every=4, watch=seen.append)
+    well = patient.treat("scaled", d=256, steps=40, every=4)
     assert seen == sick.readings
     assert len(sick.readings) == 10
     assert well.accuracy > 0.9 > sick.accuracy
@@ -101,6 +101,13 @@ def test_the_doctor_sees_the_patient_starve_without_the_scale_and_learn_with_it(
     assert [one.remedy for one in sick.diagnosis.prescriptions] == ["scale"]
     assert well.diagnosis.prescriptions == ()
     assert sick.readings[-1].advantage + 2 * sick.readings[-1].advantage_error < well.readings[-1].advantage
+
+
+def test_with_more_keys_in_all_the_unscaled_patient_learns_and_the_doctor_says_so():
+    """The lesson says what being stuck hangs on."""
+    many = patient.treat("none", d=64, keys=64, steps=160, every=8)
+    assert many.accuracy > 0.8
+    assert state_of(many) in ("right", "useful")
 
 
 @pytest.mark.parametrize("remedy", ["temperature", "unit"])

@@ -13,7 +13,7 @@ checks) → `treat` (prescriptions, remedies) → `diagnosis` (all of it for one
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from softscope.doctor import report, sinks
+    from softscope.doctor import events, report, sinks
     from softscope.doctor.callbacks import HuggingFaceCallback
     from softscope.doctor.diagnosis import Diagnosis, diagnose
     from softscope.doctor.read.snapshot import History, Site, Snapshot
@@ -38,6 +38,7 @@ _HOMES = {
     "Site": "read.snapshot",
     "Snapshot": "read.snapshot",
     "diagnose": "diagnosis",
+    "events": "",
     "export": "record.export",
     "follow": "sinks",
     "read_record": "record.read",
@@ -58,6 +59,7 @@ __all__ = [
     "Site",
     "Snapshot",
     "diagnose",
+    "events",
     "export",
     "follow",
     "read_record",
@@ -73,7 +75,7 @@ def __getattr__(name: str) -> object:
     import importlib
 
     home = f"{__name__}.{_HOMES[name]}".rstrip(".")
-    if name in ("remedies", "report", "sinks"):
+    if name in ("events", "remedies", "report", "sinks"):
         value: object = importlib.import_module(f"{home}.{name}")
     else:
         value = getattr(importlib.import_module(home), name)

@@ -10,12 +10,15 @@ import importlib
 import os
 from typing import TYPE_CHECKING, Any, Self
 
+from softscope.doctor.events import at_least
 from softscope.doctor.record.write import Record
 from softscope.doctor.sinks import follow
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from softscope.doctor.events import Event
+    from softscope.doctor.judge.checks import Severity
     from softscope.doctor.read.snapshot import Snapshot
     from softscope.doctor.sinks import Sink
 
@@ -36,7 +39,9 @@ class HuggingFaceCallback:
         record: where to record: a path, or a `Record`, which stays open; None to record nothing.
         every: how often the probe reads; by default the probe's own schedule.
         max_rows: how many query rows it reads per call; by default the probe's own choice.
-        sinks: further places to send snapshots to; see `softscope.doctor.sinks`.
+        sinks: further places to send snapshots to; see `softscope.doctor.sinks`. Those with an `alert` get events.
+        on_event: called with each `Event`, a finding that appeared, changed or ended; what it raises becomes a warning.
+        severity: the lowest severity of an event: "finding", "tip" or "informative".
         probe: the function that attaches the probe; by default `softscope.probe`.
 
     Examples:
@@ -58,12 +63,16 @@ class HuggingFaceCallback:
         every: Any = None,
         max_rows: Any = None,
         sinks: Sequence[Sink] = (),
+        on_event: Callable[[Event], Any] | None = None,
+        severity: Severity = "finding",
         probe: Callable[..., Any] | None = None,
     ) -> None:
         self.record, self.sinks = record, tuple(sinks)
         self.scope: Any = None
         self._options = {name: value for name, value in (("every", every), ("max_rows", max_rows)) if value is not None}
         self._probe = probe
+        at_least(severity)  # refuses an unknown one here and not when training begins
+        self._events: dict[str, Any] = {"on_event": on_event, "severity": severity}
         self._open = contextlib.ExitStack()
         self._loss: float | None = None  # the last one logged
         self._parts = 1  # forward passes per step
@@ -82,7 +91,7 @@ class HuggingFaceCallback:
             elif self.record is not None:
                 sinks.append(opened.enter_context(Record(self.record)))
             self.scope = opened.enter_context(probe(model, **self._options))
-            follow(self.scope, *sinks, first_step=state.global_step, loss=self._loss_of)
+            follow(self.scope, *sinks, first_step=state.global_step, loss=self._loss_of, **self._events)
             self._open = opened.pop_all()
 
     def on_step_end(self, *_: Any, **__: Any) -> None:

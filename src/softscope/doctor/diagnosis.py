@@ -9,14 +9,17 @@ from softscope._text import Text
 from softscope.doctor.judge import checks
 from softscope.doctor.judge.history_view import Head, HistoryView
 from softscope.doctor.judge.states import STATES, StateName
-from softscope.doctor.treat.prescriptions import Prescription, prescribe
+from softscope.doctor.prognosis import NOT_MEASURED
+from softscope.doctor.treat.plan import plans
+from softscope.doctor.treat.prescriptions import Prescription
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from softscope.doctor.judge.checks import CheckResult, Kind, Severity
+    from softscope.doctor.prognosis import Prognosis
+    from softscope.doctor.read.head_trial import HeadTrial
     from softscope.doctor.read.snapshot import History
-    from softscope.doctor.trial.head_trial import HeadTrial
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,6 +38,7 @@ class Diagnosis:
     outcomes: tuple[CheckResult, ...]
     prescriptions: tuple[Prescription, ...]
     title: Text | str = ""
+    prognosis: Prognosis | None = None  # only if it was measured
 
     @property
     def counts(self) -> dict[Kind, int]:
@@ -62,8 +66,12 @@ class Diagnosis:
 
     @property
     def verdict(self) -> Text:
-        """The verdict in one or two plain sentences."""
-        return _verdict(self)
+        """The verdict in a few plain sentences; it says how things will go on only if that was measured."""
+        said = _verdict(self)
+        if self.prognosis is None and not self.states["starving"]:
+            return said
+        ahead = NOT_MEASURED if self.prognosis is None else self.prognosis.said
+        return Text(zh=said.zh + ahead.zh, en=f"{said.en} {ahead.en}")
 
 
 def diagnose(
@@ -71,7 +79,7 @@ def diagnose(
     title: Text | str = "",
     *,
     mute: Iterable[str] = (),
-    trials: Mapping[tuple[str, int], HeadTrial | str] | None = None,
+    trials: Mapping[tuple[str, int], HeadTrial | Text] | None = None,
 ) -> Diagnosis:
     """Judge a history: run every check, and derive remedies from the findings.
 
@@ -79,7 +87,8 @@ def diagnose(
         history: from a probe or a record.
         title: the heading of the diagnosis.
         mute: checks to silence, such as "SS010" or "SS004:encoder.*".
-        trials: what `scope.trial` found. A head that it shows to be useful or idle is not called starving.
+        trials: what `scope.trial` found; by default what the history holds. Without a trial, a head that looks stuck
+            is suspected; with it, the head is starving, useful or idle.
 
     >>> import numpy as np
     >>> from softscope.doctor import History, Site, Snapshot
@@ -91,7 +100,7 @@ def diagnose(
     """
     view = HistoryView(history, trials)
     outcomes = checks.run(view, mute=mute)
-    return Diagnosis(view, tuple(outcomes), tuple(prescribe(view, outcomes)), title)
+    return Diagnosis(view, tuple(outcomes), tuple(plans(view, outcomes)), title)
 
 
 def named(view: HistoryView, heads: Iterable[Head], most: int = 4) -> Text:
@@ -116,20 +125,11 @@ def _verdict(diagnosis: Diagnosis) -> Text:
             en=f"Since step {min(broken)} the loss or the readings have been NaN or infinite, so nothing can be "
             f"judged after that. Go back to an earlier checkpoint and find out where they come from.",
         )
-    starving = [head for head, found in view.states.items() if found.state == "starving"]
     found = diagnosis.of("finding")
+    starving = [head for head, known in view.states.items() if known.state == "starving"]
+    suspected = [head for head, known in view.states.items() if known.state == "suspected"]
     if starving:
-        names = named(view, starving)
-        one = len(starving) == 1
-        return Text(
-            zh=f"{'唯一的头' if total == 1 else f'{total} 个头里有 {len(starving)} 个'}在挨饿：{names.zh}。"
-            f"它{'' if one else '们'}读的键不比任取一个好，梯度又到不了，再训练也没有用。",
-            en=f"{'Its only head' if total == 1 else f'{len(starving)} of {total} heads'} "
-            f"{'is' if one else 'are'} starving: "
-            f"{names.en}. "
-            f"{'It reads' if one else 'They read'} keys no better than any other, and no gradient reaches "
-            f"{'it' if one else 'them'}: more training will not help.",
-        )
+        return _joined(_starving(view, starving), _suspected(view, suspected))
     others = [head for outcomes in found.values() for outcome in outcomes for head in outcome.heads]
     judged = total - states["unjudged"]
     blind = Text(
@@ -149,10 +149,10 @@ def _verdict(diagnosis: Diagnosis) -> Text:
             zh=f"发现 {sum(map(len, found.values()))} 处问题，涉及 {names.zh}。",
             en=f"{_many(sum(map(len, found.values())), 'finding')} in {names.en}.",
         )
-        return said if judged == total else Text(zh=said.zh + blind.zh, en=f"{said.en} {blind.en}")
-    if judged < total:
+        return _joined(said, _suspected(view, suspected), None if judged == total else blind)
+    if suspected or judged < total:
         said = Text(zh="没有发现问题。", en="No findings.")
-        return Text(zh=said.zh + blind.zh, en=f"{said.en} {blind.en}")
+        return _joined(said, _suspected(view, suspected), None if judged == total else blind)
     words: dict[StateName, tuple[str, str, str]] = {
         "right": ("个已经读对", "reads the right keys", "read the right keys"),
         "useful": ("个看似卡住，试过有用", "looks stuck but is useful", "look stuck but are useful"),
@@ -160,6 +160,8 @@ def _verdict(diagnosis: Diagnosis) -> Text:
         "resting": ("个停在 sink 上", "rests on a sink", "rest on a sink"),
         "positional": ("个按位置读取", "reads by position", "read by position"),
         "idle": ("个闲置", "is idle", "are idle"),
+        "uniform": ("个始终均匀", "stays uniform", "stay uniform"),
+        "empty": ("个是空的", "is empty", "are empty"),
     }
     parts = [(states[name], name) for name in words if states[name]]
     chinese = f"{total} 个头：" + "，".join(f"{n} {words[name][0]}" for n, name in parts)
@@ -169,6 +171,40 @@ def _verdict(diagnosis: Diagnosis) -> Text:
         en=f"No findings. "
         f"{'Its only head ' + words[parts[0][1]][1] if total == 1 else f'Of {total} heads, {english}'}.",
     )
+
+
+def _starving(view: HistoryView, heads: list[Head]) -> Text:
+    names, total, one = named(view, heads), len(view.heads), len(heads) == 1
+    return Text(
+        zh=f"{'唯一的头' if total == 1 else f'{total} 个头里有 {len(heads)} 个'}在挨饿：{names.zh}。"
+        f"试过：没有{'它' if one else '它们'}损失也不上升，放松之后会更好，或就能学习。",
+        en=f"{'Its only head' if total == 1 else f'{len(heads)} of {total} heads'} {'is' if one else 'are'} starving: "
+        f"{names.en}. A trial showed it: the loss does not need {'it as it is' if one else 'them as they are'}, and "
+        f"softer {'it is' if one else 'they are'} better or can learn.",
+    )
+
+
+def _suspected(view: HistoryView, heads: list[Head]) -> Text | None:
+    if not heads:
+        return None
+    names, total, one = named(view, heads), len(view.heads), len(heads) == 1
+    if all(view.states[head].trial is not None for head in heads):
+        end = Text(zh="试了仍说不准，请用更大的批次再试。", en="and a trial left it open: use a larger batch.")
+    else:
+        end = Text(
+            zh="是不是真的卡住，要试过才知道：scope.trial(批次)。", en="but only a trial can tell: scope.trial(batch)."
+        )
+    return Text(
+        zh=f"{'唯一的头' if total == 1 else f'{total} 个头里有 {len(heads)} 个'}可疑：{names.zh}。"
+        f"{'它' if one else '它们'}看上去卡住了，{end.zh}",
+        en=f"{'Its only head' if total == 1 else f'{len(heads)} of {total} heads'} {'is' if one else 'are'} suspected: "
+        f"{names.en}. {'It looks' if one else 'They look'} stuck, {end.en}",
+    )
+
+
+def _joined(*parts: Text | None) -> Text:
+    said = [part for part in parts if part is not None]
+    return Text(zh="".join(part.zh for part in said), en=" ".join(part.en for part in said))
 
 
 def _many(count: int, thing: str) -> str:

@@ -63,7 +63,7 @@ def examine(given: Given, progress: Callable[[float], None] = lambda _: None) ->
         for i, batch in enumerate(given.batches):
             try:
                 with whatever_it_raises():
-                    loss = _pass(given, batch)
+                    loss = training_pass(given, batch)
             except Raised as raised:
                 if isinstance(raised.error, BrokenLossError | WrongLossError):
                     raise raised.error from None
@@ -76,12 +76,17 @@ def examine(given: Given, progress: Callable[[float], None] = lambda _: None) ->
     return history
 
 
-def forward_loss(given: Given, batch: Any) -> float:
+def tensor_loss(given: Given, batch: Any) -> Tensor:
     """The loss of one batch, without a backward pass."""
     loss = _loss(given, batch)
     if not isinstance(loss, Tensor) or loss.numel() != 1:
         raise WrongLossError(_what(loss))
-    return float(loss)
+    return loss
+
+
+def forward_loss(given: Given, batch: Any) -> float:
+    """The same as a number."""
+    return float(tensor_loss(given, batch))
 
 
 def _loss(given: Given, batch: Any) -> Any:
@@ -89,7 +94,8 @@ def _loss(given: Given, batch: Any) -> Any:
     return getattr(output, "loss", None) if given.loss is None else given.loss(output, batch)
 
 
-def _pass(given: Given, batch: Any) -> float | None:
+def training_pass(given: Given, batch: Any) -> float | None:
+    """Run one forward and backward pass, and one step if there is an optimizer; None if there is no loss."""
     loss = _loss(given, batch)
     if loss is None and given.loss is None:
         return None

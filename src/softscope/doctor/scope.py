@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import random
 import threading
 import time
@@ -14,32 +15,49 @@ from typing import TYPE_CHECKING, Any, Self
 import torch
 from torch import Tensor, nn
 
+from softscope._arguments.checks import positive, whole_number
+from softscope._text import Text
 from softscope.doctor import environment
-from softscope.doctor.listen import forward_hooks, functions, module_paths, patches, reasons
+from softscope.doctor.listen import forward_hooks, functions, module_paths, patches, reasons, tensor_parallel
+from softscope.doctor.listen.heads import set_hint
 from softscope.doctor.listen.observed_call import ObservedCall, UnseenError, padding, quiet
 from softscope.doctor.listen.reasons import Reason
 from softscope.doctor.listen.sampling import FEWEST, choose_rows, default_schedule
 from softscope.doctor.listen.steps import Steps
 from softscope.doctor.listen.unseen import unseen_modules
+from softscope.doctor.listen.where_loss_is import WhereLossIs, reached_rows
 from softscope.doctor.read.build_snapshot import snapshot_of, widened
+from softscope.doctor.read.head_trial import as_facts
 from softscope.doctor.read.kept_rows import KeptRows, keep_rows
 from softscope.doctor.read.row_readings import read
 from softscope.doctor.read.snapshot import History, Site, Snapshot
 from softscope.doctor.read.tiles import RowReadings
 
 if TYPE_CHECKING:
+    from softscope._text import Text
+    from softscope.doctor.read.head_trial import HeadTrial, Trials
     from softscope.doctor.treat.prescriptions import Prescription
-    from softscope.doctor.trial.head_trial import HeadTrial
+    from softscope.doctor.trial.schedule import Schedule
 
 
 class Scope:
     """The object returned by `softscope.probe`: the readings of one run, during the run and after it."""
 
-    def __init__(self, model: nn.Module, *, every: int | None, max_rows: int | None, seed: int) -> None:
+    def __init__(
+        self,
+        model: nn.Module,
+        *,
+        every: int | None,
+        max_rows: int | None,
+        seed: int,
+        heads: int | Mapping[str, int] | None = None,
+    ) -> None:
         self.model = model
+        set_hint(model, heads)
         self.thread = 0
         self._every, self._max_rows, self._rng = every, max_rows, random.Random(seed)
         self._seed = seed
+        self._where_loss_is = WhereLossIs(max_rows, self._rng)
         self._steps = Steps(model, self._finish)
         self._sites: dict[str, Site] = {}
         self._snapshots: list[Snapshot] = []
@@ -55,6 +73,8 @@ class Scope:
         self._warned = False
         self._with_grad = False
         self._paused = False  # during a trial
+        self.trials: dict[tuple[str, int], HeadTrial | Text] = {}  # the latest of each head
+        self._schedule: Schedule | None = None
         self._hooks = forward_hooks.ForwardHooks(model, self._open_pass, self._close_pass)
         self._began = time.monotonic()
 
@@ -101,16 +121,36 @@ class Scope:
         """Everything read so far."""
         sites = self.sites
         reasons = self._partly | self._unseen
-        missed = unseen_modules(self.model, self._sites, self._steps.passes)
+        missed = unseen_modules(self.model, self._sites, self._steps.passes, self._hooks.whole)
         reasons.update((path, why) for path, why in missed if path not in reasons)
         asked = {"every": self._every, "max_rows": self._max_rows, "seed": self._seed}
-        known = environment.of_run() | environment.of_model(self.model) | asked
+        known: dict[str, Any] = environment.of_run() | environment.of_model(self.model) | asked
+        if self.trials:
+            known["trials"] = as_facts(self.trials)
         return History(sites, tuple(widened(s, sites) for s in self._snapshots), tuple(reasons.items()), known)
 
-    def prescribe(self) -> list[Prescription]:
-        """The remedies that fit the readings so far, with reason and expected reading; the most certain come first.
+    def prescribe(
+        self,
+        batch: Any = None,
+        *,
+        loss: Callable[[Any, Any], Tensor] | None = None,
+        optimizer: Any = None,
+        steps: int = 20,
+    ) -> list[Prescription]:
+        """The remedies that fit the readings so far, with reason and expected reading; with a batch, those that help.
 
-        A prescription that code can carry out has `apply(model)`.
+        With a batch, suspected heads are tried first, then several remedies and doses: on half of the batch each is
+        trained for a few steps, and the other half tells how the loss changes against the same steps without it. Only
+        what clearly lowers that loss is prescribed. The run goes on as if nothing had happened, bit for bit. Without a
+        batch, prescriptions are candidates that nobody has tried. A prescription that code can carry out has
+        `apply(model)`.
+
+        Args:
+            batch: As for `trial`; the more rows, the smaller the standard errors.
+            loss: As for `trial`.
+            optimizer: Yours, whose class and options are used for the steps (it is never stepped); a function from
+                parameters to an optimizer; or None for AdamW.
+            steps: Training steps for each remedy; 0 compares the losses at once.
 
         >>> import torch, softscope as ss
         >>> model = torch.nn.MultiheadAttention(8, 2, batch_first=True)
@@ -123,7 +163,23 @@ class Scope:
             diagnose,  # imported here: a probe that nobody asks for a diagnosis should not pay for it
         )
 
-        return list(diagnose(self.history()).prescriptions)
+        if batch is None:
+            return list(diagnose(self.history(), trials=self.trials).prescriptions)
+        from softscope.doctor.trial.head_trial import suspects
+        from softscope.doctor.trial.remedy_trial import try_plans
+
+        doubted = suspects(diagnose(self.history())).items()
+        untried = {site: [h for h in heads if (site, h) not in self.trials] for site, heads in doubted}
+        if any(untried.values()):
+            self.trial(batch, loss=loss, heads=untried)
+        given = diagnose(self.history(), trials=self.trials).prescriptions
+        self._paused = True
+        try:
+            return try_plans(
+                self.model, given, batch, loss=loss, optimizer=optimizer, steps=whole_number(steps, "steps", 0)
+            )
+        finally:
+            self._paused = False
 
     def trial(
         self,
@@ -131,22 +187,23 @@ class Scope:
         *,
         loss: Callable[[Any, Any], Tensor] | None = None,
         heads: Mapping[str, Iterable[int]] | None = None,
-    ) -> dict[tuple[str, int], HeadTrial | str]:
+    ) -> Trials:
         """Try heads on a batch, preferably held out: how does the loss change if a head is made uniform, or softer?
 
         If the loss rises when a head is made uniform, the head is useful, however sharp it is. The run goes on as if
-        nothing had happened, bit for bit: passes are in eval mode and without gradients. They cost 1 + 2·heads forward
-        passes over the batch.
+        nothing had happened, bit for bit: passes are in eval mode, and no parameter gets a gradient. They cost
+        1 + 2·heads forward passes over the batch, and three more for each head that these leave open; `cost` tells.
+        `scope.prescribe` uses the result.
 
         Args:
             batch: A mapping becomes keyword arguments of the model, a tuple positional ones, anything else the one
                 argument. It is cut along its first axis, so that there is a standard error.
             loss: Computes the loss from output and batch. If None, the output's own `loss` is used.
-            heads: The heads to try, by site; by default those that the readings so far call starving.
+            heads: The heads to try, by site; by default those that the readings so far suspect.
 
         Returns:
             For `diagnose(history, trials=…)`: a `HeadTrial` for each (site, head), or a sentence that says why it could
-            not be tried.
+            not be tried; with the cost.
 
         >>> import torch, softscope as ss
         >>> model = torch.nn.TransformerEncoderLayer(8, 2, 8, batch_first=True)
@@ -157,21 +214,49 @@ class Scope:
         16
         """
         from softscope.doctor.diagnosis import diagnose
-        from softscope.doctor.trial.head_trial import suspected, try_heads
+        from softscope.doctor.trial.head_trial import suspects, try_heads
 
-        heads = suspected(diagnose(self.history()).view) if heads is None else heads
+        heads = suspects(diagnose(self.history())) if heads is None else heads
         self._paused = True
         try:
-            return try_heads(self.model, batch, heads, loss=loss)
+            found = try_heads(self.model, batch, heads, loss=loss)
         finally:
             self._paused = False
+        for place, trial in found.items():
+            self.trials[place] = (
+                trial if isinstance(trial, Text) else dataclasses.replace(trial, step=self._steps.index)
+            )
+        return found
+
+    def try_regularly(
+        self, batch: Any, *, loss: Callable[[Any, Any], Tensor] | None = None, every: int = 1000, share: float = 0.01
+    ) -> None:
+        """From now on, try the suspected heads by itself: after a step that is read, every so many steps at most.
+
+        The first trial of the run is not counted against `share`, because nobody knows its cost before. After that, a
+        trial waits until all trials together have taken no more than `share` of the run's time.
+
+        Args:
+            batch: As for `trial`.
+            loss: As for `trial`.
+            every: The fewest steps between two trials.
+            share: The most of the run's time that trials may take.
+
+        >>> import torch, softscope as ss
+        >>> model = torch.nn.TransformerEncoderLayer(8, 2, 8, batch_first=True)
+        >>> with ss.probe(model) as scope:
+        ...     scope.try_regularly(torch.randn(16, 5, 8), loss=lambda y, x: (y - x).square().mean(), every=100)
+        """
+        from softscope.doctor.trial.schedule import Schedule
+
+        self._schedule = Schedule(batch, loss, whole_number(every, "every", 1), positive(share, "share", "0.01 is 1%"))
 
     # Called by the forward hooks around each forward pass of the model.
 
-    def _open_pass(self) -> None:
+    def _open_pass(self, part: bool) -> None:
         if self._paused:
             return
-        self._guard(self._steps.begin_pass)
+        self._guard(lambda: self._steps.begin_pass(part))
         if self._steps.reading and self._sampled(self._steps.index):
             self._guard(self._listen)
 
@@ -217,6 +302,8 @@ class Scope:
         if name in self._unseen:
             return
         try:
+            if name not in self._sites and (why := tensor_parallel.elsewhere(place[1], observed.heads)) is not None:
+                self._partly[name] = why
             self._keep(name, observed)
         except Exception as error:
             self._lose(name, error)
@@ -236,14 +323,17 @@ class Scope:
                 else 0
             )
             some = choose_rows(self._max_rows, max(first, 0), observed.n, self._rng)
-            numbers = range(observed.n) if some is None else some
-            kept = keep_rows(observed, numbers, torch.tensor(numbers, device=result.device), padding(observed))
+            some = None if some is None else self._where_loss_is.with_remembered(name, some, observed.n)
+            kept = keep_rows(observed, range(observed.n) if some is None else some, padding(observed))
             if not result.requires_grad:
                 self._found.setdefault(name, []).append(read(kept, None))
                 return
-        self._wait(name, kept, result)
+        # Which rows the loss cares about shows only in the gradient. Queries, keys and values stay in memory until then
+        # anyway; logits of an explicit softmax do not, so there the next reading looks at the right rows.
+        again = observed if some is not None and observed.logits is None and observed.q is not None else None
+        self._wait(name, kept, result, again)
 
-    def _wait(self, name: str, kept: KeptRows, result: Tensor) -> None:
+    def _wait(self, name: str, kept: KeptRows, result: Tensor, whole: ObservedCall | None) -> None:
         entry = (name, kept)
         self._waiting.append(entry)
 
@@ -255,7 +345,12 @@ class Scope:
                 with patches.busy(), quiet(grad.device):
                     if not kept.untouched():
                         raise UnseenError(reasons.CHANGED)
-                    self._found.setdefault(name, []).append(read(kept, grad.detach()))
+                    reached = reached_rows(kept.observed.gradient(grad.detach()))
+                    more = self._where_loss_is.missed(name, kept.numbers, reached)
+                    here = kept if whole is None or not more else keep_rows(whole, more, padding(whole))
+                    found = read(here, grad.detach())
+                    found.reached = reached.float().mean(dim=-1)
+                    self._found.setdefault(name, []).append(found)
             except Exception as error:
                 self._lose(name, error)
 
@@ -265,6 +360,12 @@ class Scope:
         """Record that a call could not be described."""
         place = module_paths.innermost(self._paths)
         self._lose(place[0] if place else type(self.model).__name__, error)
+
+    def unread(self, reason: Reason, module: Any) -> None:
+        """Note that something in this module was not read."""
+        path = self._paths.get(id(module))
+        if path is not None:
+            self._partly.setdefault(path, reason)
 
     def _lose(self, name: str, error: Exception) -> None:
         """Stop reading this site."""
@@ -292,6 +393,7 @@ class Scope:
 
     def _finish(self, step: int, loss: float | None) -> None:
         """Close the step and turn its readings into a snapshot."""
+        self._where_loss_is.settle()
         waiting, self._waiting = self._waiting, []
         found, self._found = self._found, {}
         losses, self._losses = self._losses, []
@@ -315,6 +417,13 @@ class Scope:
         self._snapshots.append(snapshot)
         for callback in self._callbacks:
             self._guard(lambda callback=callback: callback(snapshot))  # type: ignore[misc]
+        if self._schedule is not None and self._schedule.due(step, time.monotonic() - self._began):
+            self._guard(self._try_now)
+
+    def _try_now(self) -> None:
+        assert self._schedule is not None
+        with self._schedule.timed():
+            self.trial(self._schedule.batch, loss=self._schedule.loss)
 
 
 def _number(loss: Any) -> float | None:

@@ -6,9 +6,10 @@ import math
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from softscope._one_thread import one_thread
 from softscope._text import Lang, Text, same
 from softscope.experiments import chart
-from softscope.experiments.recall import LEARNED, PAIRS, RecallRun, learn, one_thread
+from softscope.experiments.recall import LEARNED, PAIRS, RecallRun, learn
 from softscope.experiments.table import NATS, Cell, Column, Table, label
 
 if TYPE_CHECKING:

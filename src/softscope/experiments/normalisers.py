@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import softscope
+from softscope._one_thread import one_thread
 from softscope._text import Lang, Text, same
 from softscope.experiments import chart
-from softscope.experiments.recall import LEARNED, PAIRS, learn, one_thread
+from softscope.experiments.recall import LEARNED, PAIRS, learn
 from softscope.experiments.table import NATS, Cell, Column, Measured, Table, label
 from softscope.testing import check_simplex_map
 from softscope.testing.sentences import CLAIMS

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -12,7 +11,7 @@ import softscope
 from softscope.experiments.table import Measured
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from softscope.tasks import RecallBatch, RecallModel
 
@@ -46,19 +45,6 @@ def learning_rate(d: int) -> float:
     A rate that does not shrink like d^(−3/2) would saturate a wide model by itself, scaled or not.
     """
     return min(1e-2, 4.096 / d**1.5)
-
-
-@contextlib.contextmanager
-def one_thread() -> Iterator[None]:
-    """Run on one thread: small tensors are faster there, many times faster on a busy machine."""
-    import torch
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 def learn(

@@ -6,11 +6,12 @@ import copy
 import math
 from typing import TYPE_CHECKING, Any
 
+from softscope._one_thread import one_thread
 from softscope._text import Lang, Text, same
 from softscope.doctor.treat.treatment import REST
 from softscope.experiments import chart
 from softscope.experiments.learning import OUTCOME, bars, told
-from softscope.experiments.recall import LEARNED, PAIRS, RecallRun, learn, one_thread
+from softscope.experiments.recall import LEARNED, PAIRS, RecallRun, learn
 from softscope.experiments.table import NATS, Cell, Column, Table, label
 
 if TYPE_CHECKING:
@@ -177,11 +178,13 @@ def _notes(table: Table, untreated: RecallRun, given: list[tuple[float, float]],
 
     notes = [
         Text(
-            en=f"Untreated, the accuracy after {steps} steps is {untreated.accuracy.value:.2f} (chance "
+            en=f"Every sequence shows the same {PAIRS} keys. Untreated, the accuracy after {steps} steps is "
+            f"{untreated.accuracy.value:.2f} (chance "
             f"{1 / PAIRS:.2f}); the largest logit is {given[0][0]:.0f} before training and {given[1][0]:.0f} after. "
             f"The temperature is √d, or more if needed to bring that logit to {REST:g}: {given[0][1]:.0f} from the "
             f"start, {given[1][1]:.0f} when stuck.",
-            zh=f"不处理时，{steps} 步后的正确率为 {untreated.accuracy.value:.2f}（随机猜测为 {1 / PAIRS:.2f}）；最大"
+            zh=f"每个序列都是同样的 {PAIRS} 个键。不处理时，{steps} 步后的正确率为 "
+            f"{untreated.accuracy.value:.2f}（随机猜测为 {1 / PAIRS:.2f}）；最大"
             f"分数在训练前为 {given[0][0]:.0f}，训练后为 {given[1][0]:.0f}。温度取 √d，若还不足以把最大分数降到 "
             f"{REST:g}，则取更高：从一开始用时为 {given[0][1]:.0f}，卡住以后用时为 {given[1][1]:.0f}。",
         )

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from softscope._one_thread import one_thread
 from softscope.experiments.learning import REMEDIES, remedy_options
-from softscope.experiments.recall import BATCH, PAIRS, learning_rate, one_thread
+from softscope.experiments.recall import BATCH, PAIRS, learning_rate
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from softscope.doctor.diagnosis import Diagnosis
     from softscope.doctor.read.snapshot import Snapshot
+
+TRIED = 64  # sequences, for trying suspected heads
 
 __all__ = ["REMEDIES", "Course", "Reading", "treat"]
 
@@ -40,18 +43,20 @@ def treat(
     remedy: str,
     *,
     d: int = 64,
+    keys: int = PAIRS,
     steps: int = 80,
     every: int = 5,
     seed: int = 0,
     watch: Callable[[Reading], None] | None = None,
 ) -> Course:
-    """Train one patient under `softscope.probe` and let the doctor judge it.
+    """Train one patient under `softscope.probe` and let the doctor judge it, with a trial of what it suspects.
 
     Every batch is new to the model, so the share of correct answers is measured on unseen sequences.
 
     Args:
         remedy: "scaled" (1/√d), "none" (the plain dot product), or another of `REMEDIES`.
         d: head dimension.
+        keys: number of keys in all; each sequence shows 16 of them.
         steps: number of updates.
         every: number of updates between two readings.
         seed: seeds the weights and sequences.
@@ -61,11 +66,15 @@ def treat(
     >>> [reading.step for reading in course.readings], len(course.answers)
     ([0, 1], 2)
     """
+    import torch
+
     import softscope
     from softscope.doctor.diagnosis import diagnose
+    from softscope.doctor.patients import answer_loss
+    from softscope.doctor.trial.head_trial import suspects, try_heads
     from softscope.tasks import RecallModel, recall_batch, train
 
-    model = RecallModel(d, vocabulary=PAIRS, options=remedy_options(remedy, d), seed=seed)
+    model = RecallModel(d, vocabulary=keys, options=remedy_options(remedy, d), seed=seed)
     readings: list[Reading] = []
 
     def look(snapshot: Snapshot) -> None:
@@ -77,14 +86,19 @@ def treat(
         scope.on_snapshot(look)
         trained = train(
             model,
-            lambda generator: recall_batch(BATCH, pairs=PAIRS, generator=generator),
+            lambda generator: recall_batch(BATCH, pairs=PAIRS, vocabulary=keys, generator=generator),
             steps=steps,
             learning_rate=learning_rate(d),
             seed=seed,
             on_step=lambda _, loss, __: scope.step(loss=loss),
         )
         history = scope.history()
-    return Course(readings, trained.accuracy, trained.recent_accuracy(), diagnose(history))
+    diagnosis = diagnose(history)
+    if heads := suspects(diagnosis):
+        new = recall_batch(TRIED, pairs=PAIRS, vocabulary=keys, generator=torch.Generator().manual_seed(seed + 1_003))
+        with one_thread():
+            diagnosis = diagnose(history, trials=try_heads(model, new.inputs, heads, loss=answer_loss))
+    return Course(readings, trained.accuracy, trained.recent_accuracy(), diagnosis)
 
 
 def _reading(snapshot: Snapshot) -> Reading:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import torch
@@ -20,12 +21,21 @@ def letters(generator: torch.Generator) -> TextBatch:
     return text_batch(4, length=LENGTH, generator=generator)
 
 
-def watched(model: nn.Module, batches: Any, *, steps: int, rate: float = 1e-3, every: int = 10) -> Diagnosis:
-    """The diagnosis of a model that was watched while it trained."""
+def watched(
+    model: nn.Module, batches: Any, *, steps: int, rate: float = 1e-3, every: int = 10, tried_on: Tensor | None = None
+) -> Diagnosis:
+    """The diagnosis of a model that was watched while it trained, and tried in the end if there are texts for it."""
     torch.set_num_threads(1)
     with ss.probe(model, every=every, max_rows=None) as scope:
         tasks.train(model, batches, steps=steps, learning_rate=rate, on_step=lambda _, loss, __: scope.step(loss=loss))
+        if tried_on is not None:
+            scope.trial(tried_on, loss=next_letter)
     return judged(scope)
+
+
+def next_letter(logits: Tensor, tokens: Tensor) -> Tensor:
+    """The loss of texts, from the texts alone."""
+    return functional.cross_entropy(logits[:, :-1].flatten(0, 1), tokens[:, 1:].flatten())
 
 
 def judged(scope: Any) -> Diagnosis:
@@ -54,6 +64,13 @@ def looked_at(model: nn.Module, *, loss: bool, readings: int = 3) -> Diagnosis:
 def language_model(scale: Any = "sqrt", *, heads: int = 2, layers: int = 2, d: int = 128, gain: float = 1.0) -> Any:
     options = tasks.AttentionOptions(scale=scale, init_gain=gain)
     return tasks.SmallTransformer(VOCABULARY, length=LENGTH, d=d, heads=heads, layers=layers, options=options)
+
+
+@functools.cache
+def trained_language_model() -> tuple[Any, Diagnosis]:
+    """A healthy language model of 2 × 4 heads and the diagnosis of its training; copy it before changing it."""
+    model = language_model(heads=4, layers=2)
+    return model, watched(model, letters, steps=150)
 
 
 def states(diagnosis: Diagnosis) -> list[str]:

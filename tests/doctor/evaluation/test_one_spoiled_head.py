@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import copy
-import functools
 from typing import Any
 
 import pytest
 import torch
 
-from .models import language_model, letters, looked_at, named, watched
+from .models import looked_at, named, trained_language_model
 
 HEADS = 4
 
 
-@functools.cache
 def trained() -> Any:
-    model = language_model(heads=HEADS, layers=2)
-    assert named(watched(model, letters, steps=150), "finding") == set()
+    model, found = trained_language_model()
+    assert named(found, "finding") == set()
     return model
 
 

@@ -30,9 +30,9 @@ def test_a_previous_token_head(seed: int) -> None:
     assert named(found, "finding", "tip") == set()
     (state,) = found.view.states.values()
     assert state.blocked > 0.1
-    # Without the offsets this head would be called starving: that is why they are read.
+    # Without the offsets this head would be suspected: that is why they are read.
     blind = diagnose(without(found.view.history, "blocked_offset_mass"))
-    assert states(blind) == ["starving"]
+    assert states(blind) == ["suspected"]
 
 
 def test_copying_heads() -> None:

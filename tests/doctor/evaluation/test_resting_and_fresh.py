@@ -47,7 +47,8 @@ def test_unscaled_as_t5_is_judged_by_its_readings(loss: bool) -> None:
     healthy, broken = looked_at(Unscaled(), loss=loss), looked_at(Unscaled(d=1024, smaller=False), loss=loss)
     assert healthy.view.history.sites[0].scale == broken.view.history.sites[0].scale == 1.0
     assert named(healthy, "finding", "tip") == set()
-    assert "SS005" in broken.of("finding")
+    assert "SS005" in broken.of("tip"), "only a trial shows harm"
+    assert not broken.of("finding")
 
 
 def test_t5_itself() -> None:

@@ -1,10 +1,14 @@
 """Histories made by hand: a healthy one, plus whatever changes a test asks for."""
 
+import dataclasses
 import math
 
 import numpy as np
 
+from softscope.doctor.judge.history_view import HistoryView
 from softscope.doctor.listen.reasons import TOLD, Reason
+from softscope.doctor.read.effect import Effect
+from softscope.doctor.read.head_trial import HeadTrial, as_facts
 from softscope.doctor.read.snapshot import History, Site, Snapshot
 
 FORWARD = {
@@ -67,3 +71,23 @@ def without(found, *names):
         for s in found.snapshots
     ]
     return History(found.sites, tuple(kept), found.unseen, found.facts)
+
+
+def trial(uniform=(0.0, 0.01), softened=(0.0, 0.01), slope=None):
+    """A trial with these effects, each (change, error), of a loss of 2."""
+    effects = [None if x is None else Effect(*x) for x in (uniform, softened, slope)]
+    return HeadTrial(effects[0], effects[1], temperature=9.0, loss=2.0, parts=16, slope=effects[2])
+
+
+STARVES, USEFUL, IDLE = trial(softened=(-0.3, 0.1)), trial(uniform=(0.5, 0.1)), trial(uniform=(0.002, 0.002))
+
+
+def starving(found, *heads):
+    """The history of a run in which a trial showed that these heads of the first site starve."""
+    trials = {(found.sites[0].name, head): STARVES for head in heads}
+    return dataclasses.replace(found, facts={**found.facts, "trials": as_facts(trials)})
+
+
+def tried(found, head, result=STARVES):
+    """The history, as a view in which this head of the first site was tried."""
+    return HistoryView(found, {(found.sites[0].name, head): result})

@@ -7,11 +7,12 @@ import re
 import numpy as np
 import pytest
 
-from doctor.judge.histories import RESTING, RIGHT, STUCK, history, per_head, without
+from doctor.judge.histories import IDLE, RESTING, RIGHT, STUCK, USEFUL, history, per_head, trial, tried, without
 from softscope.doctor.judge import checks
 from softscope.doctor.judge.checks import CHECKS
 from softscope.doctor.judge.checks.cause import causes
 from softscope.doctor.judge.history_view import Head, HistoryView
+from softscope.doctor.trial.intervention import FUSED
 
 LONG = range(0, 1000, 100)  # ten readings
 SICK = per_head(1, STUCK)
@@ -20,13 +21,13 @@ HALF = {"dtype": "float16"}
 
 # code: the history that fires it, the kind of outcome, and the heads named; None instead of a head means the whole site
 FIRES = {
-    "SS001": (history(**SICK), "finding", [1]),
+    "SS001": (tried(history(**SICK), 1), "finding", [1]),
     "SS002": (history(**per_head(2, RESTING)), "informative", [2]),
     "SS003": (history(max_logit={3: 1001.0}), "finding", [3]),
     "SS004": (history(q_norm={2: 30 * 8.0}), "finding", [2]),
-    "SS005": (history(site={"scale": 1.0}, **SICK), "finding", [None]),
+    "SS005": (tried(history(site={"scale": 1.0}, **SICK), 1), "finding", [None]),
     "SS006": (
-        history(**SICK | {"sharpness": {1: [0.1, 0.2, 0.97, 0.98, 0.98]}}),
+        tried(history(**SICK | {"sharpness": {1: [0.1, 0.2, 0.97, 0.98, 0.98]}}), 1),
         "finding",
         [1],
     ),
@@ -36,6 +37,7 @@ FIRES = {
     "SS010": (history(site={"fused": False}), "tip", [None]),
     "SS011": (history(site={"scale": 1.0}, **SICK), "informative", [1]),
     "SS012": (history(sharpness=[0.3, 0.3, 0.3, np.nan, np.nan]), "finding", [None]),
+    "SS013": (history(**SICK), "tip", [1]),
 }
 ALSO_FIRES = {
     "growing past 100": ("SS003", history(steps=LONG, max_logit={1: np.linspace(50, 120, 10)}), "finding"),
@@ -50,7 +52,14 @@ ALSO_FIRES = {
     "high, read once": ("SS003", history(steps=[0], max_logit={1: 150.0}), "tip"),
     "k × 30": ("SS004", history(k_norm={1: 240.0}), "finding"),
     "q × 30 without a loss": ("SS004", history(loss=False, q_norm={1: 240.0}), "finding"),
-    "frozen from no scale, no loss": ("SS005", history(loss=False, site={"scale": 1.0}, logit_spread=8.0), "finding"),
+    "frozen from no scale, no loss": ("SS005", history(loss=False, site={"scale": 1.0}, logit_spread=8.0), "tip"),
+    "no scale, not tried": ("SS005", history(site={"scale": 1.0}, **SICK), "tip"),
+    "a cliff, not tried": ("SS006", history(**SICK | {"sharpness": {1: [0.1, 0.2, 0.97, 0.98, 0.98]}}), "tip"),
+    "an outlier that the model needs": ("SS004", tried(history(q_norm={1: 240.0}), 1, USEFUL), "informative"),
+    "an outlier that does nothing": ("SS004", tried(history(q_norm={1: 240.0}), 1, IDLE), "finding"),
+    "a trial that left it open": ("SS013", tried(history(**SICK), 1, trial(uniform=(0.1, 0.1))), "tip"),
+    "a trial that was not possible": ("SS013", tried(history(**SICK), 1, FUSED), "tip"),
+    "fresh at 0.013, then uniform": ("SS007", history(steps=LONG, sharpness={1: [0.013] + 9 * [0.002]}), "tip"),
     "a scale so small that nothing moves": (
         "SS005",
         history(steps=LONG, site={"scale": 1e-4}, sharpness=1e-5),
@@ -62,9 +71,10 @@ ALSO_FIRES = {
     "a dtype as torch prints it": ("SS008", history(site={"dtype": "torch.bfloat16"}, lse_min={1: -90.0}), "finding"),
     "nothing passes the softmax": (
         "SS009",
-        history(**per_head(1, STUCK | {"transmission:median": 1e-9})),
+        tried(history(**per_head(1, STUCK | {"transmission:median": 1e-9})), 1),
         "finding",
     ),
+    "nothing passes, not tried": ("SS009", history(**per_head(1, STUCK | {"transmission:median": 1e-9})), "tip"),
 }
 SILENT = {
     "NaN once, not in the end": ("SS012", history(sharpness=[0.3, np.nan, 0.3, 0.3, 0.3])),
@@ -80,7 +90,11 @@ SILENT = {
         "SS009",
         history(**per_head(1, STUCK | {"blocked_offset_mass": 0.95, "transmission:median": 0.0})),
     ),
-    "starving is not resting": ("SS002", history(**SICK)),
+    "starving is not resting": ("SS002", tried(history(**SICK), 1)),
+    "useful": ("SS001", tried(history(**SICK), 1, USEFUL)),
+    "idle": ("SS001", tried(history(**SICK), 1, IDLE)),
+    "useful, not suspected": ("SS013", tried(history(**SICK), 1, USEFUL)),
+    "no scale, and useful": ("SS005", tried(history(site={"scale": 1.0}, **SICK), 1, USEFUL)),
     "a plateau": ("SS003", history(steps=LONG, max_logit={1: 60 * (1 - np.exp(-np.arange(10)))})),
     "slow growth": ("SS003", history(steps=LONG, max_logit={1: np.linspace(5, 15, 10)})),
     "up and down": ("SS003", history(steps=LONG, max_logit={1: 20 + 3 * NOISY})),
@@ -118,6 +132,7 @@ NOT_APPLICABLE = {
     "SS009": history(loss=False),
     "SS010": history(site={"fused": False}, count=100.0),
     "SS011": history(),
+    "SS013": history(loss=False),
 }
 BLIND = {
     "SS003": without(history(), "max_logit"),
@@ -138,7 +153,13 @@ def outcomes(code, found, *kinds):
 def test_every_check_is_tried_in_every_way():
     assert set(FIRES) == set(CHECKS)
     assert set(NOT_APPLICABLE) == set(CHECKS) - {"SS003", "SS012"}  # there is always a largest logit, and NaN is NaN
-    assert set(BLIND) == set(CHECKS) - {"SS001", "SS002", "SS006", "SS010"}  # without the reading they do not apply
+    assert set(BLIND) == set(CHECKS) - {
+        "SS001",
+        "SS002",
+        "SS006",
+        "SS010",
+        "SS013",
+    }  # without the reading they do not apply
     assert {code for code, _ in SILENT.values()} == set(CHECKS) - {"SS011"}  # a cause is sought only in sick heads
 
 
@@ -206,7 +227,7 @@ def test_all_is_counted_once():
 
 
 def test_muting():
-    found = history(sites=2, **per_head((0, 1), STUCK) | {"demand": {(1, 2): 0.0}})
+    found = tried(history(sites=2, **per_head((0, 1), STUCK) | {"demand": {(1, 2): 0.0}}), 1)
     loud = checks.counts(checks.run(found))
     assert loud["finding"] == 2
     for rules, muted in (

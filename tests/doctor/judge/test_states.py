@@ -17,28 +17,28 @@ def state(found, head=1):
     ("readings", "wanted"),
     [
         ({}, "learning"),
-        (STUCK, "starving"),
+        (STUCK, "suspected"),
         (RIGHT, "right"),
         (RESTING, "resting"),
         (RESTING | {"advantage": 3.0}, "resting"),
-        (STUCK | {"advantage": -0.5, "advantage_error": 0.2}, "starving"),
+        (STUCK | {"advantage": -0.5, "advantage_error": 0.2}, "suspected"),
         (STUCK | {"advantage": 1.3, "advantage_error": 0.3}, "right"),
-        (STUCK | {"advantage": 0.6, "advantage_error": 0.3}, "starving"),
+        (STUCK | {"advantage": 0.6, "advantage_error": 0.3}, "suspected"),
         (STUCK | {"blocked_offset_mass": 0.95}, "positional"),
         (STUCK | {"blocked_offset_mass": 0.95, "advantage": 3.0}, "positional"),
-        (STUCK | {"blocked_offset_mass": 0.85}, "starving"),
+        (STUCK | {"blocked_offset_mass": 0.85}, "suspected"),
         (RESTING | {"blocked_offset_mass": 0.95}, "resting"),
         (STUCK | {"blocked": 0.1}, "learning"),
-        (STUCK | {"blocked": 0.11}, "starving"),
-        (STUCK | {"blocked_mass": 0.89}, "starving"),
+        (STUCK | {"blocked": 0.11}, "suspected"),
+        (STUCK | {"blocked_mass": 0.89}, "suspected"),
         (STUCK | {"blocked": [0.9, 0.9, 0.9, 0.9, 0.0]}, "learning"),  # it got out
         (STUCK | {"blocked": [0.0, 0.0, 0.0, 0.9, 0.9]}, "learning"),  # not long enough
-        (STUCK | {"blocked": [0.0, 0.0, 0.9, 0.9, 0.9]}, "starving"),
-        (STUCK | {"blocked_mass": [0.97, 0.97, 0.97, 0.5, 0.97]}, "starving"),  # a sink would stay put
-        (STUCK | {"blocked_mass": math.nan}, "starving"),
+        (STUCK | {"blocked": [0.0, 0.0, 0.9, 0.9, 0.9]}, "suspected"),
+        (STUCK | {"blocked_mass": [0.97, 0.97, 0.97, 0.5, 0.97]}, "suspected"),  # a sink would stay put
+        (STUCK | {"blocked_mass": math.nan}, "suspected"),
         (STUCK | {"advantage": 0.4, "demand": [1.0, 0.5, 0.005, 0.004, 0.003]}, "right"),  # no demand left
-        (STUCK | {"advantage": 0.4, "demand": [1.0, 0.5, 0.1, 0.1, 0.1]}, "starving"),
-        (STUCK | {"advantage": -0.4, "demand": [1.0, 0.5, 0.005, 0.004, 0.003]}, "starving"),
+        (STUCK | {"advantage": 0.4, "demand": [1.0, 0.5, 0.1, 0.1, 0.1]}, "suspected"),
+        (STUCK | {"advantage": -0.4, "demand": [1.0, 0.5, 0.005, 0.004, 0.003]}, "suspected"),
     ],
 )
 def test_each_state(readings, wanted):
@@ -62,7 +62,7 @@ def test_too_few_readings():
 
 
 def test_gaps_are_passed_over():
-    assert state(history(**per_head(1, STUCK | {"blocked": [0.9, math.nan, 0.9, 0.9, math.nan]}))).state == "starving"
+    assert state(history(**per_head(1, STUCK | {"blocked": [0.9, math.nan, 0.9, 0.9, math.nan]}))).state == "suspected"
 
 
 def test_since_when():
@@ -73,7 +73,7 @@ def test_since_when():
 def test_an_advantage_without_an_error():
     one = STUCK | {"advantage_error": math.nan}
     assert state(history(**per_head(1, one | {"advantage": [0, 0, 2.9, 3.0, 3.1]}))).state == "right"
-    assert state(history(**per_head(1, one | {"advantage": [-3, 3, -3.0, 3.0, 3.1]}))).state == "starving"
+    assert state(history(**per_head(1, one | {"advantage": [-3, 3, -3.0, 3.0, 3.1]}))).state == "suspected"
 
 
 def test_errors_are_pooled_over_the_readings():

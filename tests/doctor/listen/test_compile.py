@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 import torch
-from torch import nn
+from torch import Tensor, nn
+from torch.nn import functional
 
 import softscope as ss
 
@@ -95,3 +96,48 @@ def test_compiled_behind_the_probes_back() -> None:
     with ss.probe(model) as scope:
         hidden(tokens()).mean().backward()
     assert not scope.history().snapshots
+
+
+@torch.compile(backend=lambda graph, _: FUNCTIONS.append(graph) or graph.forward)
+def compiled_helper(x: Tensor) -> Tensor:
+    y = torch.where(x > 0, x.exp() * 2.0, x.view(-1).reshape(x.shape)) + torch.cat([x[..., :1], x[..., 1:]], dim=-1)
+    return functional.softmax(torch.matmul(y, y.mT), dim=-1) @ y
+
+
+FUNCTIONS: list[Any] = []
+
+
+class WithHelper(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = stack("fused")
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.inner(compiled_helper(x))
+
+
+@pytest.mark.parametrize("first", ["compiled first", "probed first"])
+def test_a_compiled_function_is_not_compiled_again(first: str) -> None:
+    """It found our wrappers where torch's functions had been, and was compiled anew, in pieces."""
+    FUNCTIONS.clear()
+    model = WithHelper()
+    if first == "compiled first":
+        model(tokens())
+    with ss.probe(model, every=2) as scope:
+        for _ in range(4):
+            model(tokens()).mean().backward()
+            scope.step()
+    assert len(FUNCTIONS) == 1
+    assert [site.name for site in scope.history().sites] == ["WithHelper", "inner.layers.0", "inner.layers.1"]
+    assert not scope.history().unseen
+
+
+def test_two_probes_leave_compilation_as_it_was() -> None:
+    """Their passes end in the order they began, not the other way round."""
+    backend = Compiler()
+    model = stack("fused")
+    called = torch.compile(model, backend=backend)
+    with ss.probe(called), ss.probe(model):
+        called(tokens())
+    called(tokens())
+    assert backend.graphs > 0

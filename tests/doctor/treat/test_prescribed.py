@@ -1,6 +1,7 @@
 """From the probe's readings to a treated model: what is prescribed can be applied, and it helps."""
 
 import math
+import unittest.mock
 
 import pytest
 import torch
@@ -88,14 +89,44 @@ def test_the_dose():
     )  # fmt: skip
 
 
-def test_the_code_runs_and_does_the_same():
+CODES = {
+    "temperature": Treatment("temperature", {"attention": {0: 4.1234567890123, 2: 2.0}}),
+    "all heads": Treatment("temperature", {"attention": dict.fromkeys(range(3), math.pi)}),
+    "clip": Treatment("qk-clip", {"attention": {0: 50.123456, 1: 70.0}}, {"attention": 9.87654321}),
+    "anew": Treatment("reinitialise", {"attention": {1: 0.9876543}}, seed=7),
+    "unit QK-norm": Treatment("unit-qk-norm", {"attention": {0: 1.0, 1: 1.0, 2: 1.0}}),
+}
+
+
+@pytest.mark.parametrize("name", CODES)
+def test_the_code_does_to_the_bit_what_apply_does(name):
     torch.manual_seed(0)
-    treatment = Treatment("temperature", {"attention": {0: 4.0, 2: 2.0}})
+    treatment = CODES[name]
     models = [SelfMultihead(nn.MultiheadAttention(12, 3, batch_first=True), need_weights=False) for _ in range(2)]
     models[1].load_state_dict(models[0].state_dict())
-    treatment.apply(models[0])
-    exec("from softscope.doctor import remedies\n" + treatment.code(), {"model": models[1]})
     x = torch.randn(2, 5, 12)
+    before = models[0](x)
+    done = treatment.apply(models[0])
+    exec("from softscope.doctor import remedies\n" + treatment.code(), {"model": models[1]})
+    one, other = (model.state_dict() for model in models)
+    assert one.keys() == other.keys()
+    assert all(torch.equal(value, other[key]) for key, value in one.items())
     assert torch.equal(models[0](x), models[1](x))
-    many = Treatment("temperature", {f"layers.{i}": dict.fromkeys(range(8), math.pi) for i in range(9)}).code()
-    assert many == 'remedies.temperature(model, {"layers.0": {0: 3.14, 1: 3.14, 2: 3.14, …}, …})'
+    assert not torch.equal(models[0](x), before)
+    done.undo()
+    exec("from softscope.doctor import remedies\n" + done.code, {"model": models[0]})
+    assert torch.equal(models[0](x), models[1](x)), "and so does what the result names"
+
+
+def test_the_code_lists_every_head_with_every_digit():
+    heads = {f"layers.{i}.'a\"b": {h: math.pi * (h + 1) for h in range(8)} for i in range(9)}
+    for treatment in (
+        Treatment("temperature", heads),
+        Treatment("qk-clip", heads, {site: 5.0 + i % 2 for i, site in enumerate(heads)}),
+        Treatment("reinitialise", heads, seed=3),
+    ):
+        seen = unittest.mock.Mock()
+        exec(treatment.code(), {"remedies": seen, "model": None})
+        assert {site: doses for made in seen.mock_calls for site, doses in made.args[1].items()} == heads
+        assert "…" not in treatment.code()
+        assert max(map(len, treatment.code().splitlines())) < 240

@@ -28,11 +28,10 @@ def refused(function, *told):
 def test_modules_that_are_not_known():
     model = nn.Sequential(Projected(fused))
     refused(
-        lambda: remedies.temperature(model, {"0": {0: 2.0}}), "not supported at 0: where Projected keeps", "instead"
-    )
-    refused(
-        lambda: remedies.qk_clip(model, {"0": [500.0, 1.0]}), "not supported at 0", "instead divide the rows of W_Q"
-    )
+        lambda: remedies.temperature(model, {"0": {0: 2.0}}, way="weights"),
+        "not supported at 0: where Projected keeps", "instead let it be found on a batch",
+    )  # fmt: skip
+    refused(lambda: remedies.reinitialise(model, {"0": [0]}), "not supported at 0: where Projected keeps", "instead")
     refused(
         lambda: remedies.softcap(model, ["0"]), "not supported at 0: Projected forms its weights in code", "instead"
     )
@@ -84,7 +83,10 @@ def test_nothing_is_done_if_one_site_cannot():
     model = nn.Sequential(nn.MultiheadAttention(8, 2), Projected(fused))
     before = torch.cat([p.flatten() for p in model.parameters()])
     refused(lambda: remedies.sink(model, ["0", "1"]), "not supported at 1")
-    refused(lambda: remedies.temperature(model, {"0": {0: 2.0}, "1": {0: 2.0}}), "not supported at 1")
-    refused(lambda: remedies.qk_clip(model, {"0": [500.0, 1.0], "1": [500.0, 1.0]}), "not supported at 1")
+    both = {"0": {0: 2.0}, "1": {0: 2.0}}
+    refused(lambda: remedies.temperature(model, both, way="weights"), "not supported at 1")
+    refused(lambda: remedies.temperature(model, {"0": {0: 2.0}, "1#2": {0: 2.0}}), "not supported at 1#2")
+    refused(lambda: remedies.qk_clip(model, {"0": [500.0, 1.0], "1#2": [500.0, 1.0]}), "not supported at 1#2")
+    refused(lambda: remedies.reinitialise(model, {"0": [0], "1": [0]}), "not supported at 1")
     assert type(model[0]) is nn.MultiheadAttention
     assert torch.equal(torch.cat([p.flatten() for p in model.parameters()]), before)

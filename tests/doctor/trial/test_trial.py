@@ -15,15 +15,18 @@ from torch.nn import functional
 
 import softscope as ss
 from doctor.judge.histories import RIGHT, STUCK, history, per_head
+from doctor.judge.histories import trial as tried
 from doctor.patients import Projected, Stack
 from doctor.treat.models import ALL, built, output
-from softscope._text import LANGS
+from softscope._text import LANGS, Text
 from softscope.doctor.diagnosis import diagnose
 from softscope.doctor.judge.history_view import Head
+from softscope.doctor.read.effect import Effect
+from softscope.doctor.read.head_trial import HeadTrial
 from softscope.doctor.report import lines, page
 from softscope.doctor.treat import remedies
-from softscope.doctor.trial.head_trial import Effect, HeadTrial, parts_of, try_heads
-from softscope.doctor.trial.intervention import Intervention, Spreads
+from softscope.doctor.trial.head_trial import parts_of, try_heads
+from softscope.doctor.trial.intervention import FUSED, NO_CALL, Intervention, Spreads
 from softscope.doctor.trial.untouched import untouched
 
 
@@ -159,8 +162,9 @@ def test_a_head_that_is_needed_is_useful_and_one_that_is_ignored_costs_nothing()
     assert first.useful
     assert not first.better_softer
     assert first.uniform.change == pytest.approx(math.log(16) - first.loss, rel=1e-3)
-    assert second.uniform == second.softened == Effect(0.0, 0.0)
-    assert found["nowhere", 0] == "no call of it was seen"
+    assert second.uniform == second.softened == second.slope == Effect(0.0, 0.0, 16)
+    assert second.verdict == "idle"
+    assert found["nowhere", 0] == NO_CALL
 
 
 def test_a_head_that_is_stuck_on_wrong_keys_is_better_softer() -> None:
@@ -184,34 +188,36 @@ def test_one_row_has_no_standard_error_and_decides_nothing() -> None:
     assert trial.uniform.change > 0.9
 
 
-def tried(uniform: tuple[float, float], softened: tuple[float, float]) -> HeadTrial:
-    return HeadTrial(Effect(*uniform), Effect(*softened), temperature=9.0, loss=2.0, parts=16)
-
-
 @pytest.mark.parametrize(
     ("trial", "state"),
     [
         (tried((0.5, 0.1), (-0.3, 0.1)), "useful"),  # the model needs it, whatever else would help
-        (tried((0.1, 0.1), (-0.3, 0.1)), "starving"),
+        (tried((0.0, 0.1), (-0.3, 0.1)), "starving"),
+        (tried((0.15, 0.1), (-0.3, 0.1)), "suspected"),  # it may be of use
+        (tried((0.001, 0.005), (-0.011, 0.005)), "starving"),  # of little use at most, and better softer
+        (tried((0.0, 0.005), (0.0, 0.1), (-0.3, 0.1)), "starving"),  # it would learn if it could
+        (tried((0.01, 0.1), (0.0, 0.1), (-0.3, 0.1)), "suspected"),  # it would, but it may be of use
         (tried((0.002, 0.002), (0.0, 0.01)), "idle"),
-        (tried((0.1, 0.1), (0.0, 0.1)), "starving"),  # not clear enough to lift the suspicion
-        ("PyTorch computes it in one fused call", "starving"),
+        (tried((0.002, 0.002), (0.0, 0.01), (-0.1, 0.1)), "idle"),
+        (tried((0.1, 0.1), (0.0, 0.1)), "suspected"),  # not clear enough to lift the suspicion, or to confirm it
+        (FUSED, "suspected"),
     ],
 )
-def test_a_trial_decides_about_a_head_that_the_readings_suspect(trial: HeadTrial | str, state: str) -> None:
+def test_a_trial_decides_about_a_head_that_the_readings_suspect(trial: HeadTrial | Text, state: str) -> None:
     known = history(**per_head(0, STUCK))
     place = (known.sites[0].name, 0)
-    assert diagnose(known).view.states[Head(0, 0)].state == "starving"
+    assert diagnose(known).view.states[Head(0, 0)].state == "suspected"
     diagnosis = diagnose(known, trials={place: trial})
     assert diagnosis.view.states[Head(0, 0)].state == state
-    assert ("SS001" in diagnosis.of("finding")) == (state == "starving")
+    assert ("SS001" in diagnosis.of("finding")) == diagnosis.fails("finding") == (state == "starving")
+    assert ("SS013" in diagnosis.of("tip")) == (state == "suspected")
     for lang in LANGS:
         assert diagnosis.verdict.of(lang)
         assert all(line.text is not None for line in lines(diagnosis, lang))
         assert page([diagnosis], lang)
     if state == "starving" and isinstance(trial, HeadTrial):
         (finding,) = diagnosis.of("finding")["SS001"]
-        assert "made softer, the loss changes by" in finding.says.en
+        assert "made uniform, the loss changes by" in finding.says.en
 
 
 def test_a_trial_changes_nothing_about_a_head_that_is_not_suspected() -> None:

@@ -16,10 +16,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from softscope._text import Text
-    from softscope.cli.checkup.models import Trials
+    from softscope.cli.checkup.models import Treat
     from softscope.cli.checkup.settings import Settings
     from softscope.cli.console import Console
     from softscope.doctor.diagnosis import Diagnosis
+    from softscope.doctor.read.head_trial import Trials
     from softscope.doctor.read.snapshot import History
 
 FOUND = 1  # exit code for a finding
@@ -74,8 +75,9 @@ def run(arguments: Arguments, console: Console) -> int:
         models.only_for_folders(options, "")
         diagnoses = demo.run(console, wanted.mute, options.format == "text", options.report)
     else:
-        history, title, trials = _history(arguments.rest[0], options, console)
-        diagnoses = [diagnose(history, title, mute=wanted.mute, trials=trials)]
+        history, title, trials, treat = _history(arguments.rest[0], options, console)
+        diagnosis = diagnose(history, title, mute=wanted.mute, trials=trials)
+        diagnoses = [diagnosis if treat is None else treat(diagnosis)]
         _show(diagnoses, options.format, console)
         if options.report is not None:
             writing.page_to(options.report, diagnoses, console, tell=options.format == "text")
@@ -100,7 +102,9 @@ def _code(diagnoses: Sequence[Diagnosis], wanted: Settings, exit_zero: bool, sho
     return FOUND if failed and not exit_zero and not shown_only else 0
 
 
-def _history(word: str, options: Namespace, console: Console) -> tuple[History, Text | str, Trials]:
+def _history(
+    word: str, options: Namespace, console: Console
+) -> tuple[History, Text | str, Trials | None, Treat | None]:
     """Load the history: a folder holds a model, a file is a record, anything else with a colon is module:function."""
     from softscope.cli.checkup import models
     from softscope.doctor.record import read_record
@@ -114,7 +118,7 @@ def _history(word: str, options: Namespace, console: Console) -> tuple[History, 
             history = read_record(path)
         if not history.snapshots:
             raise UsageError("checkup.record.none", path=shown(word))
-        return history, "", {}
+        return history, "", None, None
     if ":" in word:
         return models.titled(models.of_function(word, console), word)
     raise UsageError("checkup.missing", path=shown(word))

@@ -11,6 +11,7 @@ from softscope.doctor.judge.states import NAMES, STATES
 
 if TYPE_CHECKING:
     from softscope.cli.console import Console
+    from softscope.doctor.judge.states import StateName
     from softscope.doctor.patients import Patient
     from softscope.doctor.read.snapshot import History
 
@@ -29,6 +30,9 @@ _TONES = {
     "resting": "caution",
     "idle": "caution",
     "positional": "caution",
+    "uniform": "caution",
+    "empty": "caution",
+    "suspected": "caution",
     "unjudged": "dim",
 }
 
@@ -62,6 +66,10 @@ class Table:
             "advantage": f"{found.advantage:.2f} ± {found.error:.2f}".replace("-", "−"),
             "state": found.state,
         }
+
+    def judged(self, name: str, state: StateName) -> None:
+        """Record the state after the trial, which decides."""
+        self.rows[name]["state"] = state
 
     def close(self) -> None:
         """Draw the final state, which stays on screen."""

@@ -1,4 +1,4 @@
-"""A snapshot on the terminal: one row per site, one coloured cell per head."""
+"""A snapshot on the terminal: one row per site, one cell per head with a number and the letter of its state."""
 
 from __future__ import annotations
 
@@ -9,45 +9,61 @@ from typing import TYPE_CHECKING
 from softscope.cli.figures import UNDEFINED, number
 from softscope.cli.layout import pad, width, wrap
 from softscope.cli.problems import shown
-from softscope.doctor.judge.thresholds import MANY
+from softscope.cli.watch.states import counts, legend, letter, rank, style
+from softscope.doctor.judge.history_view import Head
+from softscope.doctor.judge.states import NAMES
 
 if TYPE_CHECKING:
     import pathlib
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from softscope.cli.console import Console
+    from softscope.doctor.judge.states import HeadState
     from softscope.doctor.read.snapshot import Site, Snapshot
-    from softscope.doctor.record import News
 
-MOST = 0.5  # share of rows blocked: such a head hardly learns at all
-_CELL = 4  # columns: three for the number, one for the gap
+_CELL = 5  # columns: one for the gap, three for the number, one for the letter
 
 
-def frame(
-    path: pathlib.Path, seen: News, last: Snapshot | None, console: Console, most: int | None = None
-) -> list[str]:
+@dataclasses.dataclass(frozen=True)
+class Shown:
+    """What a frame or a line shows: a snapshot, its sites, and the state of every head; no states if unknown."""
+
+    sites: Sequence[Site]
+    snapshot: Snapshot
+    states: Mapping[Head, HeadState]
+
+    def state(self, site: int, head: int) -> str:
+        """Return the state of a head."""
+        judged = self.states.get(Head(site, head))
+        return "unjudged" if judged is None else judged.state
+
+
+def frame(path: pathlib.Path, seen: Shown | None, console: Console, most: int | None = None) -> list[str]:
     """Return all lines of one frame, at most `most` of them."""
-    if last is None:
+    if seen is None:
         return _text(console.say("watch.nothing", path=shown(path.name)), console, "bold")
+    last = seen.snapshot
     lines = _text(f"{shown(path.name)}  {_counted(last, console)}", console, "bold")
     lines += _text(console.say(f"watch.what.{_shown(last)}"), console)
     if not seen.sites:
         return lines
     columns = _Columns.of(seen.sites, last, console)
     lines += _ruler(seen.sites, columns, console)
-    rows = [_rows(site, index, columns, last, console) for index, site in enumerate(seen.sites)]
-    room = None if most is None else max(1, most - len(lines) - 2)  # other lines may follow below
-    kept = _kept(rows, seen.sites, last, room)
+    rows = [_rows(index, columns, seen, console) for index in range(len(seen.sites))]
+    letters = _text(legend(seen.states, console), console) if last.has_loss and seen.states else []
+    room = None if most is None else max(1, most - len(lines) - len(letters) - 2)  # other lines may follow below
+    kept = _kept(rows, seen, room)
     lines += [line for index in kept for line in rows[index]]
     if len(kept) < len(rows):
         lines += _text(console.say("watch.hidden", count=len(rows) - len(kept)), console, "dim")
-    return lines
+    return lines + letters
 
 
-def line(sites: Sequence[Site], snapshot: Snapshot, console: Console) -> str:
+def line(seen: Shown, console: Console) -> str:
     """Format a snapshot as one line of text."""
+    snapshot = seen.snapshot
     start = f"{_counted(snapshot, console)}  "
-    values = [(value, site.name, head) for index, site in enumerate(sites)
+    values = [(value, site.name, head) for index, site in enumerate(seen.sites)
               for head, value in enumerate(_values(snapshot, index, site)) if not math.isnan(value)]  # fmt: skip
     if not values:
         return start + console.say("watch.line.nothing")
@@ -55,9 +71,8 @@ def line(sites: Sequence[Site], snapshot: Snapshot, console: Console) -> str:
     worst = {"value": _percent(value) + "%", "site": shown(site), "head": head}
     if _shown(snapshot) == "still":
         return start + console.say("watch.line.still", **worst)
-    return start + console.say(
-        "watch.line.moving", count=sum(value > MANY.value for value, *_ in values), heads=len(values), **worst
-    )
+    told = [console.say("watch.line.state", state=NAMES[name], count=n) for name, n in counts(seen.states).items()]
+    return start + console.say("watch.line.moving", states=" · ".join(told), **worst)
 
 
 def end(ended: str, console: Console) -> list[str]:
@@ -119,16 +134,18 @@ class _Columns:
         return cls(names, max(1, min(room // _CELL, max(site.heads for site in sites))), tail)
 
     def line(self, name: str, cells: Sequence[str], tail: str = "") -> str:
-        """Lay out one line; each cell is three columns wide, whatever its colours."""
+        """Lay out one line; each cell is four columns wide, whatever its colours."""
         blanks = " " * (_CELL * (self.across - len(cells)))
         return (
             pad(_shortened(name, self.names), self.names) + "".join(" " + c for c in cells) + blanks + "  " + tail
         ).rstrip()
 
 
-def _rows(site: Site, index: int, columns: _Columns, last: Snapshot, console: Console) -> list[str]:
+def _rows(index: int, columns: _Columns, seen: Shown, console: Console) -> list[str]:
     """Return the name, a cell per head over as many lines as needed, and the smallest transmission."""
-    cells = [_cell(value, last.has_loss, console) for value in _values(last, index, site)]
+    site, last = seen.sites[index], seen.snapshot
+    values = enumerate(_values(last, index, site))
+    cells = [_cell(value, seen.state(index, head) if last.has_loss else "unjudged", console) for head, value in values]
     lines = [
         columns.line("", cells[start : start + columns.across])
         for start in range(columns.across, len(cells), columns.across)
@@ -139,7 +156,7 @@ def _rows(site: Site, index: int, columns: _Columns, last: Snapshot, console: Co
 def _ruler(sites: Sequence[Site], columns: _Columns, console: Console) -> list[str]:
     """Return the heads' numbers, if each head has its own column."""
     heads = max(site.heads for site in sites)
-    numbers = [pad(str(head), 3, right=True) for head in range(heads)]
+    numbers = [pad(str(head), 3, right=True) + " " for head in range(heads)]
     return [console.paint(columns.line("", numbers), "dim")] if heads <= columns.across else []
 
 
@@ -149,14 +166,10 @@ def _least(last: Snapshot, index: int, site: Site) -> str:
     return f"{min(known):.2g}" if known else ""
 
 
-def _cell(value: float, judged: bool, console: Console) -> str:
-    """Format a cell so that its number alone says everything, even without colour."""
-    text = pad(_percent(value), 3, right=True)
-    if math.isnan(value):
-        return console.paint(text, "dim")
-    if not judged:
-        return console.paint(text, "cell.read")
-    return console.paint(text, "cell.few" if value <= MANY.value else "cell.many" if value <= MOST else "cell.most")
+def _cell(value: float, state: str, console: Console) -> str:
+    """Format a cell so that number and letter alone say everything, even without colour."""
+    text = pad(_percent(value), 3, right=True) + letter(state)
+    return console.paint(text, "dim" if math.isnan(value) else style(state))
 
 
 def _percent(share: float) -> str:
@@ -181,15 +194,19 @@ def _shortened(name: str, room: int) -> str:
     return name if width(name) <= room else "…" + name[len(name) - room + 1 :]
 
 
-def _kept(rows: list[list[str]], sites: Sequence[Site], last: Snapshot, room: int | None) -> list[int]:
+def _kept(rows: list[list[str]], seen: Shown, room: int | None) -> list[int]:
     """Choose the sites that fit: the worst ones, in the model's order."""
     if room is None or sum(map(len, rows)) <= room:
         return list(range(len(rows)))
-    worst = [
-        max((v for v in _values(last, i, site) if not math.isnan(v)), default=-1.0) for i, site in enumerate(sites)
-    ]
+
+    def order(index: int) -> tuple[int, float]:
+        """A head that rests is sharper than one that starves, and yet not worse."""
+        values = _values(seen.snapshot, index, seen.sites[index])
+        worst = min((rank(seen.state(index, head)) for head in range(len(values))), default=0)
+        return worst, -max((value for value in values if not math.isnan(value)), default=-1.0)
+
     kept: list[int] = []
-    for index in sorted(range(len(rows)), key=lambda i: -worst[i]):
+    for index in sorted(range(len(rows)), key=order):
         if sum(len(rows[i]) for i in (*kept, index)) > room:
             break
         kept.append(index)

@@ -13,6 +13,7 @@ from softscope.cli.words.program import PROGRAM
 from softscope.cli.words.record import RECORD
 from softscope.cli.words.sentences import SENTENCES
 from softscope.cli.words.tour import TOUR
+from softscope.cli.words.watch import WATCH
 
 WORDS: dict[str, Text] = {
     **PROGRAM,
@@ -24,6 +25,7 @@ WORDS: dict[str, Text] = {
     **CHECKUP,
     **MODEL,
     **RECORD,
+    **WATCH,
     **HOMEWORK,
     **GLOSSARY,
     **LAB,

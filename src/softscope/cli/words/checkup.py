@@ -8,8 +8,8 @@ CHECKUP: dict[str, Text] = {
     ),
     "checkup.description": Text(
         en="Diagnoses a model's attention from its readings: which heads learn, which are already right, which rest, "
-        "which starve, and what helps. Without a path it trains two built-in patients while you watch, one with "
-        "1/√d and one without; this takes well under two minutes and needs PyTorch. A model from a folder reads a "
+        "which starve, and what helps. Without a path it trains three built-in patients while you watch, treats "
+        "them and trains them on; this takes well under two minutes and needs PyTorch. A model from a folder reads a "
         "text three times. Nothing is downloaded, and no code from the folder runs. Without a loss (anything but a "
         "causal language model), starvation is not judged. module:function names a function of yours. Called "
         "without arguments, it returns (model, batch), (model, batch, loss) or (model, batch, loss, optimizer). A "
@@ -19,7 +19,7 @@ CHECKUP: dict[str, Text] = {
         "patients it is 0 unless you pass --fail-on. You can set fail-on and mute under [tool.softscope] in "
         "pyproject.toml.",
         zh="根据注意力的读数诊断模型：哪些头在学，哪些已经读对，哪些在停歇，哪些在挨饿，以及怎么办。不给路径时，现场训"
-        "练两个内置的病人，一个有 1/√d，一个没有；远不到两分钟，需要 PyTorch。目录里的模型把一段文字读三遍。不联网"
+        "练三个内置的病人，治疗以后接着训练；远不到两分钟，需要 PyTorch。目录里的模型把一段文字读三遍。不联网"
         "，也不运行目录里的代码。没有损失时（因果语言模型以外都没有）不判断挨饿。module:function 是你自己的函数：不"
         "带参数调用，返回 (model, batch)、(model, batch, loss) 或 (model, batch, loss, optimizer)。batch 可以是张量"
         "、按位置传的元组、按名字传的字典，或由它们组成的列表；loss(output, batch) 返回损失。只有给了 optimizer，权"
@@ -27,9 +27,9 @@ CHECKUP: dict[str, Text] = {
         "--fail-on。fail-on 和 mute 可以写在 pyproject.toml 的 [tool.softscope] 里。",
     ),
     "checkup.argument.path": Text(
-        en="A recorded run, the folder of a Hugging Face model, or module:function; default: the two built-in "
-        "patients.",
-        zh="一次训练的记录、Hugging Face 模型的目录，或 module:function；默认用两个内置的病人。",
+        en="A recorded run, the folder of a Hugging Face model, or module:function; default: the three "
+        "built-in patients.",
+        zh="一次训练的记录、Hugging Face 模型的目录，或 module:function；默认用三个内置的病人。",
     ),
     "checkup.option.format": Text(en="Output format: text, json or html.", zh="输出格式：text、json 或 html。"),
     "checkup.option.report": Text(
@@ -45,7 +45,7 @@ CHECKUP: dict[str, Text] = {
         en="Checks to mute, such as SS010 or SS004:encoder.*, separated by commas.",
         zh="要静音的检查，如 SS010 或 SS004:encoder.*，用逗号隔开。",
     ),
-    "checkup.example.patients": Text(en="The two built-in patients.", zh="两个内置的病人。"),
+    "checkup.example.patients": Text(en="The three built-in patients.", zh="三个内置的病人。"),
     "checkup.example.record": Text(
         en="Diagnose a recorded run, and save the report as a page.", zh="诊断一次训练的记录，并把报告存为网页。"
     ),
@@ -60,8 +60,8 @@ CHECKUP: dict[str, Text] = {
     ),
     "checkup.missing": Text(
         en="there is no file {path}; pass a recorded run, the folder of a model, module:function, or nothing for the "
-        "two built-in patients",
-        zh="没有 {path} 这个文件；请给出一次训练的记录、模型的目录或 module:function，或者什么都不写，用两个内置的病人",
+        "three built-in patients",
+        zh="没有 {path} 这个文件；请给出一次训练的记录、模型的目录或 module:function，或者什么都不写，用三个内置的病人",
     ),
     "checkup.record.none": Text(
         en="{path} holds no readings yet, so there is nothing to judge; try again once the run has made some",
@@ -97,9 +97,11 @@ CHECKUP: dict[str, Text] = {
     ),
     "checkup.unwritable": Text(en="cannot write the report to {path}: {reason}", zh="无法把报告写入 {path}：{reason}"),
     "checkup.opening": Text(
-        en="Two patients that differ in a single factor: associative recall, d = {d}, {steps} steps. The doctor reads "
+        en="Three patients learn associative recall: d = {d}, {pairs} of {keys} keys in a sequence, {steps} steps. One "
+        "is healthy, one starts with W_Q and W_K {gain} times too large, one lacks the factor 1/√d. The doctor reads "
         "their attention while they train.",
-        zh="两个病人，只差一个因子：联想检索，d = {d}，训练 {steps} 步。训练过程中，医生读取它们的注意力。",
+        zh="三个病人学联想检索：d = {d}，每个序列里有 {keys} 个键中的 {pairs} 个，训练 {steps} 步。一个健康，一个的 "
+        "W_Q 和 W_K 一开始就大了 {gain} 倍，一个少了因子 1/√d。训练过程中，医生读取它们的注意力。",
     ),
     "checkup.column.patient": Text(en="patient", zh="病人"),
     "checkup.column.step": Text(en="step", zh="步"),
@@ -108,22 +110,37 @@ CHECKUP: dict[str, Text] = {
     "checkup.column.transmission": Text(en="transm.", zh="传导率"),
     "checkup.column.advantage": Text(en="advantage", zh="优势"),
     "checkup.column.state": Text(en="state", zh="状态"),
-    "checkup.difference": Text(en="The difference", zh="差别在哪里"),
-    "checkup.difference.answers": Text(
-        en="In the end, {right} of the answers are right with 1/√d and {wrong} without it; guessing gives {chance}.",
-        zh="有 1/√d 的最后答对 {right}，没有的答对 {wrong}；随机猜是 {chance}。",
+    "checkup.progress.on": Text(en="training on", zh="接着训练"),
+    "checkup.course": Text(
+        en="Prognosis: right answers now, and after {steps} more steps",
+        zh="预后：现在答对多少，接着训练 {steps} 步以后答对多少",
     ),
+    "checkup.course.now": Text(en="now", zh="现在"),
+    "checkup.course.untreated": Text(en="untreated", zh="不治疗"),
+    "checkup.course.treated": Text(en="treated", zh="治疗"),
+    "checkup.course.chance": Text(
+        en="Guessing one of the values shown gives {chance}. Treated: as prescribed. One run of each, on sequences "
+        "not trained on.",
+        zh="从出现过的值里猜一个，答对 {chance}。治疗：照处方。各训练一次，用没有训练过的序列来测。",
+    ),
+    "checkup.difference": Text(en="The difference", zh="差别在哪里"),
     "checkup.difference.start": Text(
-        en="At step 0, {right} of the rows are blocked with it and {wrong} without it: an unscaled softmax is almost "
-        "one-hot before it has learned anything.",
-        zh="第 0 步，有它时被阻断的行是 {right}，没有时是 {wrong}：没有缩放的 softmax 什么都还没学，就几乎成了 "
-        "one-hot。",
+        en="Rows blocked at step 0 ({shares}): if the scores lie far apart, a softmax is one-hot before it has learned "
+        "anything.",
+        zh="第 0 步被阻断的行（{shares}）：分数相差太大时，softmax 什么都还没学，就已经是 one-hot。",
     ),
     "checkup.difference.end": Text(
-        en="In the end both are sharp ({right} and {wrong} of the rows blocked), so sharpness alone cannot tell them "
-        "apart. The advantage can: {good} against {bad}.",
-        zh="最后两个都很尖锐（被阻断的行分别是 {right} 和 {wrong}），只看尖锐度分不出好坏。优势分得出：{good} 对 "
-        "{bad}。",
+        en="Rows blocked in the end ({shares}): sharpness alone cannot tell who has learned. The advantage can "
+        "({advantages}).",
+        zh="最后被阻断的行（{shares}）：只看尖锐度，分不出谁学会了。优势分得出（{advantages}）。",
+    ),
+    "checkup.difference.keys": Text(
+        en="Without 1/√d, how stuck a model gets depends on the task: here a sequence shows {pairs} of {keys} keys, "
+        "so a wrong key is often absent, and the model learns without it. If the same {pairs} are always shown, it "
+        "gets stuck: softscope experiment learning compares {pairs} keys with twice as many.",
+        zh="没有 1/√d 时，卡不卡住要看任务：这里每个序列只出现 {keys} 个键中的 {pairs} 个，错误的键常常不在，模型不靠 "
+        "1/√d 也能学。如果每次都是同样的 {pairs} 个键，它会卡住：softscope experiment learning 比较了 {pairs} 个键"
+        "和两倍的键。",
     ),
     "checkup.report.written": Text(en="Report: {path}", zh="报告：{path}"),
 }

@@ -193,6 +193,7 @@ MODEL: dict[str, Text] = {
     ),
     "checkup.model.none": Text(en="no module computes it", zh="没有模块在计算它"),
     "checkup.progress.patients": Text(en="training", zh="训练中"),
+    "checkup.progress.remedies": Text(en="trying remedies", zh="试治疗办法"),
     "checkup.progress.trial": Text(en="trying suspected heads", zh="试可疑的头"),
     "checkup.progress.model": Text(en="reading", zh="读取中"),
 }

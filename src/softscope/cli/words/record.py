@@ -1,4 +1,4 @@
-"""Words of `softscope watch` and `softscope export`, and of record errors."""
+"""Words of `softscope export`, and of record errors."""
 
 from softscope._text import Text
 
@@ -60,51 +60,6 @@ RECORD: dict[str, Text] = {
         en="{path} has {parts} part(s), but part {part} was asked for; parts count from 0",
         zh="{path} 有 {parts} 个部分，要的却是第 {part} 个；从 0 数起",
     ),
-    "watch.summary": Text(en="Follow a run from another terminal, head by head.", zh="在另一个终端里逐头跟踪训练。"),
-    "watch.description": Text(
-        en="Shows the newest readings of a run while it is being recorded. Each attention site is a row. Each head "
-        "has the percentage of its query rows that are blocked (almost nothing of what the loss wants reaches q "
-        "and k), and the row ends with the smallest transmission among the heads. Without a loss this cannot be "
-        "judged, so sharpness is shown instead. In a terminal the table refreshes in place; elsewhere each reading "
-        "is a line. It stops when the run ends, or with Ctrl-C.",
-        zh="显示正在记录的训练的最新读数。每个注意力位置一行，每个头一格，写的是被阻断的 query 行所占的百分比（损失想"
-        "要的改变几乎传不到 q 和 k），行末是各头中最小的传导率。没有损失就无法判断，这时显示尖锐度。在终端里表格原"
-        "地刷新；在别处每次读数写一行。训练结束或按 Ctrl-C 时停止。",
-    ),
-    "watch.option.once": Text(en="Show the newest readings and stop.", zh="只显示最新读数，然后退出。"),
-    "watch.example.follow": Text(en="Follow it; Ctrl-C stops.", zh="持续跟踪；按 Ctrl-C 停止。"),
-    "watch.example.once": Text(en="Look once; works after the run too.", zh="看一眼，训练结束后也可以。"),
-    "watch.example.pipe": Text(en="Plain lines, also saved to a file.", zh="纯文本行，同时存入文件。"),
-    "watch.step": Text(en="step {step}  {seconds} s", zh="第 {step} 步  {seconds} 秒"),
-    "watch.step.loss": Text(en="step {step}  loss {loss}  {seconds} s", zh="第 {step} 步  损失 {loss}  {seconds} 秒"),
-    "watch.what.moving": Text(
-        en="blocked rows of each head, % (over 10 is many), then the smallest transmission",
-        zh="每个头被阻断的行（%），超过 10 就算多；行末是最小传导率",
-    ),
-    "watch.what.still": Text(
-        en="sharpness of each head, % (no loss seen, so we cannot tell what is blocked)",
-        zh="每个头的尖锐度（%）（没有看到损失，无法判断是否被阻断）",
-    ),
-    "watch.hidden": Text(
-        en="and {count} more site(s), none of them worse; enlarge the window to see them",
-        zh="另有 {count} 个位置，都不比上面的差；把窗口拉高可以看到",
-    ),
-    "watch.nothing": Text(
-        en="{path}: the run has started, but there are no readings yet", zh="{path}：训练已开始，还没有读数"
-    ),
-    "watch.line.nothing": Text(en="no usable readings", zh="没有可用的读数"),
-    "watch.line.moving": Text(
-        en="blocked: {count} of {heads} heads over 10%, most {value} in {site} head {head}",
-        zh="被阻断：{heads} 个头中有 {count} 个超过 10%，最多的是 {site} 第 {head} 头，{value}",
-    ),
-    "watch.line.still": Text(
-        en="no loss seen; sharpest {value} in {site} head {head}",
-        zh="没有看到损失；最尖锐的是 {site} 第 {head} 头，{value}",
-    ),
-    "watch.ended": Text(en="The run has ended.", zh="训练已结束。"),
-    "watch.ended.error": Text(en="The run ended with {error}.", zh="训练因 {error} 而结束。"),
-    "watch.stop": Text(en="Ctrl-C stops watching, not the run.", zh="按 Ctrl-C 停止查看，训练不受影响。"),
-    "watch.silent": Text(en="No new readings for {seconds} s. ", zh="已有 {seconds} 秒没有新读数。"),
     "export.summary": Text(en="Export a record as CSV, JSON or Parquet.", zh="把记录导出为 CSV、JSON 或 Parquet。"),
     "export.description": Text(
         en="Writes every reading of a record as one row: step, site, head, reading, value. For loss and seconds, site "

@@ -1,107 +1,68 @@
-"""Counts the heads that were found, missed and named without cause, and formats the table."""
+"""Formats the counts as the table of docs/telling-apart.md."""
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Iterable
-
-from torch.nn import functional
-
 from softscope._text import Lang, Text
-from softscope.doctor.diagnosis import Diagnosis
-from softscope.doctor.evaluation import truth
-from softscope.doctor.evaluation.spoiled_models import WAYS, SpoiledModel
+from softscope.doctor.evaluation.counts import Count, wilson
+from softscope.doctor.evaluation.spoil import WAYS
+
+COLUMNS: dict[str, Text] = {
+    "models": Text(zh="模型", en="models"),
+    "learned": Text(zh="学会了", en="learned"),
+    "judged": Text(zh="判断过的头", en="heads judged"),
+    "useful": Text(zh="有用", en="useful"),
+    "starving": Text(zh="有用却说饥饿", en="useful, called starving"),
+    "suspected": Text(zh="没有试验：有用却受怀疑", en="without a trial: useful, suspected"),
+    "blind": Text(zh="没有损失：有用却点名", en="without a loss: useful, named"),
+    "spoiled": Text(zh="弄坏且没用", en="spoiled, not useful"),
+    "named": Text(zh="点名", en="named"),
+    "named_blind": Text(zh="没有损失：点名", en="without a loss: named"),
+    "stuck": Text(zh="其中卡住的", en="of these stuck"),
+    "stuck_named": Text(zh="点名", en="named"),
+    "given": Text(zh="处方", en="prescriptions"),
+    "helped": Text(zh="有效", en="helped"),
+    "hurt": Text(zh="有害", en="hurt"),
+    "beat": Text(zh="不差于重新初始化", en="no worse than drawn anew"),
+}
+TITLES = Text(zh="弄坏的方式", en="way")
+ALL = Text(zh="合计", en="all")
 
 
-@dataclasses.dataclass
-class Count:
-    """Counts for one method: all heads, touched, spoiled, spoiled and named (found), named without cause (alarms)."""
-
-    heads: int = 0
-    touched: int = 0
-    spoiled: int = 0
-    found: int = 0
-    alarms: int = 0
-    losses: list[float] = dataclasses.field(default_factory=list)
-
-    def __add__(self, other: Count) -> Count:
-        return Count(*(getattr(self, x.name) + getattr(other, x.name) for x in dataclasses.fields(Count)))
-
-    @property
-    def missed(self) -> int:
-        """Spoiled heads that were not named."""
-        return self.spoiled - self.found
-
-    @property
-    def recall(self) -> str:
-        """The share of spoiled heads that were named."""
-        return "–" if not self.spoiled else f"{self.found / self.spoiled:.0%}"
-
-    @property
-    def precision(self) -> str:
-        """The share of named heads that are spoiled."""
-        named = self.found + self.alarms
-        return "–" if not named else f"{self.found / named:.0%}"
+def table(counts: dict[str, Count], lang: Lang) -> str:
+    """The table as Markdown, and below it the shares that matter with their 95% intervals."""
+    lines = ["| " + " | ".join([TITLES.of(lang), *(title.of(lang) for title in COLUMNS.values())]) + " |"]
+    lines.append("|---" + "|---:" * len(COLUMNS) + "|")
+    total = sum(counts.values(), Count())
+    rows = [(title.of(lang), counts[way]) for way, title in WAYS.items() if way in counts]
+    for title, count in [*rows, (ALL.of(lang), total)]:
+        lines.append("| " + " | ".join([title, *(str(getattr(count, name)) for name in COLUMNS)]) + " |")
+    return "\n".join([*lines, "", *shares(total, lang)])
 
 
-def named(diagnosis: Diagnosis) -> set[tuple[int, int]]:
-    """The heads named by a finding; a finding on a whole layer names all of its heads."""
-    found = set()
-    for outcome in diagnosis.outcomes:
-        for head in outcome.heads if outcome.kind == "finding" else ():
-            many = range(diagnosis.view.site(head).heads) if head.head is None else (head.head,)
-            found |= {(head.site, j) for j in many}
-    return found
-
-
-def spoiled(patient: SpoiledModel) -> set[tuple[int, int]]:
-    """The touched heads that are frozen; an untouched frozen head has learned to be frozen."""
-    return truth.frozen(patient.model, patient.batch) & patient.touched
-
-
-def counted(patients: Iterable[SpoiledModel]) -> dict[tuple[str, bool], Count]:
-    """Counts by method, and by whether there was a loss."""
-    counts = {(way, loss): Count() for way in WAYS for loss in (True, False)}
-    for patient in patients:
-        sick = spoiled(patient)
-        logits = patient.model(*patient.batch.inputs).detach()
-        lost = float(functional.cross_entropy(logits.flatten(0, -2), patient.batch.clean_target.flatten()))
-        for loss, diagnosis in ((True, patient.with_loss), (False, patient.without_loss)):
-            said, heads = named(diagnosis), len(diagnosis.view.heads)
-            losses = [lost] if patient.task == "text" else []
-            counts[patient.way, loss] += Count(
-                heads, len(patient.touched), len(sick), len(said & sick), len(said - sick), losses
-            )
-    return counts
-
-
-def table(counts: dict[tuple[str, bool], Count], lang: Lang) -> str:
-    """The table as Markdown."""
-    titles = Text(
-        zh="| 弄坏的方式 | 头 | 动过 | 真的坏了 | 文本的损失 | 找到 | 漏掉 | 误报 | 没有损失时：找到 | 漏掉 | 误报 |",
-        en="| way | heads | touched | spoiled | loss on text | found | missed | false alarms | without a loss: found | "
-        "missed | false alarms |",
-    ).of(lang)
-    lines = [titles, "|---" + "|---:" * 10 + "|"]
-    sums = {loss: Count() for loss in (True, False)}
-    for way, title in WAYS.items():
-        one, other = counts[way, True], counts[way, False]
-        lines.append(_line(title.of(lang), one, other))
-        sums = {True: sums[True] + one, False: sums[False] + other}
-    lines.append(_line(Text(zh="合计", en="all").of(lang), sums[True], sums[False], loss=False))
+def shares(total: Count, lang: Lang) -> list[str]:
+    """The shares that matter, one line each."""
     told = [
-        Text(zh="精确率", en="precision"),
-        Text(zh="召回率", en="recall"),
-        Text(zh="没有损失时", en="without a loss"),
-    ]
-    precision, recall, without = (x.of(lang) for x in told)
-    lines += ["", f"{precision} {sums[True].precision}, {recall} {sums[True].recall}; "
-              f"{without}: {precision} {sums[False].precision}, {recall} {sums[False].recall}"]  # fmt: skip
-    return "\n".join(lines)
+        (Text(zh="有用却被说成饥饿的头", en="useful heads called starving"), total.starving, total.useful),
+        (Text(zh="没有试验时受怀疑的有用的头", en="useful heads suspected without a trial"), total.suspected,
+         total.useful),
+        (Text(zh="弄坏且没用、被点名的头", en="spoiled heads, not useful, that are named"), total.named,
+         total.spoiled),
+        (Text(zh="有效的处方", en="prescriptions that helped"), total.helped, total.given),
+    ]  # fmt: skip
+    lines = [f"- {title.of(lang)}: {_share(hits, of)}" for title, hits, of in told]
+    cost = total.cost
+    passes = cost.passes / max(total.models, 1)
+    heads, remedies = (x / max(cost.training, 1e-9) for x in (cost.seconds, cost.remedies))
+    said = Text(
+        zh=f"- 试验的头：每个模型平均 {passes:.1f} 次前向，占训练时间的 {heads:.1%}；试验的处方：{remedies:.1%}",
+        en=f"- trials of heads: {passes:.1f} forward passes per model on average, {heads:.1%} of the training time; "
+        f"trials of remedies: {remedies:.1%}",
+    )
+    return [*lines, said.of(lang)]
 
 
-def _line(title: str, one: Count, other: Count, *, loss: bool = True) -> str:
-    mean = f"{sum(one.losses) / len(one.losses):.2f}" if loss and one.losses else ""
-    cells = [one.heads, one.touched, one.spoiled, mean, one.found, one.missed, one.alarms,
-             other.found, other.missed, other.alarms]  # fmt: skip
-    return f"| {title} | " + " | ".join(map(str, cells)) + " |"
+def _share(hits: int, of: int) -> str:
+    if not of:
+        return "–"
+    low, high = wilson(hits, of)
+    return f"{hits}/{of} = {hits / of:.1%} ({low:.1%} – {high:.1%})"

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from softscope._text import Text
+from softscope.doctor.read.head_trial import of_facts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from softscope.doctor.judge.states import HeadState
+    from softscope.doctor.read.head_trial import HeadTrial
     from softscope.doctor.read.snapshot import Array, History, Site
-    from softscope.doctor.trial.head_trial import HeadTrial
 
 
 class Head(NamedTuple):
@@ -28,12 +29,18 @@ class Head(NamedTuple):
 class HistoryView:
     """The queries that checks make on a history. NaN readings count as not taken."""
 
-    def __init__(self, history: History, trials: Mapping[tuple[str, int], HeadTrial | str] | None = None) -> None:
+    def __init__(self, history: History, trials: Mapping[tuple[str, int], HeadTrial | Text] | None = None) -> None:
         self.history = history
-        # By site and head; a head that could not be tried is left out.
-        self.trials: dict[tuple[str, int | None], HeadTrial] = {
-            place: trial for place, trial in (trials or {}).items() if not isinstance(trial, str)
-        }
+        # By site and head: what a trial showed, or why it could not be tried.
+        self.trials: dict[tuple[str, int | None], HeadTrial] = {}
+        self.untried: dict[tuple[str, int | None], Text] = {}
+        known = of_facts(history.facts.get("trials")) if trials is None else trials
+        for place, trial in known.items():
+            if isinstance(trial, Text):
+                self.untried[place] = trial
+            else:
+                self.trials[place] = trial
+        self.cost: Text | None = getattr(trials, "cost", None) if trials else None  # of the trials, in words
         self._series: dict[str, Array] = {}
         self._latest: dict[str, Array] = {}
         self.known: dict[tuple[str, int], Any] = {}  # what a check found about a whole site, to be found only once
@@ -86,9 +93,14 @@ class HistoryView:
             else Text(zh=f"{site} 头 {head.head}", en=f"{site} head {head.head}")
         )
 
+    def series(self, name: str, head: Head) -> Array:
+        """One reading at every snapshot; NaN where it was not taken."""
+        found: Array = self._of(name)[:, head.site, head.head].astype(np.float64)
+        return found
+
     def curve(self, name: str, head: Head) -> tuple[Array, Array]:
         """Steps and values of one reading, where it was taken."""
-        values = self._of(name)[:, head.site, head.head].astype(np.float64)
+        values = self.series(name, head)
         taken = ~np.isnan(values)
         return self.steps[taken], values[taken]
 

@@ -1,4 +1,4 @@
-"""Decides from the last readings whether a head is learning, right, resting, positional or starving.
+"""Decides what a head is doing: from the last readings, and from a trial where they raise a suspicion.
 
 "Positional" is our own state: the previous-token heads of trained models are as sharp as stuck heads and have no
 advantage either.
@@ -13,13 +13,29 @@ from typing import TYPE_CHECKING, Literal, get_args
 import numpy as np
 
 from softscope._text import Text
-from softscope.doctor.judge.thresholds import ASKED, ERRORS, IN_A_ROW, MANY, OFFSET, RIGHT, SATISFIED, SINK
+from softscope.doctor.judge.blocked_rows import BlockedRows
+from softscope.doctor.judge.thresholds import (
+    ASKED,
+    ENOUGH_ROWS,
+    ENOUGH_STEPS,
+    ERRORS,
+    IN_A_ROW,
+    MANY,
+    OFFSET,
+    RIGHT,
+    SATISFIED,
+    SINK,
+    UNIFORM,
+)
 
 if TYPE_CHECKING:
     from softscope.doctor.judge.history_view import Head, HistoryView
-    from softscope.doctor.trial.head_trial import HeadTrial
+    from softscope.doctor.read.head_trial import HeadTrial
 
-StateName = Literal["learning", "right", "useful", "resting", "positional", "idle", "starving", "unjudged"]
+StateName = Literal[
+    "learning", "right", "useful", "resting", "positional", "idle", "uniform", "empty", "suspected", "starving",
+    "unjudged",
+]  # fmt: skip
 STATES: tuple[StateName, ...] = get_args(StateName)
 
 NAMES: dict[StateName, Text] = {
@@ -29,6 +45,9 @@ NAMES: dict[StateName, Text] = {
     "resting": Text(zh="停歇", en="resting"),
     "positional": Text(zh="按位置", en="positional"),
     "idle": Text(zh="闲置", en="idle"),
+    "uniform": Text(zh="均匀", en="uniform"),
+    "empty": Text(zh="空", en="empty"),
+    "suspected": Text(zh="可疑", en="suspected"),
     "starving": Text(zh="饥饿", en="starving"),
     "unjudged": Text(zh="未判", en="not judged"),
 }
@@ -46,12 +65,21 @@ MEANINGS: dict[StateName, Text] = {
         en="always reads the same offset, such as the previous token; not a problem",
     ),
     "idle": Text(
-        zh="像是卡住了，但试过：有没有它、变不变柔和，损失都一样",
-        en="looks stuck, but was tried: with, without or softer, the loss is the same",
+        zh="像是卡住了，但试过：有没有它、变不变柔和，损失都一样，也没有可学的",
+        en="looks stuck, but was tried: with, without or softer, the loss is the same, and it has nothing to learn",
+    ),
+    "uniform": Text(zh="训练了很久，仍对所有的键一视同仁", en="still reads all keys alike after a long training"),
+    "empty": Text(
+        zh="q、k 或 v 是零：没有什么可选，或没有什么可读",
+        en="its q, k or v is zero: it has nothing to choose by, or nothing to read",
+    ),
+    "suspected": Text(
+        zh="读数像是卡住了，但没有试过，或试了仍说不准",
+        en="its readings look stuck, but it was not tried, or the trial left it open",
     ),
     "starving": Text(
-        zh="尖锐，读的键却不比任取一个好，梯度也到不了",
-        en="sharp on keys no better than any other, and cut off from the gradient",
+        zh="卡住了，而且试过：没有它损失不变，让它变柔和会更好，或就能学习",
+        en="stuck, and tried: the loss does not need it as it is, and softer it is better or could learn",
     ),
     "unjudged": Text(
         zh="无法判断，例如没有损失；不等于健康",
@@ -60,9 +88,12 @@ MEANINGS: dict[StateName, Text] = {
 }
 # Many rows are blocked, and that is fine.
 SETTLED: tuple[StateName, ...] = ("right", "useful", "resting", "positional", "idle")
+# What readings alone cannot tell apart: these are worth a trial.
+DOUBTED: tuple[StateName, ...] = ("suspected", "starving", "useful", "idle")
 NO_LOSS = Text(
     zh="没有见到反向传播：没有损失就无法判断", en="no backward pass was seen, and nothing can be judged without a loss"
 )
+NO_ROWS = Text(zh="读到的行都与损失无关", en="none of the sampled rows carries loss")
 BROKEN = Text(
     zh="损失或读数是 NaN 或无穷，无法判断", en="the loss or the readings are NaN or infinite, so nothing can be judged"
 )
@@ -70,6 +101,12 @@ TOO_FEW = Text(
     zh=f"很多行被阻断，但带损失的读数不到 {IN_A_ROW.value} 次，还不能判断",
     en=f"many rows are blocked, but it is too early to judge: fewer than {IN_A_ROW.value} readings have a loss",
 )
+TOO_FEW_ROWS = Text(
+    zh=f"被阻断的行只读到 {{}} 行，不到 {ENOUGH_ROWS.value} 行，还不能判断",
+    en=f"only {{}} blocked rows were read, and fewer than {ENOUGH_ROWS.value} decide nothing",
+)
+NOT_TRIED = Text(zh="没有试过", en="it was not tried")
+OPEN = Text(zh="试过，仍说不准", en="the trial left it open")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -83,7 +120,7 @@ class HeadState:
     error: float = math.nan
     mass: float = math.nan
     since: int | None = None  # the step since which many rows have been blocked
-    why: Text | None = None  # set only if unjudged
+    why: Text | None = None  # set only if unjudged or suspected
     trial: HeadTrial | None = None  # what trying it showed, if it was suspected and tried
 
 
@@ -92,9 +129,12 @@ def state(view: HistoryView, head: Head) -> HeadState:
     wanted = int(IN_A_ROW.value)
     if view.broken(head.site) is not None:
         return HeadState("unjudged", why=BROKEN)
+    if _empty(view, head, wanted):
+        return HeadState("empty")
     steps, blocked = view.curve("blocked", head)
-    if not len(blocked):
-        return HeadState("unjudged", why=NO_LOSS)
+    if not len(blocked) or not any(view.last("judged", head, wanted) or (1.0,)):
+        known = bool(view.last("judged", head, 1))
+        return HeadState("unjudged", why=NO_ROWS if known else NO_LOSS)
     advantage, error = _advantage(view, head, wanted)
     mass = view.value("blocked_mass", head)
     found = HeadState(
@@ -107,36 +147,58 @@ def state(view: HistoryView, head: Head) -> HeadState:
     )
     many = blocked > np.float32(MANY.value)  # readings are float32: one row in ten must not exceed 10%
     if not many[-1] or (len(many) >= wanted and not many[-wanted:].all()):
-        return found
+        return dataclasses.replace(found, state="uniform") if stays_uniform(view, head) else found
     if len(many) < wanted:
         return dataclasses.replace(found, state="unjudged" if many.all() else "learning", why=TOO_FEW)
     before = np.flatnonzero(~many)
     since = int(steps[before[-1] + 1] if len(before) else steps[0])
-    found = dataclasses.replace(found, state=_blocked_state(view, head, found, wanted), since=since)
-    return _tried(view, head, found) if found.state == "starving" else found
+    rows = BlockedRows.of(view, head, since)
+    if rows.rows < ENOUGH_ROWS.value:
+        return dataclasses.replace(found, state="unjudged", since=since, why=TOO_FEW_ROWS.format(f"{rows.rows:.0f}"))
+    found = dataclasses.replace(found, state=_blocked_state(view, head, found, rows), since=since)
+    return _tried(view, head, found) if found.state == "suspected" else found
+
+
+def stays_uniform(view: HistoryView, head: Head) -> bool:
+    """Whether it read all keys alike over the second half of a long training, whatever a fresh model did before."""
+    steps, sharpness = view.curve("sharpness", head)
+    if not len(steps) or steps[-1] - steps[0] < ENOUGH_STEPS.value:
+        return False
+    late = sharpness[2 * (steps - steps[0]) >= steps[-1] - steps[0]]
+    return bool(late.max() <= UNIFORM.value)
+
+
+def _empty(view: HistoryView, head: Head, wanted: int) -> bool:
+    """Whether q, k or v was exactly zero in each of the last readings; a zero at the start goes away by itself."""
+    for name in ("q_norm", "k_norm", "v_norm"):
+        values = view.last(name, head, wanted)
+        if len(values) == wanted and not any(values):
+            return True
+    return False
 
 
 def _tried(view: HistoryView, head: Head, found: HeadState) -> HeadState:
-    """Readings raise the suspicion that a head starves; if it was tried, the trial decides."""
+    """Readings raise the suspicion that a head starves; only a trial decides."""
     trial = view.trials.get((view.site(head).name, head.head))
-    if trial is None:
-        return found
-    state: StateName = "useful" if trial.useful else "idle" if trial.idle else "starving"
-    return dataclasses.replace(found, state=state, trial=trial)
+    if trial is None or (trial.step is not None and found.since is not None and trial.step < found.since):
+        why = view.untried.get((view.site(head).name, head.head))
+        told = NOT_TRIED if why is None else Text(zh=f"试不了：{why.zh}", en=f"it could not be tried: {why.en}")
+        return dataclasses.replace(found, why=told)
+    if trial.verdict == "open":
+        return dataclasses.replace(found, why=OPEN, trial=trial)
+    return dataclasses.replace(found, state=trial.verdict, trial=trial)
 
 
-def _blocked_state(view: HistoryView, head: Head, found: HeadState, wanted: int) -> StateName:
+def _blocked_state(view: HistoryView, head: Head, found: HeadState, rows: BlockedRows) -> StateName:
     """State of a head that has had many blocked rows for long enough."""
-    masses = view.last("blocked_mass", head, wanted)
-    if masses and min(masses) >= SINK.value:
+    if rows.reaches(rows.mass, SINK.value):
         return "resting"
-    offsets = view.last("blocked_offset_mass", head, wanted)
-    if offsets and min(offsets) >= OFFSET.value:
+    if rows.reaches(rows.offset_mass, OFFSET.value):
         return "positional"
     if math.isnan(found.advantage):
         return "unjudged"
-    enough = 0.0 if _satisfied(view, head, wanted) else RIGHT.value
-    return "right" if reads_right(found.advantage, found.error, enough) else "starving"
+    enough = 0.0 if _satisfied(view, head, int(IN_A_ROW.value)) else RIGHT.value
+    return "right" if reads_right(found.advantage, found.error, enough) else "suspected"
 
 
 def _satisfied(view: HistoryView, head: Head, wanted: int) -> bool:

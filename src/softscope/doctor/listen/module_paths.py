@@ -49,3 +49,15 @@ def innermost(known: dict[int, str]) -> tuple[str, Any] | None:
                 return known[id(module)], module
         frame = frame.f_back
     return None
+
+
+def calling() -> Any:
+    """The innermost module being called, of whatever model; None outside all modules."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if frame.f_code is _CALL:
+            module = frame.f_locals["self"]
+            if not isinstance(module, nn.Softmax | nn.Dropout):
+                return module
+        frame = frame.f_back
+    return None

@@ -47,13 +47,13 @@ class Steps:
         if self._handle is not None:
             self._handle.remove()
 
-    def begin_pass(self) -> None:
-        """Note that a forward pass begins."""
+    def begin_pass(self, part: bool = False) -> None:
+        """Note that a forward pass begins, or with `part` that another part of the same pass does."""
         self.passes += 1
         self.reading = torch.is_grad_enabled() or not self._trained
         if not self.reading:
             return
-        if self._open and self._is_over():
+        if self._open and (self._closed if part and not self._marked else self._is_over()):
             self.end()
         if not self._open:
             self._open, self._closed, self._backward = True, False, False

@@ -13,8 +13,18 @@ from softscope.doctor.listen.reasons import Reason
 _ATTENTION = re.compile(r"attention|attn|mha$", re.IGNORECASE)
 
 
-def unseen_modules(model: nn.Module, sites: Iterable[str], passes: int) -> list[tuple[str, Reason]]:
-    """Path and reason of each missed module, outermost modules only."""
+def unseen_modules(model: nn.Module, sites: Iterable[str], passes: int, whole: bool = True) -> list[tuple[str, Reason]]:
+    """Path and reason of each missed module, outermost modules only.
+
+    Args:
+        model: The model.
+        sites: Names of what was read.
+        passes: How many forward passes were seen.
+        whole: Whether the model itself was called; else only parts of it were.
+    """
+    sites = list(sites)
+    if passes and not whole and not sites:
+        return [(type(model).__name__, Reason(reasons.PARTS))]
     observed = [site.partition("#")[0] for site in sites]
     why = Reason(reasons.SILENT if passes else reasons.NO_PASS)
     known = module_paths.paths(model)

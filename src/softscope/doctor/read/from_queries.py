@@ -53,7 +53,17 @@ class FromQueries:
 
     def over_keys(self) -> Tensor:
         """Mean norm of the keys that at least one query sees, (B, heads)."""
-        found = self.kept.over_keys(self.k_norm)
+        return self._of_heads(self.k_norm)
+
+    def over_values(self) -> Tensor | None:
+        """The same of the values; None if they are unknown."""
+        v = self.call.v
+        if v is None:
+            return None
+        return self._of_heads(torch.linalg.vector_norm(v, dim=-1, dtype=computing(v)))
+
+    def _of_heads(self, norms: Tensor) -> Tensor:
+        found = self.kept.over_keys(norms)
         return found.repeat_interleave(self.kept.observed.heads // found.shape[-1], dim=-1)
 
 

@@ -63,3 +63,10 @@ class FromSoftmax:
     def over_keys(self) -> Tensor | None:
         """Mean norm of the keys that at least one query sees, (B, heads); None if unknown."""
         return None if self.k_norm is None else self.kept.over_keys(self.k_norm)
+
+    def over_values(self) -> Tensor | None:
+        """The same of the values; None if they are unknown."""
+        v = None if self.call is None else self.call.v
+        if v is None or v.shape[-2] != self.keys:
+            return None
+        return self.kept.over_keys(torch.linalg.vector_norm(v, dim=-1, dtype=computing(v)))

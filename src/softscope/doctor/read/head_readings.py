@@ -49,9 +49,10 @@ def of_heads(parts: list[RowReadings], strongest: Tensor | None = None) -> dict[
             found[name] = _nothing_is_nan(values.masked_fill(~_rows(parts, "valid"), math.inf).amin(dim=-1))
         elif name not in ("advantage", "blocked"):
             found |= _summary(name, values, cares if name in ("transmission", "regret_ratio") else included)
-    keys = [part.k_norm for part in parts if part.k_norm is not None]
-    if len(keys) == len(parts):
-        found["k_norm"] = torch.cat(keys).nanmean(dim=0)
+    for name in ("k_norm", "v_norm", "reached"):
+        norms = [x for part in parts if (x := getattr(part, name)) is not None]
+        if len(norms) == len(parts):
+            found[name] = torch.cat(norms).nanmean(dim=0)
     found |= _sink(parts)
     if "blocked" in names:
         found |= _moving(parts, cares)
@@ -133,7 +134,7 @@ def _moving(parts: list[RowReadings], cares: Tensor) -> dict[str, Tensor]:
     advantage, blocked = _rows(parts, "advantage"), _rows(parts, "blocked") > 0.0
     judged = cares & ~advantage.isnan()
     blocked &= judged
-    found = {"blocked": blocked.sum(dim=-1) / judged.sum(dim=-1)}
+    found = {"blocked": blocked.sum(dim=-1) / judged.sum(dim=-1), "judged": judged.sum(dim=-1).to(advantage.dtype)}
     speaking = torch.where(blocked.any(dim=-1, keepdim=True), blocked, judged)
     found["advantage"] = _mean(advantage, speaking)
     found |= {f"advantage:{level}": value for level, value in quantiles(advantage, speaking).items()}

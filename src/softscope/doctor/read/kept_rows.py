@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
+import torch
 from torch import Tensor
 
 from softscope._arguments.attention import Call
@@ -55,8 +56,9 @@ class KeptRows:
         return self.versions == _versions(self.call)
 
 
-def keep_rows(observed: ObservedCall, numbers: Sequence[int], rows: Tensor, known_keys: Tensor | None) -> KeptRows:
+def keep_rows(observed: ObservedCall, numbers: Sequence[int], known_keys: Tensor | None) -> KeptRows:
     """Keep what is needed to read these rows."""
+    rows = torch.tensor(numbers, device=observed.result.device)
     call = None
     if observed.q is not None:
         options = observed.options.of_rows(rows)

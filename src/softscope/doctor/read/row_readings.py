@@ -37,7 +37,9 @@ def read(kept: KeptRows, grad: Tensor | None) -> RowReadings:
         tile = source.tile(part, None if grad is None else grad[:, :, part])
         found.append(by_key(tile, included[:, :, part], kept.positions(part), source.keys))
         tiles.append(tile._replace(weights=tile.weights[..., :0]))  # only sums of the weights are kept
-    return joined(_values(source, tiles, count), found, source.keys, valid, included, source.over_keys())
+    result = joined(_values(source, tiles, count), found, source.keys, valid, included, source.over_keys())
+    result.v_norm = source.over_values()
+    return result
 
 
 def _slices(kept: KeptRows) -> list[slice]:

@@ -28,6 +28,7 @@ FORWARD = (
     "sink_mass",  # its share of the weight
     "q_norm",
     "k_norm",
+    "v_norm",
     "cosine",  # mean |cos| between q and k
     "lse_min",  # the smallest log-sum-exp of any row
     "count",  # visible keys
@@ -40,7 +41,9 @@ GRADIENT = (
     "advantage",  # over the blocked rows if there are any, else over all
     "advantage_error",  # its standard error, counting sequences rather than rows
     "regret_ratio",
-    "blocked",  # the share of blocked rows
+    "reached",  # the share of all rows, read or not, whose output a gradient reaches
+    "judged",  # how many of the rows read carry loss
+    "blocked",  # the share of blocked rows among them
     "blocked_mass",  # the largest share of the blocked rows' weight in one column
 )
 # Needs a loss, and queries and keys that are positions of one sequence. Heads for which it is unknown are judged
@@ -60,7 +63,7 @@ class Site:
     """
 
     name: str  # the module's path in the model, with "#2" appended for its second call in one forward pass
-    kind: str  # how it was observed: "sdpa", "huggingface", "multihead", "softmax", "softscope"
+    kind: str  # how it was observed: "sdpa", "flex", "huggingface", "multihead", "softmax", "softscope"
     heads: int
     kv_heads: int
     scale: float  # the factor on q·k; NaN if unknown (an explicit softmax)

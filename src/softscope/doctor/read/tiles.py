@@ -24,6 +24,8 @@ class RowReadings:
     columns: Tensor  # (B, heads, m): weight per key summed over the included rows; one more column for a sink
     keys: int  # m; any column beyond is the sink's
     k_norm: Tensor | None  # (B, heads)
+    v_norm: Tensor | None = None  # (B, heads)
+    reached: Tensor | None = None  # (B, heads): share of all rows of the call that a gradient reached
     blocked_columns: Tensor | None = None  # (B, heads, m): the same over blocked rows
     blocked_rows: Tensor | None = None  # (B, heads): number of blocked rows
     blocked_offsets: Tensor | None = None  # (heads, 2m − 1): their weight per key − query, with 0 in the middle

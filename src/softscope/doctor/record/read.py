@@ -47,6 +47,7 @@ class News:
     snapshots: tuple[Snapshot, ...]
     mark: int  # pass it to the next look
     ended: str | None  # None while the run goes on; '' if it ended normally, else the exception's name
+    facts: dict[str, Any] = dataclasses.field(default_factory=dict)  # as they are now
 
 
 def news(path: str | os.PathLike[str], mark: int | None = None) -> News:
@@ -58,9 +59,11 @@ def news(path: str | os.PathLike[str], mark: int | None = None) -> News:
         newest = reader.execute("SELECT coalesce(max(id), 0) FROM steps").fetchone()[0]
         since, after = ("id >= ?", newest) if mark is None else ("id > ?", mark)
         steps = _steps(reader, f"WHERE part = ? AND {since}", number, after)
-        ended = reader.execute("SELECT ended FROM sessions ORDER BY id DESC LIMIT 1").fetchone()
-        how = None if ended is None or ended[0] is None else values.text("ended", ended[0])
-        return News(sites, tuple(_snapshots(reader, steps, sites)), newest, how)
+        session = reader.execute("SELECT ended, facts FROM sessions ORDER BY id DESC LIMIT 1").fetchone()
+        ended, facts = session or (None, "{}")
+        how = None if ended is None else values.text("ended", ended)
+        known = values.facts(values.parsed("facts", facts))
+        return News(sites, tuple(_snapshots(reader, steps, sites)), newest, how, known)
 
 
 class _Step(NamedTuple):

@@ -16,7 +16,11 @@ if TYPE_CHECKING:
     from softscope.doctor.judge.checks import CheckResult
     from softscope.doctor.judge.history_view import Head, HistoryView
     from softscope.doctor.judge.states import HeadState
+    from softscope.doctor.prognosis import Prognosis
+    from softscope.doctor.read.effect import Effect
+    from softscope.doctor.read.head_trial import HeadTrial
     from softscope.doctor.treat.prescriptions import Prescription
+    from softscope.doctor.trial.remedy_result import RemedyTrial
 
 VERSION = 1  # raised when a name is removed or changes its meaning; new names do not raise it
 
@@ -48,6 +52,7 @@ def _case(diagnosis: Diagnosis) -> dict[str, Any]:
         "steps": [int(step) for step in (view.steps[0], view.steps[-1])] if len(view.steps) else None,
         "counts": diagnosis.counts,
         "states": diagnosis.states,
+        "trials": None if view.cost is None else _both(view.cost),
         "sites": [
             {"name": s.name, "kind": s.kind, "heads": s.heads, "kv_heads": s.kv_heads, "scale": _number(s.scale),
              "head_size": s.head_size, "causal": s.causal, "fused": s.fused, "dropout": s.dropout, "dtype": s.dtype}
@@ -55,6 +60,7 @@ def _case(diagnosis: Diagnosis) -> dict[str, Any]:
         ],
         "heads": [_head(view, head, found) for head, found in view.states.items()],
         "outcomes": [_outcome(view, outcome) for outcome in diagnosis.outcomes],
+        "prognosis": None if diagnosis.prognosis is None else _prognosis(diagnosis.prognosis),
         "prescriptions": [_prescription(view, given) for given in diagnosis.prescriptions],
         "unseen": [{"name": name, "why": str(why)} for name, why in history.unseen],
     }  # fmt: skip
@@ -68,8 +74,23 @@ def _head(view: HistoryView, head: Head, found: HeadState) -> dict[str, Any]:
         "since": found.since,
         "advantage": _number(found.advantage),
         "advantage_error": _number(found.error),
-        "why": None if found.why is None or found.state != "unjudged" else _both(found.why),
+        "why": None if found.why is None or found.state not in ("unjudged", "suspected") else _both(found.why),
+        "trial": None if found.trial is None else _trial(found.trial),
         "readings": {name: _number(x) for name, x in latest.items() if x is not None},
+    }
+
+
+def _trial(trial: HeadTrial) -> dict[str, Any]:
+    effects = {"uniform": trial.uniform, "softened": trial.softened, "slope": trial.slope}
+    return {
+        "verdict": trial.verdict,
+        "loss": _number(trial.loss),
+        "parts": trial.parts,
+        "temperature": _number(trial.temperature),
+        **{
+            name: None if x is None else {"change": _number(x.change), "error": _number(x.error)}
+            for name, x in effects.items()
+        },
     }
 
 
@@ -99,6 +120,44 @@ def _prescription(view: HistoryView, given: Prescription) -> dict[str, Any]:
         "evidence": _both(given.evidence),
         "does_not_help": None if given.does_not is None else _both(given.does_not),
         "code": None if given.treatment is None else given.treatment.code(),
+        "advice": None if given.advice is None else _both(given.advice),
+        "standing": None if given.standing is None else _both(given.standing),
+        "tried": None if given.tried is None else _remedy_trial(given.tried),
+    }
+
+
+def _remedy_trial(trial: RemedyTrial) -> dict[str, Any]:
+    def changed(effect: Effect | None) -> dict[str, Any] | None:
+        return None if effect is None else {"change": _number(effect.change), "error": _number(effect.error)}
+
+    return {
+        "helps": trial.helps,
+        "steps": trial.steps,
+        "loss_before": _number(trial.before),
+        "loss_treated": _number(trial.treated),
+        "loss_untreated": _number(trial.untreated),
+        "at_once": changed(trial.at_once),
+        "after": changed(trial.after),
+        "also_tried": [
+            {"name": _both(one.name), "result": _both(one.why), "effect": changed(one.effect)} for one in trial.others
+        ],
+        "passes": _number(trial.passes),
+        "seconds": _number(trial.seconds),
+    }
+
+
+def _prognosis(found: Prognosis) -> dict[str, Any]:
+    arms = {"untreated": found.untreated, "treated": found.treated}
+    return {
+        "course": found.course,
+        "steps": found.steps,
+        "loss": _number(found.loss),
+        **{
+            name: None
+            if arm is None
+            else {"loss": _number(arm.loss), "change": _number(arm.change.change), "error": _number(arm.change.error)}
+            for name, arm in arms.items()
+        },
     }
 
 

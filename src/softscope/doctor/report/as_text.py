@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from softscope.doctor.diagnosis import Diagnosis
+    from softscope.doctor.treat.prescriptions import Prescription
 
 MOST = 4  # heads named per check
 
@@ -39,6 +40,9 @@ LABELS = {
     ),
     "why": Text(zh="为什么：", en="Why: "),
     "expect": Text(zh="预期：", en="Expect: "),
+    "advice": Text(zh="另外：", en="Beyond this model: "),
+    "also": Text(zh="也试过：", en="Also tried: "),
+    "cost": Text(zh="试的代价：", en="Cost of trying: "),
     "unseen": Text(zh="没有看到的模块", en="Modules not seen"),
 }
 
@@ -61,6 +65,9 @@ def lines(diagnosis: Diagnosis, lang: Lang) -> Iterator[Line]:
         yield Line(LABELS["unseen"].of(lang), 0, "title")
         for name, why in diagnosis.view.history.unseen:
             yield Line(f"{name}: {why.text.of(lang)}", 2)
+    if diagnosis.view.cost is not None:
+        yield Line("")
+        yield Line(_sentence(diagnosis.view.cost.of(lang)), 0, "dim")
     counted = (f"{KIND_NAMES[name].of(lang)} {n}" for name, n in diagnosis.counts.items() if n)
     yield Line("")
     yield Line(" · ".join(counted), 0, "dim")
@@ -87,14 +94,35 @@ def _prescribed(diagnosis: Diagnosis, lang: Lang) -> Iterator[Line]:
         yield Line("")
         yield Line(LABELS["prescribed"].of(lang), 0, "title")
     for given in diagnosis.prescriptions:
-        yield Line(_sentence(given.what.of(lang)), 2, "passed")
+        yield Line(f"{_sentence(given.what.of(lang))} {_for(diagnosis, given, lang)}", 2, "passed")
+        if given.standing is not None:
+            yield Line(_sentence(given.standing.of(lang)) + _stop(lang), 4, "" if given.tried is not None else "tip")
         yield Line(LABELS["why"].of(lang) + given.why.of(lang), 4)
-        yield Line(LABELS["expect"].of(lang) + given.expect.of(lang), 4)
         if given.treatment is not None:
-            yield Line(LABELS["code"].of(lang) + given.treatment.code(), 4)
-        yield Line(_sentence(given.evidence.of(lang)) + ("。" if lang == "zh" else "."), 4, "dim")
+            yield Line(LABELS["expect"].of(lang) + given.expect.of(lang), 4)
+            first, *rest = given.treatment.code().split("\n")
+            yield Line(LABELS["code"].of(lang) + first, 4)
+            for code in rest:
+                yield Line(code.strip(), 6)
+        if given.advice is not None:
+            yield Line(LABELS["advice"].of(lang) + given.advice.of(lang), 4)
+        if given.tried is not None and given.tried.also is not None:
+            yield Line(LABELS["also"].of(lang) + given.tried.also.of(lang), 4, "dim")
+        if given.tried is not None:
+            yield Line(LABELS["cost"].of(lang) + given.tried.cost.of(lang), 4, "dim")
+            continue
+        yield Line(_sentence(given.evidence.of(lang)) + _stop(lang), 4, "dim")
         if given.does_not is not None:
-            yield Line(_sentence(given.does_not.of(lang)) + ("。" if lang == "zh" else "."), 4, "dim")
+            yield Line(_sentence(given.does_not.of(lang)) + _stop(lang), 4, "dim")
+
+
+def _for(diagnosis: Diagnosis, given: Prescription, lang: Lang) -> str:
+    heads = named(diagnosis.view, given.heads).of(lang)
+    return f"（{heads}）" if lang == "zh" else f"({heads})"
+
+
+def _stop(lang: Lang) -> str:
+    return "。" if lang == "zh" else "."
 
 
 def _sentence(text: str) -> str:

@@ -46,19 +46,22 @@ def prescriptions(diagnosis: Diagnosis) -> str:
     """Each remedy: what to do, for which heads, why, what to expect, and how well that is established."""
     cards = []
     for given in diagnosis.prescriptions:
-        rows: list[tuple[str, Text | str]] = [
+        tried = given.tried
+        rows: list[tuple[str, Text | str | None]] = [
             (words(zh="给", en="for"), named(diagnosis.view, given.heads)),
+            (words(zh="试过吗", en="tried"), given.standing),
             (words(zh="为什么", en="why"), given.why),
-            (words(zh="预期读数", en="expected readings"), given.expect),
-            (words(zh="依据", en="evidence"), given.evidence),
+            (words(zh="预期读数", en="expected readings"), given.expect if given.remedy != "none" else None),
+            (words(zh="另外", en="beyond this model"), given.advice),
+            (words(zh="也试过", en="also tried"), None if tried is None else tried.also),
+            (words(zh="试的代价", en="cost of trying"), None if tried is None else tried.cost),
+            (words(zh="依据", en="evidence"), given.evidence if tried is None else None),
+            (words(zh="没有用的", en="what did not help"), given.does_not if tried is None else None),
         ]
-        rows += (
-            []
-            if given.treatment is None
-            else [(words(zh="代码", en="in code"), f"from softscope.doctor import remedies; {given.treatment.code()}")]
-        )
-        rows += [] if given.does_not is None else [(words(zh="没有用的", en="what did not help"), given.does_not)]
-        listed = "".join(f"<dt>{label}</dt><dd>{both(text)}</dd>" for label, text in rows)
+        listed = "".join(f"<dt>{label}</dt><dd>{both(text)}</dd>" for label, text in rows if text is not None)
+        if given.treatment is not None:
+            code = f"from softscope.doctor import remedies\n{given.treatment.code()}"
+            listed += f"<dt>{words(zh='代码', en='in code')}</dt><dd><pre>{both(code)}</pre></dd>"
         cards.append(f'<article class="remedy"><h4>{both(given.what)}</h4><dl>{listed}</dl></article>')
     return "".join(cards) or f'<p class="none">{words(zh="不需要。", en="None needed.")}</p>'
 

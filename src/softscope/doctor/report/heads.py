@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from softscope.doctor.judge.checks.starving import told
 from softscope.doctor.judge.states import STATES
 from softscope.doctor.report.markup import curve, figure, share, short, state_cell, words
 
@@ -14,7 +15,10 @@ if TYPE_CHECKING:
 
 CURVES = ("blocked", "transmission:median", "advantage", "sharpness", "max_logit")
 # Heads that need attention come first.
-_ORDER = ("starving", "unjudged", "idle", "useful", "right", "resting", "positional", "learning")
+_ORDER = (
+    "starving", "suspected", "empty", "unjudged", "uniform", "idle", "useful", "right", "resting", "positional",
+    "learning",
+)  # fmt: skip
 assert set(_ORDER) == set(STATES)
 _LOGARITHMIC = {"transmission:median": 1e-9, "max_logit": 1e-2}  # with the floor at which smaller values are drawn
 _WIDTH, _HEIGHT = 72, 20
@@ -54,7 +58,8 @@ def _row(view: HistoryView, head: Head, spans: dict[str, tuple[float, float]]) -
         text = share(x) if name == "blocked" and x is not None else figure(x)
         steps, values = _curve(view, name, head)
         cells.append(f"<td>{_spark(curve(steps, values, _WIDTH, _HEIGHT, span))}<span>{text}</span></td>")
-    state = state_cell(view.states[head].state)
+    found = view.states[head]
+    state = state_cell(found.state, None if found.trial is None else told(found.trial))
     return f'<tr><th scope="row">{short(view, head)}</th>{state}{"".join(cells)}</tr>'
 
 

@@ -37,10 +37,11 @@ def both(text: Text | str) -> str:
     return "".join(f'<span class="{lang}" lang="{lang}">{escaped(text.of(lang))}</span>' for lang in LANGS)
 
 
-def state_cell(state: StateName) -> str:
-    """The state of a head in a table; kept short, because there are hundreds."""
+def state_cell(state: StateName, why: Text | None = None) -> str:
+    """The state of a head in a table, and below it why, if there is room; kept short, because there are hundreds."""
     name = NAMES[state]
-    return f'<td class="state {state}"><span class="zh">{name.zh}</span><span class="en">{name.en}</span></td>'
+    more = "" if why is None else f"<small>{both(why)}</small>"
+    return f'<td class="state {state}"><span class="zh">{name.zh}</span><span class="en">{name.en}</span>{more}</td>'
 
 
 def words(*, zh: str, en: str) -> str:

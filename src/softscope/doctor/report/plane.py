@@ -26,6 +26,9 @@ SHAPES: dict[StateName, str] = {
     "resting": '<path d="M-5-5H5V5H-5z"/>',
     "positional": '<path d="M-5-2H5V2H-5z"/>',
     "idle": '<path d="M-5-2H5V2H-5z"/>',
+    "uniform": '<circle r="5"/>',
+    "empty": '<path d="M-5-5 5 5M-5 5 5-5"/>',
+    "suspected": '<path d="M-6 5 0-6.5 6 5z"/>',
     "starving": '<path d="M-6 5 0-6.5 6 5z"/>',
     "unjudged": '<circle r="3"/>',
 }
@@ -91,7 +94,7 @@ def _frame(edge: float) -> str:
         f'<rect class="zone starving" x="{LEFT}" y="{line:.0f}" width="{wide:.0f}" height="{floor - line:.0f}"/>',
         drawn(Text(zh="读对", en="right"), f'x="{LEFT + 8}" y="{TOP + 18}" font-weight="600"'),
         drawn(
-            Text(zh="饥饿（除非停歇或按位置）", en="starving (unless resting or positional)"),
+            Text(zh="可疑：要试过才知道", en="suspected: a trial decides"),
             f'x="{LEFT + 8}" y="{floor - 10}" font-weight="600"',
         ),
         drawn(Text(zh="在学", en="learning"), f'x="{WIDTH - 20}" y="{TOP + 18}" text-anchor="end" font-weight="600"'),

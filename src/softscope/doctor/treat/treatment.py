@@ -6,54 +6,76 @@ Needs no PyTorch until it is applied, so a recorded run can be judged without it
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from softscope.doctor.treat.code import call
 
-    from softscope.doctor.treat.remedies import Applied
+if TYPE_CHECKING:
+    from softscope.doctor.treat.remedies import Applied, Layout
 
 # A largest logit at which a head can choose and still change its mind: the peak weight among 16 keys is at most 0.91.
 # In `softscope experiment remedies`, heads brought to 5 learn, whatever they were stuck on; those at 10 did not always.
 REST = 5.0
-_SHOWN = 3  # heads in one line of code
+
+RemedyName = Literal["temperature", "qk-clip", "reinitialise", "unit-qk-norm"]
 
 
 @dataclasses.dataclass(frozen=True)
 class Treatment:
-    """A dose per head: its temperature, or the largest logit that QK-clip reduces to the `tau` of its site."""
+    """A dose per head. `code()` is what `apply` runs, so that both do the same.
 
-    remedy: Literal["temperature", "qk-clip"]
+    Attributes:
+        remedy: Which function of `remedies` it is.
+        heads: The dose of each head, by site: its temperature; the largest logit that QK-clip reduces to the `tau` of
+            its site; the standard deviation of its logits when it is drawn anew. Unit QK-norm treats whole sites.
+        tau: QK-clip's bound, by site.
+        seed: Decides the weights that are drawn anew.
+        layouts: Where sites that are not known by name keep W_Q and W_K.
+    """
+
+    remedy: RemedyName
     heads: Mapping[str, Mapping[int, float]]
     tau: Mapping[str, float] = dataclasses.field(default_factory=dict)
+    seed: int = 0
+    layouts: Mapping[str, Layout] = dataclasses.field(default_factory=dict)
 
     def apply(self, model: Any) -> Applied:
         """Treat the model in place; the result can undo it."""
         from softscope.doctor.treat import remedies
 
-        if self.remedy == "temperature":
-            return remedies.temperature(model, self.heads)
-        done = remedies.Applied("qk-clip")
-        for site, tops in self.heads.items():
-            done.absorb(remedies.qk_clip(model, {site: tops}, tau=self.tau[site]))
-        return done
+        made: list[Applied] = [getattr(remedies, name)(model, given, **named) for name, given, named in self._calls()]
+        first, *rest = made  # as it is: a single temperature can be folded into the weights
+        for other in rest:
+            first.absorb(other)
+        return first
 
     def code(self) -> str:
-        """The equivalent call after `from softscope.doctor import remedies`, with the first few heads.
+        """The call after `from softscope.doctor import remedies`, one for each bound of QK-clip.
 
         >>> Treatment("temperature", {"attention": {0: 16.0}}).code()
-        'remedies.temperature(model, {"attention": {0: 16}})'
+        "remedies.temperature(model, {'attention': {0: 16.0}})"
         """
-        listed, left = [], _SHOWN
-        for site, doses in self.heads.items():
-            if left <= 0:
-                break
-            shown = [f"{head}: {dose:.3g}" for head, dose in list(doses.items())[:left]]
-            left -= len(shown)
-            more = ", …" if len(shown) < len(doses) else ""
-            listed.append(f'"{site}": {{{", ".join(shown)}{more}}}')
-        inside = ", ".join(listed) + (", …" if len(listed) < len(self.heads) else "")
+        return "\n".join(call(f"remedies.{name}", given, **named) for name, given, named in self._calls())
+
+    def _calls(self) -> list[tuple[str, Any, dict[str, Any]]]:
+        """The functions of `remedies`, and their arguments after the model."""
+        heads = {site: dict(doses) for site, doses in self.heads.items()}
+        used = {site: layout for site, layout in self.layouts.items() if site in heads}
+        laid = {"layout": used} if used else {}
         if self.remedy == "temperature":
-            return f"remedies.temperature(model, {{{inside}}})"
-        tau = next(iter(self.tau.values()))
-        return f"remedies.qk_clip(model, {{{inside}}}, tau={tau:.3g})"
+            return [("temperature", heads, {})]
+        if self.remedy == "reinitialise":
+            return [("reinitialise", heads, {"seed": self.seed, **laid})]
+        if self.remedy == "unit-qk-norm":
+            return [("qk_norm", list(heads), {"kind": "unit"})]
+        bounds = dict.fromkeys(self.tau[site] for site in heads)
+        return [
+            (
+                "qk_clip",
+                {site: doses for site, doses in heads.items() if self.tau[site] == bound},
+                {"tau": bound}
+                | ({"layout": some} if (some := {s: x for s, x in used.items() if self.tau[s] == bound}) else {}),
+            )
+            for bound in bounds
+        ]

@@ -4,80 +4,30 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import time
 from typing import TYPE_CHECKING, Any
 
 from softscope.doctor.examine import Given, forward_loss, passes
-from softscope.doctor.trial.intervention import CannotTryError, Intervention, Spreads
+from softscope.doctor.judge.checks.scale import too_large
+from softscope.doctor.judge.states import DOUBTED
+from softscope.doctor.read.effect import Effect, effect
+from softscope.doctor.read.head_trial import HeadTrial, Trials
+from softscope.doctor.trial.intervention import NO_CALL, CannotTryError, Intervention, Spreads
 from softscope.doctor.trial.untouched import untouched
+from softscope.doctor.trial.would_learn import PASSES, would_learn
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from torch import Tensor, nn
 
-    from softscope.doctor.judge.history_view import HistoryView
+    from softscope.doctor.diagnosis import Diagnosis
 
 PARTS = 16  # of the batch, over which standard errors are taken
-CLEAR = 2.0  # standard errors between an effect and none
 FEWEST = 4  # parts
-NOTHING = 0.01  # of the loss
 
-
-@dataclasses.dataclass(frozen=True)
-class Effect:
-    """The mean change of the loss, and its standard error over the parts of the batch.
-
-    >>> Effect(0.3, 0.1).costs, Effect(-0.3, 0.1).helps, Effect(0.1, 0.1).costs
-    (True, True, False)
-    """
-
-    change: float
-    error: float
-
-    @property
-    def costs(self) -> bool:
-        """Whether the loss clearly rises."""
-        return self.change > CLEAR * self.error
-
-    @property
-    def helps(self) -> bool:
-        """Whether the loss clearly falls."""
-        return self.change < -CLEAR * self.error
-
-
-@dataclasses.dataclass(frozen=True)
-class HeadTrial:
-    """What trying one head showed.
-
-    Attributes:
-        uniform: The loss if the head reads all visible keys alike, less the loss as it is.
-        softened: The same if its logits are divided by `temperature`.
-        temperature: The standard deviation of its logits within a row, so that softened logits have 1; at least 1.
-        loss: The loss as it is.
-        parts: How many parts of the batch were compared.
-    """
-
-    uniform: Effect
-    softened: Effect
-    temperature: float
-    loss: float
-    parts: int
-
-    @property
-    def useful(self) -> bool:
-        """Whether the model needs what the head reads: made uniform, it costs."""
-        return self.uniform.costs
-
-    @property
-    def idle(self) -> bool:
-        """Whether the loss rises by less than a hundredth without it, and softening does not help."""
-        most = self.uniform.change + CLEAR * self.uniform.error
-        return not self.better_softer and most < NOTHING * abs(self.loss)
-
-    @property
-    def better_softer(self) -> bool:
-        """Whether softening helps."""
-        return self.softened.helps
+# Checks that compare a head with its siblings or with its past: a trial tells whether it does harm.
+NAMED = ("SS004", "SS006")
 
 
 def try_heads(
@@ -87,11 +37,11 @@ def try_heads(
     *,
     loss: Callable[[Any, Any], Tensor] | None = None,
     progress: Callable[[float], None] = lambda _: None,
-) -> dict[tuple[str, int], HeadTrial | str]:
-    """Try each head; a sentence in place of a result says why a head could not be tried.
+) -> Trials:
+    """Try each head: as it is, uniform, softer, and, if that decides nothing, where its gradient points then.
 
-    It costs 1 + 2·heads forward passes over the batch. The model, random states, gradients and hooks are left as they
-    were, bit for bit.
+    It costs 1 + 2·heads forward passes over the batch, and one more with its backward pass for each head that is
+    neither useful nor better at once. The model, random states, gradients and hooks are left as they were, bit for bit.
 
     Args:
         model: Any module the probe can read.
@@ -101,41 +51,71 @@ def try_heads(
         loss: Computes the loss from output and batch. If None, the output's own `loss` is used.
         progress: Called with the share that is done.
     """
-    given = Given(model, parts_of(batch), loss)
+    began = time.monotonic()
+    found = Trials()
     wanted = [(site, head) for site, some in heads.items() for head in some]
-    done, total = 0, 1 + 2 * len(wanted)
+    if not wanted:
+        return found
+    given = Given(model, parts_of(batch), loss)
+
+    def passed(many: float) -> None:
+        found.passes += many
+
     with untouched(model):
         spreads = Spreads(model)
         base = []
         for part in given.batches:
             with spreads.on():
                 base.append(forward_loss(given, part))
-        found: dict[tuple[str, int], HeadTrial | str] = {}
-        for site, head in wanted:
-            done += 2
-            progress(done / total)
-            spread = spreads.of(site, head)
-            if math.isnan(spread):
-                found[site, head] = "no call of it was seen"
-                continue
-            temperature = max(spread, 1.0)
+        passed(1.0)
+        for done, (site, head) in enumerate(wanted):
+            progress(done / len(wanted))
             try:
-                uniform, softened = (
-                    _effect(given, base, Intervention(model, site, head, by)) for by in (math.inf, temperature)
-                )
+                found[site, head] = _tried(given, base, spreads, site, head, passed)
             except CannotTryError as error:
-                found[site, head] = str(error)
-                continue
-            mean = sum(base) / len(base)
-            found[site, head] = HeadTrial(uniform, softened, temperature, mean, len(base))
+                found[site, head] = error.why
+    progress(1.0)
+    found.seconds = time.monotonic() - began
     return found
 
 
-def suspected(view: HistoryView) -> dict[str, list[int]]:
-    """The heads that the readings call starving, by site."""
+def _tried(
+    given: Given, base: list[float], spreads: Spreads, site: str, head: int, passed: Callable[[float], None]
+) -> HeadTrial:
+    spread = spreads.of(site, head)
+    if math.isnan(spread):
+        raise CannotTryError(NO_CALL)
+    temperature = max(spread, 1.0)
+
+    def changed(by: float) -> Effect:
+        differences = []
+        for part, before in zip(given.batches, base, strict=True):  # part by part: what is common to both cancels
+            with Intervention(given.model, site, head, by).on():
+                differences.append(forward_loss(given, part) - before)
+        passed(1.0)
+        return effect(differences)
+
+    mean = math.fsum(base) / len(base)
+    found = HeadTrial(changed(math.inf), changed(temperature), temperature, mean, len(base))
+    if found.useful or found.better_softer:
+        return found
+    passed(PASSES)
+    known = spreads.queries_and_keys(site, head)
+    return dataclasses.replace(found, slope=would_learn(given, site, head, temperature, known))
+
+
+def suspects(diagnosis: Diagnosis) -> dict[str, list[int]]:
+    """The heads worth a trial, by site: those that the readings suspect, and those named by what may be harmless."""
+    view = diagnosis.view
+    wanted = {head for head, found in view.states.items() if found.state in DOUBTED}
+    for outcome in diagnosis.outcomes:
+        if outcome.code in NAMED and outcome.kind in ("finding", "tip"):
+            wanted.update(head for head in outcome.heads if head.head is not None)
+    # A scale that is too large does harm before many rows are blocked.
+    wanted.update(head for head in view.heads if too_large(view, head.site))
     found: dict[str, list[int]] = {}
-    for head, state in view.states.items():
-        if state.state == "starving" and head.head is not None:
+    for head in view.heads:
+        if head in wanted and head.head is not None:
             found.setdefault(view.site(head).name, []).append(head.head)
     return found
 
@@ -153,16 +133,3 @@ def parts_of(batch: Any) -> list[Any]:
         else:
             found.append(one)
     return found
-
-
-def _effect(given: Given, base: list[float], change: Intervention) -> Effect:
-    """Compare with the loss as it is, part by part: what is common to both cancels."""
-    differences = []
-    for part, before in zip(given.batches, base, strict=True):
-        with change.on():
-            differences.append(forward_loss(given, part) - before)
-    n = len(differences)
-    mean = sum(differences) / n
-    if n < 2:
-        return Effect(mean, math.nan)
-    return Effect(mean, math.sqrt(sum((d - mean) ** 2 for d in differences) / (n - 1) / n))

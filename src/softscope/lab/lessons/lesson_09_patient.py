@@ -60,7 +60,9 @@ def _(mo, t):
     - **传导率**：损失对权重的要求，有多少穿过 softmax 传到了 q 和 k。接近零的行就**被阻断**了。
     - **优势**：就损失而言，它读的那些键是不是比随便一个键更好？在零附近：看得毫无道理。明显大于零：看对了。
 
-    尖锐本身不是病。学会了的头本来就该是 one-hot：被阻断，但优势大。**被阻断又没有优势**，才是挨饿。
+    尖锐本身不是病。学会了的头本来就该是 one-hot：被阻断，但优势大。**被阻断又没有优势**的头，医生才怀疑；再试一试它值多少（让它均匀，让它柔和，看损失怎么变），才说它挨饿。
+
+    每个序列出现一组键。如果总共就只有这些键，一次查询总是遇到同样的键、同样的分数；如果键是从更多的键里抽出来的，看错的那个键有时不出现。这对不缩放的模型差别很大，自己试试。
     """,
             en=r"""
     ## The patient
@@ -72,7 +74,9 @@ def _(mo, t):
     - **transmission**: how much of what the loss asks of the weights gets through the softmax to q and k. Rows where it is close to zero are **blocked**.
     - **advantage**: are the keys it reads better for the loss than a key picked at random? Around zero: it looks without reason. Clearly above zero: it looks at the right ones.
 
-    Sharpness itself is not an illness. A head that has learned should be one-hot: blocked, but with a large advantage. **Blocked with no advantage** is what we call starving.
+    Sharpness itself is not an illness. A head that has learned should be one-hot: blocked, but with a large advantage. A head that is **blocked with no advantage** makes the doctor suspicious. Then it tries what the head is worth (made uniform, made softer: how does the loss change?) before it says that the head is starving.
+
+    Each sequence shows a set of keys. If there are only those in all, a query always meets the same keys and the same scores; if they are drawn from more, the key that it wrongly reads is sometimes absent. For an unscaled model this makes a great difference: try it.
     """,
         )
     )
@@ -84,14 +88,15 @@ def _(mo, page, patient, t):
     _names = {patient.REMEDIES[key].of(page.lang): key for key in patient.REMEDIES if key != "none"}
     remedy = mo.ui.dropdown(_names, value=patient.REMEDIES["unit"].of(page.lang), label=t(zh="疗法", en="remedy"))
     width = mo.ui.dropdown({"16": 16, "64": 64, "256": 256}, value="256", label="d")
-    steps = mo.ui.slider(20, 160, 20, value=80, label=t(zh="步数", en="steps"), show_value=True)
+    keys = mo.ui.dropdown({"16": 16, "64": 64}, value="16", label=t(zh="键的总数", en="keys in all"))
+    steps = mo.ui.slider(20, 320, 20, value=80, label=t(zh="步数", en="steps"), show_value=True)
     begin = mo.ui.run_button(label=t(zh="训练三个模型", en="train three models"))
-    mo.vstack([mo.hstack([width, remedy], justify="start", wrap=True), steps, begin])
-    return begin, remedy, steps, width
+    mo.vstack([mo.hstack([width, keys, remedy], justify="start", wrap=True), steps, begin])
+    return begin, keys, remedy, steps, width
 
 
 @app.cell
-def _(begin, mo, page, patient, remedy, steps, t, width):
+def _(begin, keys, mo, page, patient, remedy, steps, t, width):
     cases = {
         "scaled": t(zh="缩放 1/√d", en="scaled by 1/√d"),
         "none": t(zh="不缩放", en="unscaled"),
@@ -131,7 +136,12 @@ def _(begin, mo, page, patient, remedy, steps, t, width):
 
         for _key in cases:
             runs[_key] = patient.treat(
-                _key, d=width.value, steps=steps.value, every=max(1, steps.value // 20), watch=_watch(_key)
+                _key,
+                d=width.value,
+                keys=keys.value,
+                steps=steps.value,
+                every=max(1, steps.value // 20),
+                watch=_watch(_key),
             )
         mo.output.clear()
     return cases, runs
@@ -229,8 +239,8 @@ def _(NAMES, cases, chart, figure, mo, page, runs, t):
 def _(mo, t):
     mo.md(
         t(
-            zh="## 试一试\n\n- 换成较小的 d：不缩放还会卡住吗？\n- 换几种疗法：哪些和 1/√d 一样好？软上限能救吗？有没有比不治还差的？\n- 步数加倍：卡住的模型会自己恢复吗？",
-            en="## Try this\n\n- A smaller d: does the unscaled model still get stuck?\n- Other remedies: which are as good as 1/√d? Can a soft cap save it? Is any remedy worse than none?\n- Twice as many steps: does the stuck model recover by itself?",
+            zh="## 试一试\n\n- 换成较小的 d：不缩放还会卡住吗？\n- 换几种疗法：哪些和 1/√d 一样好？软上限能救吗？有没有比不治还差的？\n- 步数加到最多：卡住的模型会自己恢复吗？\n- 键的总数换成更多，步数仍最多：不缩放的模型还卡住吗？医生怎么说？",
+            en="## Try this\n\n- A smaller d: does the unscaled model still get stuck?\n- Other remedies: which are as good as 1/√d? Can a soft cap save it? Is any remedy worse than none?\n- As many steps as the slider allows: does the stuck model recover by itself?\n- More keys in all, and as many steps: is the unscaled model still stuck, and what does the doctor say?",
         )
     )
     return
@@ -254,8 +264,8 @@ def _(page, t):
     page.foot(
         t(zh="尖锐不等于有病：看优势。", en="Sharp does not mean sick: look at the advantage."),
         t(
-            zh="不缩放的宽模型一开始就被阻断，q 和 k 学不动，v 还在学。",
-            en="A wide unscaled model is blocked from the start: q and k cannot learn; v still does.",
+            zh="不缩放的宽模型一开始就有许多行被阻断，q 和 k 几乎学不动，v 还在学。它卡不卡住要看任务：总是同样的那些键，就卡住；从更多的键里抽取，就学得晚。",
+            en="Many rows of a wide unscaled model are blocked from the start: q and k hardly learn; v still does. Whether it gets stuck depends on the task: always the same keys, and it does; drawn from more keys, and it learns late.",
         ),
         t(
             zh="疗法要看结果：缩放、温度、归一化、小初始化各有道理。",

@@ -17,6 +17,7 @@ from softscope.doctor.judge.checks import (
     resting,
     scale,
     starving,
+    suspected,
     unfused,
     uniform,
 )
@@ -43,6 +44,7 @@ _MODULES = (
     unfused,
     cause,
     broken,
+    suspected,
 )
 CHECKS: dict[str, Check] = {module.CHECK.code: module.CHECK for module in _MODULES}
 

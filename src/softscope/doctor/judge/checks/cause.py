@@ -6,14 +6,14 @@ import math
 from typing import TYPE_CHECKING
 
 from softscope._text import Text
-from softscope.doctor.judge.checks import growing, outlier, starving
+from softscope.doctor.judge.checks import growing, outlier, starving, suspected
 from softscope.doctor.judge.checks.base import Absent, Check, Fired, Judgement, unseen
 from softscope.doctor.judge.thresholds import ALIGNED, SCALE, freezing
 
 if TYPE_CHECKING:
     from softscope.doctor.judge.history_view import Head, HistoryView
 
-SICK = (starving.CHECK, growing.CHECK, outlier.CHECK)
+SICK = (starving.CHECK, suspected.CHECK, growing.CHECK, outlier.CHECK)
 CAUSES: dict[str, Text] = {
     "scale": Text(zh="缩放", en="the scale"),
     "norms": Text(zh="q、k 的长度", en="the norms of q and k"),

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from softscope._text import Text
 from softscope.doctor.judge.checks.base import Absent, Check, Fired, Judgement
+from softscope.doctor.judge.checks.suspected import reads
 from softscope.doctor.judge.states import SETTLED, reads_right
 from softscope.doctor.judge.thresholds import COLLAPSE, COLLAPSED, IN_A_ROW
 
@@ -47,10 +48,10 @@ def _judge(view: HistoryView, head: Head) -> Judgement:
             values,
             "tip",
         )
-    return Fired(
-        Text(zh=told.zh + "，读的键却不比别的键好", en=told.en + ", and the keys it reads are no better than others"),
-        values,
-    )
+    if found.state == "starving":
+        return Fired(Text(zh=told.zh + "，而且它在挨饿", en=told.en + ", and the head starves"), values)
+    keys = reads(found)
+    return Fired(Text(zh=f"{told.zh}，{keys.zh}", en=f"{told.en}, and {keys.en}"), values, "tip")
 
 
 CHECK = Check(

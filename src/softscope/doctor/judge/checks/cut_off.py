@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from softscope._text import Text
 from softscope.doctor.judge.checks.base import Absent, Check, Fired, Judgement, unseen
-from softscope.doctor.judge.states import NO_LOSS, SETTLED
+from softscope.doctor.judge.states import MEANINGS, NO_LOSS, NO_ROWS, SETTLED
 from softscope.doctor.judge.thresholds import IN_A_ROW, NOTHING
 
 if TYPE_CHECKING:
@@ -25,7 +25,13 @@ def _judge(view: HistoryView, head: Head) -> Judgement:
             "not-applicable",
             Text(zh=f"带损失的读数不到 {wanted} 次", en=f"fewer than {wanted} readings have a loss"),
         )
+    found = view.states[head]
     if max(demand) == 0.0:
+        reached = view.last("reached", head, wanted)
+        if reached and max(reached) > 0.0:  # the loss looks at other rows: a classifier reads one token
+            return Absent("not-applicable", found.why or NO_ROWS)
+        if found.state == "empty":
+            return Absent("not-applicable", MEANINGS["empty"])
         return Fired(
             Text(
                 zh="损失与它读哪个键无关：没有梯度到达它的输出",
@@ -34,15 +40,16 @@ def _judge(view: HistoryView, head: Head) -> Judgement:
             {"demand": 0.0},
         )
     passed = view.last("transmission:median", head, wanted) or view.last("transmission", head, wanted)
-    if not passed or max(passed) >= NOTHING.value or view.states[head].state in SETTLED:
+    if not passed or max(passed) >= NOTHING.value or found.state in SETTLED:
         return None
+    most = max(passed)
     return Fired(
         Text(
-            zh=f"至少半数的行传导率不超过 {max(passed):.1e}；等待或提高学习率都没有用",
-            en=f"at least half of its rows have a transmission of {max(passed):.1e} or less; waiting or raising "
-            f"the learning rate will not help",
+            zh=f"至少半数的行传导率不超过 {most:.1e}" if most else "至少半数的行传导率为 0",
+            en=f"at least half of its rows have a transmission of {f'{most:.1e} or less' if most else '0'}",
         ),
-        {"transmission": max(passed)},
+        {"transmission": most},
+        None if found.state == "starving" else "tip",
     )
 
 

@@ -34,6 +34,8 @@ def _judge(view: HistoryView, head: Head) -> Judgement:
     parts = {
         name: _times(view.value(name, head) or 0.0, _middle(view, head.site, name)[1]) for name in ("q_norm", "k_norm")
     }
+    trial = view.trials.get((view.site(head).name, head.head))
+    useful = trial is not None and trial.verdict == "useful"
     which = ", ".join(f"{name[0]} ×{x:.0f}" for name, x in parts.items() if x >= OUTLIER.value / 2) or "q, k"
     return Fired(
         Text(
@@ -42,6 +44,7 @@ def _judge(view: HistoryView, head: Head) -> Judgement:
             f"{mine:.0f} on average",
         ),
         {"times": times, "reach": mine, **parts},
+        "informative" if useful else None,  # a trial has shown that the model needs it as it is
     )
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+import statistics
 from typing import TYPE_CHECKING
 
 from softscope._text import Text
-from softscope.doctor.judge.checks.base import Absent, Check, Fired, Judgement, unseen
+from softscope.doctor.judge.checks.base import Absent, Check, Fired, Judgement, Severity, unseen
 from softscope.doctor.judge.history_view import Head
 from softscope.doctor.judge.thresholds import ENOUGH_STEPS, FROZEN_SITE, MANY, SCALE, UNIFORM, freezing
 
@@ -32,13 +33,25 @@ def _judge(view: HistoryView, site: Head) -> Judgement:
     values = {"scale": here.scale, "times": times}
     if times < 1.0:
         return _too_small(view, heads, told, values)
+    if not too_large(view, site.site):
+        return None
+    severity: Severity | None = "tip"  # only a trial shows harm: unscaled heads may have learned all the same
     if view.has_loss:
-        hurt = [head for head in heads if view.states[head].state in ("starving", "unjudged")]
+        tried = {head: view.trials.get((here.name, head.head)) for head in heads}
+        better = [head for head, trial in tried.items() if trial is not None and trial.better_softer]
+        sick = [head for head in heads if view.states[head].state == "starving" or head in better]
+        hurt = [head for head in heads if view.states[head].state in ("suspected", "unjudged")]
         hurt = [head for head in hurt if view.states[head].blocked > MANY.value]
         reason = (
-            f"{len(hurt)}/{len(heads)} 个头有很多行被阻断",
-            f"{len(hurt)} of {len(heads)} heads have many blocked rows",
+            f"{len(hurt)}/{len(heads)} 个头有很多行被阻断，没有试出结果",
+            f"{len(hurt)} of {len(heads)} heads have many blocked rows; no trial has decided them",
         )
+        if sick:
+            hurt, severity = sick, None
+            reason = (
+                f"{len(sick)}/{len(heads)} 个头试过：变柔和，损失就下降，或就能学习",
+                f"a trial showed that softer, {len(sick)} of {len(heads)} heads lower the loss or can learn",
+            )
     else:
         spreads = [(head, view.value("logit_spread", head), view.value("count", head)) for head in heads]
         if all(spread is None for _, spread, _ in spreads):
@@ -51,7 +64,25 @@ def _judge(view: HistoryView, site: Head) -> Judgement:
         )
     if not hurt:
         return None
-    return Fired(Text(zh=f"{told}，而且 {reason[0]}", en=f"{told}, and {reason[1]}"), values)
+    return Fired(Text(zh=f"{told}，而且 {reason[0]}", en=f"{told}, and {reason[1]}"), values, severity)
+
+
+def too_large(view: HistoryView, site: int) -> bool:
+    """Whether q·k is multiplied by much more than 1/√d, and nothing before that has made up for it.
+
+    Whisper scales q itself and passes 1, T5 has the scale in its initialisation: so it is the first logits that count,
+    scale·|q|·|k|/√d for random directions.
+    """
+    here = view.history.sites[site]
+    if not here.head_size or math.isnan(here.scale):
+        return False
+    root = math.sqrt(here.head_size)
+    if here.scale * root <= SCALE.value:
+        return False
+    heads = [Head(site, j) for j in range(here.heads)]
+    norms = [(view.curve("q_norm", head)[1], view.curve("k_norm", head)[1]) for head in heads]
+    first = [here.scale * q[0] * k[0] / root for q, k in norms if len(q) and len(k)]
+    return not first or statistics.median(first) > SCALE.value
 
 
 def _too_small(view: HistoryView, heads: list[Head], told: str, values: dict[str, float]) -> Judgement:

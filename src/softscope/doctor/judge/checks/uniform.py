@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from softscope._text import Text
 from softscope.doctor.judge.checks.base import Absent, Check, Fired, Judgement, unseen
-from softscope.doctor.judge.states import NO_LOSS
+from softscope.doctor.judge.states import NO_LOSS, stays_uniform
 from softscope.doctor.judge.thresholds import ENOUGH_STEPS, UNIFORM
 
 if TYPE_CHECKING:
@@ -26,12 +26,13 @@ def _judge(view: HistoryView, head: Head) -> Judgement:
             "not-applicable",
             Text(zh=f"训练不到 {few} 步，均匀是正常的", en=f"fewer than {few} steps: uniform is normal this early"),
         )
-    top = float(sharpness.max())
-    if top > UNIFORM.value:
+    if not stays_uniform(view, head):
         return None
+    top = float(sharpness[2 * (steps - steps[0]) >= length].max())
     return Fired(
         Text(
-            zh=f"{length} 步里尖锐度从未超过 {top:.4f}", en=f"its sharpness never exceeded {top:.4f} in {length} steps"
+            zh=f"训练了 {length} 步，后半段里尖锐度从未超过 {top:.4f}",
+            en=f"its sharpness never exceeded {top:.4f} in the second half of {length} steps",
         ),
         {"sharpness": top},
     )

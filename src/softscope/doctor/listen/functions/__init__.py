@@ -5,12 +5,22 @@ There is one file per kind of function. `all_patches(model)` lists the patches f
 
 from __future__ import annotations
 
+import functools
 import sys
 from types import ModuleType
 
 from torch import nn
 
-from softscope.doctor.listen.functions import explicit_softmax, huggingface, sdpa, softscope_attention, torch_multihead
+from softscope.doctor.listen.functions import (
+    aten,
+    explicit_softmax,
+    flex,
+    followed,
+    huggingface,
+    sdpa,
+    softscope_attention,
+    torch_multihead,
+)
 from softscope.doctor.listen.patches import Function, Patch
 
 __all__ = ["all_patches"]
@@ -19,14 +29,20 @@ __all__ = ["all_patches"]
 def all_patches(model: nn.Module) -> list[Patch]:
     """Every patch through which this model's attention calls can be observed."""
     homes = _homes(model)
-    patches = [
+    patches = [*_of_every_model(), *flex.patches(model, homes), *huggingface.patches(homes)]
+    return patches + _bound_early(patches, homes)
+
+
+@functools.cache
+def _of_every_model() -> list[Patch]:
+    return [
         *sdpa.patches(),
-        *explicit_softmax.patches(),
+        *aten.patches(),
+        *explicit_softmax.softmax_patches(),
+        *followed.patches(),
         *torch_multihead.patches(),
         *softscope_attention.patches(),
-        *huggingface.patches(homes),
     ]
-    return patches + _bound_early(patches, homes)
 
 
 def _homes(model: nn.Module) -> list[ModuleType]:

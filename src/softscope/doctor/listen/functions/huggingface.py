@@ -15,8 +15,11 @@ from torch import Tensor, nn
 
 from softscope._arguments.attention import Options
 from softscope.doctor.listen import reasons
+from softscope.doctor.listen.follow.scales import before_scaling
+from softscope.doctor.listen.functions import flex
 from softscope.doctor.listen.observed_call import ObservedCall, UnseenError, dtype_of, positions
-from softscope.doctor.listen.patches import Patch, surrounding
+from softscope.doctor.listen.patches import Patch
+from softscope.doctor.listen.wrappers import surrounding
 
 EAGER = "eager_attention_forward"
 
@@ -30,7 +33,7 @@ def patches(homes: list[ModuleType]) -> list[Patch]:
     for home in homes:
         mappings += [getattr(value, "_local_mapping", None) for value in vars(home).values() if _is(value, registry)]
     found = [
-        Patch(mapping, name, surrounding(_know, _kernel))
+        Patch(mapping, name, surrounding(_know, _kernel, lift="flex" in name))
         for mapping in {id(m): m for m in mappings if isinstance(m, dict)}.values()
         for name in mapping
     ]
@@ -48,14 +51,16 @@ def _know(
     del value, attention_mask, rest
     causal = named.get("is_causal")
     scale = named.get("scaling")
+    given = float(query.shape[-1] ** -0.5 if scale is None else scale)
+    q, k, given = before_scaling(query.detach(), key.detach(), given, query, key)
     return {
         "kind": "huggingface",
         "causal": bool(getattr(module, "is_causal", False) if causal is None else causal),
         "heads": query.shape[1],
         "kv_heads": key.shape[1],
-        "q": query.detach(),
-        "k": key.detach(),
-        "scale": float(query.shape[-1] ** -0.5 if scale is None else scale),
+        "q": q,
+        "k": k,
+        "scale": given,
         "dropout": float(named.get("dropout") or 0.0),
     }
 
@@ -67,6 +72,10 @@ def _kernel(
     position_bias: Tensor | None = None, **_: Any,
 ) -> ObservedCall:  # fmt: skip
     """Describe a call of a self-contained kernel: flash or flex."""
+    shape = (*query.shape[:3], key.shape[2])
+    if type(attention_mask).__name__ == "BlockMask":
+        attention_mask = flex.mask_of(attention_mask, shape, query.device)
+        is_causal = False  # the mask already encodes it
     if attention_mask is not None and not isinstance(attention_mask, Tensor):
         raise UnseenError(reasons.MASK, type(attention_mask).__name__)
     if position_bias is not None:
@@ -82,8 +91,10 @@ def _kernel(
     def gradient(grad: Tensor) -> Tensor:
         return grad.transpose(1, 2)  # outputs are (batch, n, heads, dv)
 
+    given = float(query.shape[-1] ** -0.5 if scaling is None else scaling)
+    q, k, given = before_scaling(query.detach(), key.detach(), given, query, key)
     options = Options(
-        scale=float(query.shape[-1] ** -0.5 if scaling is None else scaling),
+        scale=given,
         positions=positions(n, m - n, query),
         left=None if sliding_window is None else sliding_window - 1,
         right=0 if causal else None,
@@ -92,7 +103,7 @@ def _kernel(
         sink=None if s_aux is None else s_aux.detach()[:, None],
     )
     return ObservedCall(
-        kind="huggingface", result=result[0], gradient=gradient, heads=query.shape[1], n=n, m=m, q=query.detach(),
-        k=key.detach(), v=value.detach(), options=options, start=m - n, kv_heads=key.shape[1], dropout=float(dropout),
+        kind="huggingface", result=result[0], gradient=gradient, heads=query.shape[1], n=n, m=m, q=q,
+        k=k, v=value.detach(), options=options, start=m - n, kv_heads=key.shape[1], dropout=float(dropout),
         causal=causal, dtype=dtype_of(query),
     )  # fmt: skip

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 from torch.nn import functional
 
 from softscope._arguments.attention import Options, autocast
-from softscope.doctor.listen import reasons
+from softscope.doctor.listen import module_paths, reasons
+from softscope.doctor.listen.follow.axes import cut, cuts, new_axes
+from softscope.doctor.listen.follow.layout import arranged, first_axis
+from softscope.doctor.listen.follow.scales import before_scaling
+from softscope.doctor.listen.heads import hinted, said_by
 from softscope.doctor.listen.observed_call import ObservedCall, UnseenError, dtype_of, heads_axis, mask_axes, positions
-from softscope.doctor.listen.patches import Patch, context, told
+from softscope.doctor.listen.patches import Patch, context
+from softscope.doctor.listen.wrappers import told
 
 
 def patches() -> list[Patch]:
@@ -34,28 +42,48 @@ def describe(
         raise UnseenError(reasons.NESTED)
     # The tensors the kernel receives: autocast may have converted them to half precision.
     q, k, v = autocast({"q": query.detach(), "k": key.detach(), "v": value.detach()}).values()
-    shape = (*query.shape[:-1], key.shape[-2])
     known = context()
-    q, k, v = (heads_axis(x, known.get("heads")) for x in _same_axes(q, k, v))
+    mask = None if attn_mask is None else attn_mask.detach()
+    shape = (*query.shape[:-1], key.shape[-2])
+    if max(x.ndim for x in (q, k, v)) == 3 and "heads" not in known:
+        four = three_axes(query, key, value)
+        mask = mask if mask is None or mask.ndim < 3 else four(mask)
+        q, k, v = (four(x) for x in _same_axes(q, k, v))
+    else:
+        four = functools.partial(heads_axis, heads=known.get("heads"))
+        mask = mask_axes(mask, shape, known.get("heads"))
+        q, k, v = (four(x) for x in _same_axes(q, k, v))
     batch, kv_heads = (max(x.shape[axis] for x in (k, v)) for axis in (0, 1))  # each of them may be shared
     batch, heads = max(batch, q.shape[0]), max(q.shape[1], kv_heads)
     q = q.expand(batch, heads, -1, -1)
     k, v = (x.expand(batch, kv_heads, -1, -1) for x in (k, v))
-
-    def gradient(grad: Tensor) -> Tensor:
-        return heads_axis(grad, known.get("heads"))
-
+    given = float(q.shape[-1] ** -0.5 if scale is None else scale)
+    q, k, whole = before_scaling(q, k, given, query, key)
     options = Options(
-        scale=float(q.shape[-1] ** -0.5 if scale is None else scale),
-        positions=positions(q.shape[2], 0, q),
-        right=0 if is_causal else None,
-        mask=mask_axes(None if attn_mask is None else attn_mask.detach(), shape, known.get("heads")),
-    )
+        scale=whole, positions=positions(q.shape[2], 0, q), right=0 if is_causal else None, mask=mask
+    )  # fmt: skip
     return ObservedCall(
-        kind=known.get("kind", "sdpa"), result=output, gradient=gradient, heads=heads, n=q.shape[2], m=k.shape[2],
+        kind=known.get("kind", "sdpa"), result=output, gradient=four, heads=heads, n=q.shape[2], m=k.shape[2],
         q=q, k=k, v=v, options=options, kv_heads=known.get("kv_heads", k.shape[1]), dropout=float(dropout_p),
         dtype=dtype_of(q), causal=bool(is_causal or known.get("causal")),
     )  # fmt: skip
+
+
+def three_axes(query: Tensor, key: Tensor, value: Tensor) -> Callable[[Tensor], Tensor]:
+    """A function that brings (X, n, d) into (B, heads, n, d): X may be the batch, or hold the heads, too."""
+    module = module_paths.calling()
+    size = max(x.shape[0] for x in (query, key, value) if x.ndim == 3)
+    axis, heads = first_axis(size, (query, key), hint=hinted(module), said=said_by(module))
+    at = cuts([heads])
+    batch = tuple(digit for digit in cut(axis, at) if digit not in heads)
+
+    def four(x: Tensor) -> Tensor:
+        n, d = new_axes(x.shape[1:])
+        if x.shape[0] == 1:  # shared
+            return x[None]
+        return arranged(x, (axis, n, d), (batch, heads, n, d))
+
+    return four
 
 
 def _same_axes(*tensors: Tensor) -> list[Tensor]:

@@ -10,8 +10,10 @@ from torch import Tensor
 from softscope import _attention
 from softscope._arguments.attention import Call, Options, prepare
 from softscope.doctor.listen import reasons
+from softscope.doctor.listen.follow.scales import before_scaling
 from softscope.doctor.listen.observed_call import ObservedCall, UnseenError, dtype_of, heads_axis, mask_axes
-from softscope.doctor.listen.patches import Patch, told
+from softscope.doctor.listen.patches import Patch
+from softscope.doctor.listen.wrappers import told
 from softscope.nn import composite
 
 
@@ -51,6 +53,7 @@ def _observed(output: Tensor, call: Call, *, fused: bool, dropout: float = 0.0) 
     options = call.options
     mask = None if options.mask is None else options.mask.detach()
     scale = options.scale.detach() if isinstance(options.scale, Tensor) else options.scale
+    q, k, scale = before_scaling(q, k, scale, call.q, call.k)
     sink = options.sink.detach() if isinstance(options.sink, Tensor) else options.sink
     if mask is not None and len(shape) > 4:
         mask = mask_axes(mask, shape)

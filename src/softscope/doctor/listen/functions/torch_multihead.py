@@ -15,15 +15,14 @@ from torch.nn import functional
 from softscope._arguments.attention import Options
 from softscope.doctor.listen import reasons
 from softscope.doctor.listen.observed_call import ObservedCall, UnseenError, dtype_of, positions
-from softscope.doctor.listen.patches import Patch, context, surrounding, told
+from softscope.doctor.listen.patches import Patch, context
+from softscope.doctor.listen.wrappers import surrounding, told
 
 
 def patches() -> list[Patch]:
-    """Patches for the function behind the module, its matrix products (they show q), and the two fused calls."""
+    """Patches for the function behind the module, and the two fused calls; `followed` shows its matrix products."""
     return [
         Patch(functional, "multi_head_attention_forward", surrounding(_know)),
-        Patch(torch, "bmm", told(_product)),
-        Patch(torch, "baddbmm", told(_masked_product)),
         Patch(torch, "_transformer_encoder_layer_fwd", told(_layer)),
         Patch(torch, "_native_multi_head_attention", told(_native)),
     ]
@@ -38,7 +37,7 @@ def _know(
     return {"kind": "multihead", "heads": num_heads, "dropout": float(dropout) if training else 0.0}
 
 
-def _product(_: Tensor, left: Tensor, right: Tensor, **__: Any) -> None:
+def take_product(left: Tensor, right: Tensor) -> None:
     """Take scaled queries and keys from the first product; ignore the second, of weights and values."""
     known = context()
     if known.get("kind") != "multihead" or "q" in known:
@@ -50,10 +49,6 @@ def _product(_: Tensor, left: Tensor, right: Tensor, **__: Any) -> None:
 
     scale = math.sqrt(1.0 / left.shape[-1])
     known.update(q=four(left) / scale, k=four(right.transpose(-2, -1)), scale=scale)
-
-
-def _masked_product(result: Tensor, _: Tensor, left: Tensor, right: Tensor, **named: Any) -> None:
-    _product(result, left, right, **named)
 
 
 def _native(

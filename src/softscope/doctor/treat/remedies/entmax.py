@@ -5,7 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from softscope._arguments.checks import alpha_number
+from softscope._text import same
+from softscope.doctor.treat.code import call
 from softscope.doctor.treat.remedies.options import change
+from softscope.doctor.treat.remedies.places import named
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -25,8 +28,12 @@ def entmax(model: nn.Module, sites: Iterable[str] | None = None, *, alpha: float
 
     >>> import torch
     >>> from softscope.doctor import remedies
-    >>> remedies.entmax(torch.nn.MultiheadAttention(8, 2)).changes[0].what
+    >>> remedies.entmax(torch.nn.MultiheadAttention(8, 2)).changes[0].what.en
     'entmax 1.5'
     """
     alpha = alpha_number(alpha)
-    return change("entmax", model, sites, f"entmax {alpha:g}", {"alpha": alpha})
+    sites = named(sites)
+    return change(
+        "entmax", model, sites, same(f"entmax {alpha:g}"), {"alpha": alpha},
+        code=call("remedies.entmax", sites, alpha=alpha),
+    )  # fmt: skip

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 from torch import nn
 
 import softscope.nn
+from softscope._text import Text
 from softscope.doctor.treat.remedies import registry
-from softscope.doctor.treat.remedies.applied import Applied, Change, unsupported
+from softscope.doctor.treat.remedies.applied import Applied, Change, NotSupportedError, unsupported
 from softscope.doctor.treat.remedies.places import chosen, module_of
 from softscope.nn.multihead import adopt, take_options
 from softscope.nn.options import Options
@@ -22,7 +23,9 @@ if TYPE_CHECKING:
 INSTEAD = "build the layer with softscope.nn.MultiheadAttention, or call softscope.attention in it"
 
 
-def change(remedy: str, model: nn.Module, sites: Iterable[str] | None, what: str, options: Any) -> Applied:
+def change(
+    remedy: str, model: nn.Module, sites: Iterable[str] | None, what: Text, options: Any, code: str = ""
+) -> Applied:
     """Change the attention options at these sites (None: at all known sites).
 
     Args:
@@ -31,17 +34,27 @@ def change(remedy: str, model: nn.Module, sites: Iterable[str] | None, what: str
         sites: names as in `scope.sites`.
         what: the change in words.
         options: fields of `softscope.nn.options.Options`, or a function from module and site to them.
+        code: the call that does the same.
     """
-    done = Applied(remedy)
+    done = Applied(remedy, code=code)
     work: list[Callable[[], None]] = []
     for site in chosen(model, sites):
         module = module_of(model, site)
         wanted = options(module, site) if callable(options) else options
         work.append(_prepared(done, model, module, site, wanted))
-        done.changes.append(Change(site, (), what))
+        done.changes.append(Change(site, (), what, "options"))
     for step in work:
         step()
     return done
+
+
+def supported(model: nn.Module, site: str, options: dict[str, Any]) -> bool:
+    """Whether the module at this site takes these options."""
+    try:
+        _prepared(Applied(""), model, module_of(model, site), site, options)
+    except NotSupportedError:
+        return False
+    return True
 
 
 def _prepared(done: Applied, model: nn.Module, module: nn.Module, site: str, wanted: dict[str, Any]) -> Any:

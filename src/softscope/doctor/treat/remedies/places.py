@@ -49,9 +49,15 @@ def attention_modules(model: nn.Module) -> list[str]:
     return [paths[id(module)] for module in model.modules() if known(module)]
 
 
+def named(sites: Iterable[str] | None) -> list[str] | None:
+    """The names as a list, which can be walked through twice."""
+    return None if sites is None else [sites] if isinstance(sites, str) else list(sites)
+
+
 def chosen(model: nn.Module, sites: Iterable[str] | None) -> list[str]:
     """The named sites, or all known ones; raises if there are none."""
-    found = attention_modules(model) if sites is None else [sites] if isinstance(sites, str) else list(sites)
+    wanted = named(sites)
+    found = attention_modules(model) if wanted is None else wanted
     if not found:
         raise ValueError(
             "model must have attention that softscope knows, but none was found; name the modules with sites=[…], as "

@@ -6,8 +6,11 @@ import math
 from typing import TYPE_CHECKING, Any, Literal
 
 from softscope._arguments.checks import positive
+from softscope._text import Text
+from softscope.doctor.treat.code import call
 from softscope.doctor.treat.remedies import weights
 from softscope.doctor.treat.remedies.options import change
+from softscope.doctor.treat.remedies.places import named
 from softscope.nn.options import check_qk_norm
 
 if TYPE_CHECKING:
@@ -37,7 +40,7 @@ def qk_norm(
 
     >>> import torch
     >>> from softscope.doctor import remedies
-    >>> remedies.qk_norm(torch.nn.MultiheadAttention(8, 2)).changes[0].what
+    >>> remedies.qk_norm(torch.nn.MultiheadAttention(8, 2)).changes[0].what.en
     'QK-norm, unit'
     """
     check_qk_norm(kind)
@@ -50,4 +53,8 @@ def qk_norm(
         _, size = weights.sizes(module, site)
         return {"qk_norm": kind, "scale": math.sqrt(size) if sharpness is None else float(sharpness)}
 
-    return change(f"qk-norm-{kind}", model, sites, f"QK-norm, {kind}", options)
+    sites = named(sites)
+    return change(
+        f"qk-norm-{kind}", model, sites, Text(zh=f"QK 归一化（{kind}）", en=f"QK-norm, {kind}"), options,
+        code=call("remedies.qk_norm", sites, kind=kind, sharpness=sharpness),
+    )  # fmt: skip

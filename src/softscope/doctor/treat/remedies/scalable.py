@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from softscope._text import Text
+from softscope.doctor.treat.code import call
 from softscope.doctor.treat.remedies.options import change
+from softscope.doctor.treat.remedies.places import named
 from softscope.nn.options import check_scalable
 
 if TYPE_CHECKING:
@@ -25,8 +28,15 @@ def scalable(model: nn.Module, sites: Iterable[str] | None = None, *, length: fl
 
     >>> import torch
     >>> from softscope.doctor import remedies
-    >>> remedies.scalable(torch.nn.MultiheadAttention(8, 2), length=512).changes[0].what
+    >>> remedies.scalable(torch.nn.MultiheadAttention(8, 2), length=512).changes[0].what.en
     'scalable softmax, unchanged at 512 keys'
     """
     check_scalable(length)
-    return change("scalable", model, sites, f"scalable softmax, unchanged at {length:g} keys", {"scalable": length})
+    sites = named(sites)
+    return change(
+        "scalable", model, sites,
+        Text(
+            zh=f"可伸缩 softmax，{length:g} 个键时不变", en=f"scalable softmax, unchanged at {length:g} keys"
+        ),
+        {"scalable": length}, code=call("remedies.scalable", sites, length=length),
+    )  # fmt: skip

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from softscope._text import Text
+from softscope.doctor.treat.code import call
 from softscope.doctor.treat.remedies.options import change
+from softscope.doctor.treat.remedies.places import named
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -28,4 +31,8 @@ def sink(model: nn.Module, sites: Iterable[str] | None = None) -> Applied:
     >>> [tuple(p.shape) for p in remedies.sink(torch.nn.MultiheadAttention(8, 2)).parameters]
     [(2,)]
     """
-    return change("sink", model, sites, "a sink, from 0", {"sink": True})
+    sites = named(sites)
+    return change(
+        "sink", model, sites, Text(zh="一个 sink，从 0 开始", en="a sink, from 0"), {"sink": True},
+        code=call("remedies.sink", sites),
+    )  # fmt: skip

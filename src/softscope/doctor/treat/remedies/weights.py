@@ -1,4 +1,4 @@
-"""Finds the weights that produce q and k, head by head, in known modules.
+"""Finds the weights that produce q and k, head by head: in known modules by name, in others from a layout.
 
 Everything between these weights and the logits must be linear in them (rotary positions are). Only then does a factor
 on a head's weights divide its logits exactly.
@@ -6,36 +6,50 @@ on a head's weights divide its logits exactly.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
-from softscope.doctor.treat.remedies.applied import NotSupportedError, unsupported
+from softscope.doctor.treat.remedies.applied import NotSupportedError, Place, unsupported
+from softscope.doctor.treat.remedies.linear_maps import HeadRows, LinearMap, cut, linear_map, looks_linear, why_not
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from softscope.doctor.treat.remedies.layout import Layout
 
 # Attribute names of the two linear maps: Llama and most others, BERT, DistilBERT, T5, softscope.tasks, diffusers.
 PAIRS = (("q_proj", "k_proj"), ("query", "key"), ("q_lin", "k_lin"), ("q", "k"), ("w_q", "w_k"), ("to_q", "to_k"))
 # Attributes that hold the number of components per head, or the number of heads.
 SIZES = ("head_dim", "attention_head_size", "key_value_proj_dim")
 COUNTS = ("num_heads", "num_attention_heads", "n_heads", "heads")
-INSTEAD = "divide the rows of W_Q and of its bias that belong to this head by the temperature in your own code"
+INSTEAD = (
+    "let it be found on a batch, `with remedies.layouts(model) as layout: model(batch)`, and pass layout=layout; or "
+    "treat the logits with remedies.temperature"
+)
 
 
 class Projections(NamedTuple):
-    """Views into the parameters that produce q and k; the first axis is the head."""
+    """The rows that produce q and k, by head."""
 
-    q: tuple[Tensor, ...]
-    k: tuple[Tensor, ...]
+    q: tuple[HeadRows, ...]
+    k: tuple[HeadRows, ...]
 
     @property
     def heads(self) -> int:
         """Number of query heads."""
-        return self.q[0].shape[0]
+        return len(self.q)
 
     @property
     def group(self) -> int:
         """Number of query heads per key head."""
-        return self.heads // self.k[0].shape[0]
+        return self.heads // len(self.k)
+
+    @property
+    def place(self) -> Place:
+        """Where a change to them is kept."""
+        return "adapter" if self.q[0].wrapped or self.k[0].wrapped else "weights"
 
 
 def known(module: nn.Module) -> bool:
@@ -43,8 +57,12 @@ def known(module: nn.Module) -> bool:
     return isinstance(module, nn.MultiheadAttention) or _pair(module) is not None or _conv1d(module) is not None
 
 
-def projections(module: nn.Module, site: str) -> Projections:
-    """The views; raises with the reason if there are none."""
+def projections(
+    model: nn.Module, module: nn.Module, site: str, layout: Mapping[str, Layout] | None = None
+) -> Projections:
+    """The rows; raises with the reason if there are none."""
+    if layout is not None and site in layout:
+        return _laid_out(model, site, layout[site])
     norm = _normalised(module)
     if norm:
         raise unsupported(
@@ -54,25 +72,20 @@ def projections(module: nn.Module, site: str) -> Projections:
         raise unsupported(site, "its weights are computed from other parameters", "change those")
     if isinstance(module, nn.MultiheadAttention):
         return _multihead(module)
-    pair, packed = _pair(module), _conv1d(module)
-    if pair is None and packed is None:
-        raise _unknown(module, site)
+    packed = _conv1d(module)
     if packed is not None:
-        heads = _heads(module, packed.weight.shape[1] // 3, site)
-        parts = [p.chunk(3, dim=-1) for p in (packed.weight, packed.bias)]
-        q, k = (tuple(_last_by_head(part[i], heads) for part in parts) for i in (0, 1))
-        return Projections(q, k)
-    assert pair is not None
-    for linear in pair:
-        if hasattr(linear, "parametrizations"):
-            raise unsupported(site, "its weights are computed from other parameters", "change those")
-        if not linear.weight.is_floating_point():
-            raise unsupported(
-                site, f"its weights are {linear.weight.dtype}, which cannot be scaled", "treat the model before"
-            )
-    heads = _heads(module, pair[0].out_features, site)
-    size = pair[0].out_features // heads
-    return Projections(*(_by_head(linear, linear.out_features // size) for linear in pair))
+        width = packed.weight.shape[0] // 3
+        heads = _heads(module, width, site)
+        size = width // heads
+        starts = [[part * width + head * size for head in range(heads)] for part in (0, 1)]
+        return Projections(*(tuple(cut(packed, start, size) for start in part) for part in starts))
+    pair = _pair(module)
+    if pair is None:
+        raise _unknown(module, site)
+    maps = [_map(linear, site) for linear in pair]
+    heads = _heads(module, maps[0].weight.shape[0], site)
+    size = maps[0].weight.shape[0] // heads
+    return Projections(*(tuple(cut(m, h * size, size) for h in range(m.weight.shape[0] // size)) for m in maps))
 
 
 def sizes(module: nn.Module, site: str) -> tuple[int, int]:
@@ -80,19 +93,19 @@ def sizes(module: nn.Module, site: str) -> tuple[int, int]:
     if isinstance(module, nn.MultiheadAttention):
         return module.num_heads, module.head_dim
     pair, packed = _pair(module), _conv1d(module)
-    if pair is None and packed is None:
+    if packed is None and pair is None:
         raise _unknown(module, site)
-    width = pair[0].out_features if pair is not None else packed.weight.shape[0]
+    width = packed.weight.shape[0] // 3 if packed is not None else _width(pair[0] if pair else None)
     heads = _heads(module, width, site)
     return heads, width // heads
 
 
-def scale(weights: tuple[Tensor, ...], head: int, factor: float) -> tuple[tuple[Tensor, Tensor], ...]:
-    """Multiply one head's part in place; return the views with their earlier values."""
+def scale(rows: HeadRows, factor: float) -> tuple[tuple[Tensor, Tensor], ...]:
+    """Multiply one head's rows in place; return the views with their earlier values."""
     held = []
     with torch.no_grad():
-        for part in weights:
-            view = part[head].detach()
+        for part in rows.tensors:
+            view = part.detach()
             held.append((view, view.clone()))
             view.mul_(factor)
     return tuple(held)
@@ -107,41 +120,61 @@ def put_back(held: tuple[tuple[Tensor, Tensor], ...]) -> None:
 
 def _multihead(module: nn.MultiheadAttention) -> Projections:
     """PyTorch's module and ours; the key added by `add_bias_kv` is treated as any other key."""
-
-    def cut(x: Tensor) -> Tensor:
-        return x.view(module.num_heads, -1, *x.shape[1:])
-
-    packed = module.in_proj_weight
+    packed, size = module.in_proj_weight, module.head_dim
     weights = (module.q_proj_weight, module.k_proj_weight) if packed is None else packed.chunk(3)[:2]
-    biases = () if module.in_proj_bias is None else module.in_proj_bias.chunk(3)
-    q, k = ((cut(weights[i]), *(cut(b) for b in biases[i : i + 1])) for i in (0, 1))
-    extra = () if module.bias_k is None else (cut(module.bias_k.view(-1)),)
-    return Projections(q, (*k, *extra))
+    biases = (None, None) if module.in_proj_bias is None else module.in_proj_bias.chunk(3)[:2]
+    q, k = (LinearMap(w, b) for w, b in zip(weights, biases, strict=True))
+    extra = None if module.bias_k is None else module.bias_k.view(module.num_heads, -1)
+    return Projections(
+        tuple(cut(q, h * size, size) for h in range(module.num_heads)),
+        tuple(
+            cut(k, h * size, size)._replace(extra=None if extra is None else extra[h]) for h in range(module.num_heads)
+        ),
+    )
 
 
-def _last_by_head(x: Tensor, heads: int) -> Tensor:
-    return x.view(*x.shape[:-1], heads, -1).movedim(-2, 0)
+def _laid_out(model: nn.Module, site: str, found: Layout) -> Projections:
+    maps = []
+    for path in (found.q, found.k):
+        try:
+            maps.append(_map(model.get_submodule(path), site))
+        except AttributeError:
+            raise ValueError(
+                f"layout must name modules of this model, but {site} has {path!r}; find it again with remedies.layouts"
+            ) from None
+    return Projections(
+        tuple(cut(maps[0], start, found.size, found.step) for start in found.q_rows),
+        tuple(cut(maps[1], start, found.size, found.step) for start in found.k_rows),
+    )
 
 
-def _by_head(linear: nn.Linear, heads: int) -> tuple[Tensor, ...]:
-    parts = [linear.weight] if linear.bias is None else [linear.weight, linear.bias]
-    return tuple(part.view(heads, -1, *part.shape[1:]) for part in parts)
+def _map(linear: Any, site: str) -> LinearMap:
+    found = linear_map(linear)
+    if found is None:
+        raise unsupported(site, why_not(linear), "treat the logits with remedies.temperature")
+    return found
 
 
-def _pair(module: nn.Module) -> tuple[nn.Linear, nn.Linear] | None:
+def _pair(module: nn.Module) -> tuple[Any, Any] | None:
     for names in PAIRS:
         q, k = (getattr(module, name, None) for name in names)
-        # A subclass (quantised, with adapters) may compute something else from the weight it exposes.
-        if type(q) is nn.Linear and type(k) is nn.Linear:
+        if looks_linear(q) and looks_linear(k):
             return q, k
     return None
 
 
-def _conv1d(module: nn.Module) -> Any:
+def _width(linear: Any) -> int:
+    """Number of outputs; quantised weights have other shapes."""
+    found = getattr(linear, "out_features", None)
+    return found if isinstance(found, int) else int(linear.weight.shape[0])
+
+
+def _conv1d(module: nn.Module) -> LinearMap | None:
     """GPT-2's c_attn: q, k and v side by side, weight transposed. Elsewhere the name stands for other layouts."""
-    found = getattr(module, "c_attn", None)
-    fits = type(module).__name__ == "GPT2Attention" and type(found).__name__ == "Conv1D"
-    return found if fits and found is not None and found.weight.shape[1] == 3 * found.weight.shape[0] else None
+    if type(module).__name__ != "GPT2Attention":
+        return None
+    found = linear_map(getattr(module, "c_attn", None))
+    return found if found is not None and found.weight.shape[0] == 3 * found.weight.shape[1] else None
 
 
 def _heads(module: nn.Module, width: int, site: str) -> int:

@@ -88,9 +88,11 @@ def _s2_24() -> Outcome:
             f"{listed(best['sgd'], '.2f')}",
         ),
         because=Text(
-            zh="训练确实会卡住，两种优化器都如此；但随机行的梯度只是变小，饱和的行才接近 0。",
-            en="Training does get stuck, with either optimizer. But a random row's gradient is only smaller; it is "
-            "near 0 only when the row is saturated.",
+            zh=f"训练确实会卡住，两种优化器都如此（每个序列都是同样的 {recall.PAIRS} 个键；键更多时会学得晚一些）；但随机行的梯"
+            f"度只是变小，饱和的行才接近 0。",
+            en=f"Training does get stuck, with either optimizer (on sequences that always show the same {recall.PAIRS} "
+            f"keys; with more keys in all, it learns late). But a random row's gradient is only smaller; it is near 0 "
+            f"only when the row is saturated.",
         ),
         only_if=Text(
             zh="说的是训练，或者是已饱和的行的梯度", en="it is about training, or about the gradient of saturated rows"

@@ -1,0 +1,49 @@
+"""Which heads of a layer this process computes, if tensor parallelism shares them out among ranks."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import torch
+from torch import nn
+
+from softscope.doctor.listen import reasons
+from softscope.doctor.listen.heads import said_by
+from softscope.doctor.listen.reasons import Reason
+
+
+def elsewhere(module: nn.Module, heads: int) -> Reason | None:
+    """What to say of heads that other ranks compute; None if this process computes all, as far as can be seen."""
+    if not (torch.distributed.is_available() and torch.distributed.is_initialized()):
+        return None
+    place = _place(module)
+    if place is not None:
+        rank, ranks = place
+        return Reason(reasons.RANK, (str(heads * ranks), f"{heads * rank}–{heads * (rank + 1) - 1}"))
+    said = said_by(module) or getattr(getattr(module, "config", None), "num_attention_heads", None)
+    if torch.distributed.get_world_size() > 1 and isinstance(said, int) and said > heads and said % heads == 0:
+        return Reason(reasons.SOME_RANK, (str(said), str(heads)))
+    return None
+
+
+def _place(module: nn.Module) -> tuple[int, int] | None:
+    """This rank's number among those that share the module's output features, and how many they are."""
+    tensors = sys.modules.get("torch.distributed.tensor")
+    if tensors is None:
+        return None
+    for parameter in module.parameters():
+        if isinstance(parameter, tensors.DTensor):
+            found = _rank_of(parameter)
+            if found[1] > 1:
+                return found
+    return None
+
+
+def _rank_of(parameter: Any) -> tuple[int, int]:
+    mesh = parameter.device_mesh
+    rank, ranks = 0, 1
+    for axis, (placement, at) in enumerate(zip(parameter.placements, mesh.get_coordinate(), strict=True)):
+        if placement.is_shard(0):  # rows of a weight are output features, so heads
+            rank, ranks = rank * mesh.size(axis) + at, ranks * mesh.size(axis)
+    return rank, ranks
