@@ -148,7 +148,7 @@ class Scope:
         Args:
             batch: As for `trial`; the more rows, the smaller the standard errors.
             loss: As for `trial`.
-            optimizer: Yours, whose class and options are used for the steps (it is never stepped); a function from
+            optimizer: Yours: the steps use a copy of its state, and it is never stepped itself; a function from
                 parameters to an optimizer; or None for AdamW.
             steps: Training steps for each remedy; 0 compares the losses at once.
 

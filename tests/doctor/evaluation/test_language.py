@@ -21,7 +21,7 @@ def test_with_its_scale_there_is_no_finding() -> None:
 
 @pytest.mark.parametrize(("scale", "most"), [(1.0, 3), (4.0, 4)])
 def test_with_a_wrong_scale_heads_are_suspected_and_a_trial_decides(scale: float, most: int) -> None:
-    tokens = text_batch(16, length=LENGTH, generator=torch.Generator().manual_seed(9)).tokens
+    tokens = text_batch(64, length=LENGTH, generator=torch.Generator().manual_seed(9)).tokens
     tried = watched(language_model(scale), letters, steps=100, tried_on=tokens)
     untried = diagnose(tried.view.history, trials={})
     assert states(untried).count("suspected") >= most

@@ -24,6 +24,7 @@ from softscope.doctor.treat.prescriptions import Prescription
 from softscope.doctor.treat.treatment import Treatment
 from softscope.doctor.treat.wordings import starving
 from softscope.doctor.trial.remedy_trial import try_plans
+from softscope.doctor.trial.short_training import Borrowed, resumed, steps
 
 
 class Recall(nn.Module):
@@ -86,7 +87,7 @@ def test_a_model_without_a_scale_gets_what_was_measured_to_help() -> None:
     assert tried is not None
     assert tried.helps
     assert tried.steps == 20
-    assert tried.treated < 0.5 * tried.untreated
+    assert tried.treated < 0.8 * tried.untreated  # Adam goes on with the moments of a stuck head, which slows it
     assert tried.passes > 10
     assert {"temperature", "QK-clip"} & {word for one in tried.others for word in one.name.en.split()}
     assert "after 20 steps; untreated" in tried.said.en
@@ -291,6 +292,29 @@ def test_hand_written_attention_is_drawn_anew_where_its_numbers_come_from() -> N
     (given,) = try_plans(model, [plan(Treatment("reinitialise", doses), freed=True)], (x,), loss=third, steps=5)
     assert given.tried is not None
     assert "not supported" not in (given.tried.also.en if given.tried.also else "")
+
+
+@pytest.mark.parametrize("kind", [torch.optim.Adam, torch.optim.SGD, torch.optim.Adagrad])
+def test_the_steps_go_on_where_the_optimizer_is(kind: Any) -> None:
+    """A new Adam would move every weight by the whole rate, and wreck a trained model before the remedy can show."""
+    options = {"momentum": 0.9} if kind is torch.optim.SGD else {}
+    model = nn.Linear(4, 1)
+    optimizer = kind(model.parameters(), lr=1e-2, **options)
+    x = torch.linspace(-1, 1, 12).reshape(3, 4)
+    for _ in range(5):
+        model(x).square().mean().backward()
+        optimizer.step()
+    mine, before = copy.deepcopy((model, optimizer)), copy.deepcopy(optimizer.state_dict())
+    with Borrowed(model):
+        assert steps(resumed(optimizer, model), iter([lambda: model(x).square().mean()] * 2), 2)
+        got = [p.detach().clone() for p in model.parameters()]
+    for _ in range(2):
+        mine[1].zero_grad()
+        mine[0](x).square().mean().backward()
+        mine[1].step()
+    assert all(torch.equal(a, b) for a, b in zip(got, mine[0].parameters(), strict=True))
+    for one, other in zip(before["state"].values(), optimizer.state_dict()["state"].values(), strict=True):
+        assert all(torch.equal(torch.as_tensor(one[name]), torch.as_tensor(other[name])) for name in one)
 
 
 def test_adamw_and_third_party_factories_are_taken() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 from softscope._text import same
@@ -48,6 +49,16 @@ class Effect:
         """The smallest change that is clear: two standard errors, more if the parts are few; NaN for one part."""
         few = [n for n in _STUDENT if n <= self.parts]
         return self.error * (CLEAR if self.parts >= 30 or not few else _STUDENT[max(few)])
+
+    def helps_among(self, many: int) -> bool:
+        """Whether the loss falls clearly enough for the best of `many`: some of many fall by chance (Bonferroni).
+
+        >>> Effect(-0.22, 0.1).helps, Effect(-0.22, 0.1).helps_among(5)
+        (True, False)
+        """
+        chance = 0.025
+        more = NormalDist().inv_cdf(1.0 - chance / max(many, 1)) / NormalDist().inv_cdf(1.0 - chance)
+        return self.change < -self.clear * more
 
     @property
     def text(self) -> Text:

@@ -26,7 +26,7 @@ from softscope.doctor.treat.wordings import DO, short
 from softscope.doctor.trial.head_trial import parts_of
 from softscope.doctor.trial.intervention import Spreads
 from softscope.doctor.trial.remedy_result import AlsoTried, RemedyTrial
-from softscope.doctor.trial.short_training import Borrowed, fresh, steps, why_not
+from softscope.doctor.trial.short_training import Borrowed, resumed, steps, why_not
 from softscope.doctor.trial.untouched import untouched
 
 if TYPE_CHECKING:
@@ -70,8 +70,8 @@ def try_plans(
         prescriptions: with candidates, as `plans` makes them.
         batch: as for `try_heads`; the more rows, the smaller the standard error.
         loss: computes the loss from output and batch. If None, the output's own `loss` is used.
-        optimizer: an optimizer whose class and options are used, a function from parameters to an optimizer, or None
-            for AdamW.
+        optimizer: an optimizer, which goes on from a copy of its state; a function from parameters to an optimizer; or
+            None for AdamW.
         steps: training steps for each candidate; 0 compares at once.
         progress: called with the share that is done.
     """
@@ -138,7 +138,7 @@ class _Trying:
                     why = Text(zh="损失不再有限", en="the loss is no longer finite")
                 others.append(AlsoTried(short(treatment), why))
             else:
-                results.append((self._compared(base, result), treatment, result))
+                results.append((self._compared(base, result, len(given.candidates)), treatment, result))
         results.sort(key=lambda entry: entry[0].effect.change)
         good = [entry for entry in results if entry[0].helps]
         less = [(trial, treatment) for trial, treatment, _ in results if not good or treatment is not good[0][1]]
@@ -150,18 +150,20 @@ class _Trying:
         )
         return (trial, good[0][1], good[0][2]) if good else (trial, None, base)
 
-    def _compared(self, base: _Result, result: _Result) -> RemedyTrial:
+    def _compared(self, base: _Result, result: _Result, among: int) -> RemedyTrial:
         """After the steps, unless they made the model worse on what is held out: then they say nothing of a remedy."""
         at_once, after = effect(_less(result.now, base.now)), None
         if base.after is not None and result.after is not None and not effect(_less(result.after, base.now)).costs:
             after = effect(_less(result.after, base.after))
         if after is None or not (after.helps or after.costs or not at_once.helps):
             return RemedyTrial(
-                _mean(base.now), _mean(result.now), _mean(base.now), at_once, None, 0, helps=_clear(at_once, base)
+                _mean(base.now), _mean(result.now), _mean(base.now), at_once, None, 0,
+                helps=_clear(at_once, base, among),
             )  # fmt: skip
         last = result.after or [], base.after or []
         return RemedyTrial(
-            _mean(base.now), _mean(last[0]), _mean(last[1]), at_once, after, self.count, helps=_clear(after, base)
+            _mean(base.now), _mean(last[0]), _mean(last[1]), at_once, after, self.count,
+            helps=_clear(after, base, among),
         )  # fmt: skip
 
     # One candidate.
@@ -212,7 +214,7 @@ class _Trying:
         parts = itertools.cycle(self.taught)
         losses = (functools.partial(tensor_loss, self.given, part) for part in parts)
         self.passes += 1.5 * self.count / len(self.taught)
-        if not steps(fresh(self.optimizer, self.model), losses, self.count):
+        if not steps(resumed(self.optimizer, self.model), losses, self.count):
             return None
         found = self._judge()
         return found if all(map(math.isfinite, found)) else None
@@ -297,8 +299,8 @@ def _halves(batches: list[Any]) -> tuple[list[Any], list[Any]]:
     return taught, judged
 
 
-def _clear(effect: Effect, base: _Result) -> bool:
-    return effect.helps and effect.change < -TINY * abs(_mean(base.now))
+def _clear(effect: Effect, base: _Result, among: int) -> bool:
+    return effect.helps_among(among) and effect.change < -TINY * abs(_mean(base.now))
 
 
 def _inverse(dose: float, spread: float) -> float:

@@ -92,8 +92,11 @@ class Borrowed:
         np.random.set_state(self._random[1])  # noqa: NPY002
 
 
-def fresh(optimizer: Any, model: nn.Module) -> torch.optim.Optimizer:
-    """An optimizer without memory: of the same class and with the same options as the given one, or AdamW.
+def resumed(optimizer: Any, model: nn.Module) -> torch.optim.Optimizer:
+    """An optimizer that goes on where the given one is, with copies of its moments; AdamW if there is none.
+
+    One without memory would not do: the first steps of a new Adam move every weight by the whole rate, which at 10⁻²
+    changes a trained model more than the remedy does.
 
     Args:
         optimizer: an optimizer, which is left alone; a function from parameters to one; or None.
@@ -106,7 +109,7 @@ def fresh(optimizer: Any, model: nn.Module) -> torch.optim.Optimizer:
         made: torch.optim.Optimizer = optimizer(trained)
         return made
     new = copy.copy(optimizer)
-    new.state = defaultdict(dict)
+    new.state = defaultdict(dict, {p: copy.deepcopy(kept) for p, kept in optimizer.state.items()})
     new.param_groups = [
         {**group, "params": [p for p in group["params"] if p.requires_grad]} for group in optimizer.param_groups
     ]
