@@ -6,4 +6,4 @@ from fuzz import cases
 
 
 def test_random_calls_agree_with_the_definition() -> None:
-    cases.run(float(os.environ.get("SOFTSCOPE_FUZZ_SECONDS", "30")), seed=1, fewest=100)
+    cases.run(float(os.environ.get("SOFTSCOPE_FUZZ_SECONDS", "15")), seed=1, fewest=100)

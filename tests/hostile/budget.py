@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 SEED = int(os.environ.get("SOFTSCOPE_ATTACK_SEED", "0"))
-SECONDS = float(os.environ.get("SOFTSCOPE_ATTACK_SECONDS", "4"))
+SECONDS = float(os.environ.get("SOFTSCOPE_ATTACK_SECONDS", "2"))
 
 
 def attempts(least: int) -> Iterator[tuple[int, np.random.Generator]]:
