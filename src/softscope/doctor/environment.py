@@ -34,8 +34,14 @@ def of_model(model: nn.Module) -> dict[str, Any]:
     """The model's class, size and device."""
     module = getattr(model, "_orig_mod", model)
     first = next(iter(model.parameters()), None)
+    config = getattr(module, "config", None)
     return {
         "model": type(module).__name__,
+        # Granite, Gemma and GPT-2's options: a scale other than 1/√d is meant.
+        "scale_is_set": any(
+            getattr(config, name, None)
+            for name in ("attention_multiplier", "query_pre_attn_scalar", "scale_attn_by_inverse_layer_idx")
+        ),
         "parameters": sum(p.numel() for p in model.parameters()),
         "device": "cpu" if first is None else first.device.type,
     }

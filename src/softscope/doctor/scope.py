@@ -18,12 +18,22 @@ from torch import Tensor, nn
 from softscope._arguments.checks import positive, whole_number
 from softscope._text import Text
 from softscope.doctor import environment
-from softscope.doctor.listen import forward_hooks, functions, module_paths, patches, reasons, tensor_parallel
+from softscope.doctor.listen import (
+    batch_inputs,
+    forward_hooks,
+    functions,
+    module_paths,
+    patches,
+    reasons,
+    tensor_parallel,
+)
+from softscope.doctor.listen.expected_mask import expected_mask
 from softscope.doctor.listen.heads import set_hint
 from softscope.doctor.listen.observed_call import ObservedCall, UnseenError, padding, quiet
 from softscope.doctor.listen.reasons import Reason
 from softscope.doctor.listen.sampling import FEWEST, choose_rows, default_schedule
 from softscope.doctor.listen.steps import Steps
+from softscope.doctor.listen.trained_parts import TrainedParts
 from softscope.doctor.listen.unseen import unseen_modules
 from softscope.doctor.listen.where_loss_is import WhereLossIs, reached_rows
 from softscope.doctor.read.build_snapshot import snapshot_of, widened
@@ -58,7 +68,10 @@ class Scope:
         self._every, self._max_rows, self._rng = every, max_rows, random.Random(seed)
         self._seed = seed
         self._where_loss_is = WhereLossIs(max_rows, self._rng)
-        self._steps = Steps(model, self._finish)
+        self._steps = Steps(model, self._finish, lambda optimizer: self._guard(lambda: self._look_at_grads(optimizer)))
+        self._trained_parts = TrainedParts(model)
+        self._inputs = batch_inputs.BatchInputs()
+        self._cut: dict[str, float] = {}  # sites of the open step: 1 if no gradient can arrive, 0 if one has
         self._sites: dict[str, Site] = {}
         self._snapshots: list[Snapshot] = []
         self._unseen: dict[str, Reason] = {}
@@ -68,6 +81,7 @@ class Scope:
         self._waiting: list[tuple[str, KeptRows]] = []  # calls whose gradient may still arrive
         self._losses: list[Tensor] = []
         self._strongest: dict[str, Tensor] = {}
+        self._expected: dict[str, str] = {}
         self._calls: dict[str, int] = {}  # calls per site in the open pass
         self._places: list[patches.Patch] | None = None
         self._warned = False
@@ -253,12 +267,18 @@ class Scope:
 
     # Called by the forward hooks around each forward pass of the model.
 
-    def _open_pass(self, part: bool) -> None:
+    def _open_pass(self, part: bool, inputs: forward_hooks.Inputs) -> None:
         if self._paused:
             return
         self._guard(lambda: self._steps.begin_pass(part))
         if self._steps.reading and self._sampled(self._steps.index):
+            self._guard(lambda: self._read_inputs(*inputs))
             self._guard(self._listen)
+
+    def _read_inputs(self, module: nn.Module, args: tuple[Any, ...], named: dict[str, Any]) -> None:
+        self._inputs = batch_inputs.BatchInputs()  # those of the last pass, should the next line fail
+        with quiet(torch.device("cpu")):
+            self._inputs = batch_inputs.of_call(module, args, named)
 
     def _listen(self) -> None:
         self.thread, self._calls = threading.get_ident(), {}
@@ -304,13 +324,37 @@ class Scope:
         try:
             if name not in self._sites and (why := tensor_parallel.elsewhere(place[1], observed.heads)) is not None:
                 self._partly[name] = why
+            self._place(name, place[1], observed)
             self._keep(name, observed)
         except Exception as error:
             self._lose(name, error)
 
+    def _place(self, name: str, module: Any, observed: ObservedCall) -> None:
+        """Add what the model's arguments and its modules say about this call."""
+        if isinstance(module, nn.Module):
+            self._trained_parts.note(name, module)
+            if (
+                self._with_grad
+                and not observed.result.requires_grad
+                and any(p.requires_grad for p in module.parameters())
+            ):
+                self._cut[name] = 1.0
+        like = observed.q if observed.logits is None else observed.logits
+        assert like is not None
+        real, tokens = (
+            x if x is not None and (x.shape[0], x.device) == (like.shape[0], like.device) else None
+            for x in (self._inputs.shown_to(name, observed.n, observed.m), self._inputs.tokens)
+        )
+        observed.real = real
+        first = len(self._calls) == 1 and self._calls.get(name) == 1
+        if first and tokens is not None and tokens.shape[1] == observed.m == observed.n and not _drops(self.model):
+            observed.tokens = tokens
+        if name not in self._sites:
+            self._expected[name] = expected_mask(self.model, name, module, observed.n, observed.m, observed.causal)
+
     def _keep(self, name: str, observed: ObservedCall) -> None:
         if name not in self._sites:
-            self._sites[name] = _site(name, observed)
+            self._sites[name] = _site(name, observed, self._expected.get(name, ""))
         elif self._sites[name].heads != observed.heads:
             raise UnseenError(reasons.HEADS, self._sites[name].heads, observed.heads)
         result = observed.result
@@ -341,6 +385,7 @@ class Scope:
             if entry not in self._waiting:  # a second backward pass, or the step is already over
                 return
             self._waiting.remove(entry)
+            self._cut[name] = 0.0
             try:
                 with patches.busy(), quiet(grad.device):
                     if not kept.untouched():
@@ -397,7 +442,12 @@ class Scope:
         waiting, self._waiting = self._waiting, []
         found, self._found = self._found, {}
         losses, self._losses = self._losses, []
+        cut, self._cut = self._cut, {}
+        back = self._steps.went_back or 0.0 in cut.values()
+        cut = {name: value for name, value in cut.items() if back}
         for name, kept in waiting:  # their gradient never came
+            if back and cut.get(name) != 0.0:
+                cut[name] = 1.0
             if name in found or name in self._unseen:
                 continue
             if not kept.untouched():
@@ -413,12 +463,19 @@ class Scope:
         with patches.busy(), torch.no_grad():
             if loss is None and losses:
                 loss = float(torch.stack([x.float() for x in losses]).mean())
-            snapshot = snapshot_of(step, time.monotonic() - self._began, loss, found, self.sites, self._strongest)
+            of_sites = self._trained_parts.taken()
+            for name, value in cut.items():
+                of_sites.setdefault(name, {})["cut"] = value
+            seconds = time.monotonic() - self._began
+            snapshot = snapshot_of(step, seconds, loss, found, self.sites, self._strongest, of_sites)
         self._snapshots.append(snapshot)
         for callback in self._callbacks:
             self._guard(lambda callback=callback: callback(snapshot))  # type: ignore[misc]
         if self._schedule is not None and self._schedule.due(step, time.monotonic() - self._began):
             self._guard(self._try_now)
+
+    def _look_at_grads(self, optimizer: torch.optim.Optimizer) -> None:
+        self._trained_parts.stepped(optimizer, self._sampled(self._steps.index))
 
     def _try_now(self) -> None:
         assert self._schedule is not None
@@ -436,11 +493,16 @@ def _number(loss: Any) -> float | None:
         return None
 
 
-def _site(name: str, observed: ObservedCall) -> Site:
+def _drops(model: nn.Module) -> bool:
+    """Whether a dropout may change the embeddings, so that equal tokens differ for that reason alone."""
+    return any(isinstance(x, nn.Dropout) and x.training and x.p > 0.0 for x in model.modules())
+
+
+def _site(name: str, observed: ObservedCall, expects: str) -> Site:
     scale = observed.options.scale
     scale = float(scale.float().mean()) if isinstance(scale, Tensor) else float(scale)
     return Site(
         name=name, kind=observed.kind, heads=observed.heads, kv_heads=observed.kv_heads, scale=scale,
         head_size=0 if observed.q is None else observed.q.shape[-1], causal=observed.causal, fused=observed.fused,
-        dropout=observed.dropout, dtype=observed.dtype,
+        dropout=observed.dropout, dtype=observed.dtype, expects=expects,
     )  # fmt: skip

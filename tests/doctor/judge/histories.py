@@ -13,11 +13,13 @@ from softscope.doctor.read.snapshot import History, Site, Snapshot
 
 FORWARD = {
     "sharpness": 0.3, "jacobian_trace": 0.8, "peak": 0.3, "max_logit": 6.0, "logit_spread": 1.0, "sink_column": 0.0,
-    "sink_mass": 0.2, "q_norm": 8.0, "k_norm": 8.0, "cosine": 0.1, "lse_min": 2.0, "count": 300.0,
+    "sink_mass": 0.2, "q_norm": 8.0, "k_norm": 8.0, "cosine": 0.1, "lse_min": 2.0, "count": 300.0, "sees_ahead": 0.0,
+    "ahead": 0.0, "own": 1.0, "blind": 0.0, "q_alike": 0.3, "k_alike": 0.3,
 }  # fmt: skip
 GRADIENT = {
     "demand": 1.0, "supply": 0.1, "transmission": 1.2, "transmission:median": 1.1, "advantage": 0.1,
-    "advantage_error": 0.05, "regret_ratio": 0.9, "blocked": 0.0, "blocked_mass": 0.2,
+    "advantage_error": 0.05, "regret_ratio": 0.9, "blocked": 0.0, "blocked_mass": 0.2, "alone": 0.0, "cut": 0.0,
+    "q_trains": 0.0, "k_trains": 0.0, "v_trains": 0.0,
 }  # fmt: skip
 STUCK = {"blocked": 0.9, "transmission": 1e-3, "transmission:median": 1e-4, "advantage": 0.1, "advantage_error": 0.1}
 RIGHT = STUCK | {"advantage": 3.0}
@@ -33,6 +35,7 @@ def history(*, heads=4, sites=1, steps=range(0, 50, 10), loss=True, site=None, u
     steps = list(steps)
     values = FORWARD | (GRADIENT if loss else {})
     series = {name: np.full((len(steps), sites, heads), value, np.float32) for name, value in values.items()}
+    series["k_norm"] *= 1.0 + 1e-3 * np.arange(heads, dtype=np.float32)  # heads that are equal to the bit are a fault
     for name, change in changes.items():
         name = name.replace("__", ":")
         known = series.setdefault(name, np.full((len(steps), sites, heads), np.nan, np.float32))

@@ -1,5 +1,6 @@
 """For each check: histories where it fires, where it must not, where it does not apply, and where it is blind."""
 
+import dataclasses
 import math
 import pathlib
 import re
@@ -12,12 +13,14 @@ from softscope.doctor.judge import checks
 from softscope.doctor.judge.checks import CHECKS
 from softscope.doctor.judge.checks.cause import causes
 from softscope.doctor.judge.history_view import Head, HistoryView
+from softscope.doctor.listen.trained_codes import ALONE, NO_GRADIENT, NO_OPTIMIZER, WITH_ALL
 from softscope.doctor.trial.intervention import FUSED
 
 LONG = range(0, 1000, 100)  # ten readings
 SICK = per_head(1, STUCK)
 NOISY = np.random.default_rng(0).normal(0.0, 1.0, 10)
 HALF = {"dtype": "float16"}
+CAUSAL, ENCODER = {"expects": "causal"}, {"expects": "all"}
 
 # code: the history that fires it, the kind of outcome, and the heads named; None instead of a head means the whole site
 FIRES = {
@@ -38,6 +41,14 @@ FIRES = {
     "SS011": (history(site={"scale": 1.0}, **SICK), "informative", [1]),
     "SS012": (history(sharpness=[0.3, 0.3, 0.3, np.nan, np.nan]), "finding", [None]),
     "SS013": (history(**SICK), "tip", [1]),
+    "SS014": (history(site=CAUSAL, sees_ahead=1.0, ahead={2: 0.4}), "finding", [None]),
+    "SS015": (history(padding={1: 0.1}), "finding", [None]),
+    "SS016": (history(blind={0: 0.25}), "finding", [None]),
+    "SS017": (history(cut=1.0), "finding", [None]),
+    "SS018": (history(q_trains=ALONE), "finding", [None]),
+    "SS019": (history(k_norm=8.0), "finding", [None]),
+    "SS020": (history(twice=1.0), "finding", [None]),
+    "SS021": (history(same_keys=1.0), "tip", [None]),
 }
 ALSO_FIRES = {
     "growing past 100": ("SS003", history(steps=LONG, max_logit={1: np.linspace(50, 120, 10)}), "finding"),
@@ -74,6 +85,28 @@ ALSO_FIRES = {
         tried(history(**per_head(1, STUCK | {"transmission:median": 1e-9})), 1),
         "finding",
     ),
+    "no scale, and useful": ("SS005", tried(history(site={"scale": 1.0}, **SICK), 1, USEFUL), "informative"),
+    "no scale, nothing to see yet": ("SS005", history(site={"scale": 1.0}), "informative"),
+    "no scale, sharp without a loss": (
+        "SS005",
+        history(loss=False, site={"scale": 1.0}, sharpness=0.97),
+        "informative",
+    ),
+    "no scale, and right": ("SS005", history(site={"scale": 1.0}, **per_head(1, RIGHT)), "informative"),
+    "a small scale, learning": ("SS005", history(steps=LONG, site={"scale": 1e-2}), "informative"),
+    "an inverted mask": ("SS014", history(site=CAUSAL, sees_ahead=1.0, ahead=1.0), "finding"),
+    "a prefix that sees itself": ("SS014", history(site=CAUSAL, sees_ahead=0.3, ahead=0.1), "informative"),
+    "padding only": ("SS015", history(padding=1.0), "finding"),
+    "off by one": ("SS016", history(site=CAUSAL, own=0.0), "finding"),
+    "a triangle in an encoder": ("SS016", history(site=ENCODER), "finding"),
+    "a classifier's token sees itself only": ("SS016", history(alone=1.0), "finding"),
+    "detached": ("SS018", history(k_trains=NO_GRADIENT), "finding"),
+    "forgotten": ("SS018", history(v_trains=NO_OPTIMIZER), "finding"),
+    "frozen with its layer": ("SS018", history(q_trains=WITH_ALL, k_trains=WITH_ALL), "informative"),
+    "no values": ("SS019", history(v_norm=0.0), "finding"),
+    "keys on one line": ("SS019", history(k_alike=0.999), "finding"),
+    "dropout before the softmax": ("SS020", history(dropped=0.1), "finding"),
+    "positions that end too early": ("SS021", history(same_keys=0.4), "tip"),
     "nothing passes, not tried": ("SS009", history(**per_head(1, STUCK | {"transmission:median": 1e-9})), "tip"),
 }
 SILENT = {
@@ -94,7 +127,6 @@ SILENT = {
     "useful": ("SS001", tried(history(**SICK), 1, USEFUL)),
     "idle": ("SS001", tried(history(**SICK), 1, IDLE)),
     "useful, not suspected": ("SS013", tried(history(**SICK), 1, USEFUL)),
-    "no scale, and useful": ("SS005", tried(history(site={"scale": 1.0}, **SICK), 1, USEFUL)),
     "a plateau": ("SS003", history(steps=LONG, max_logit={1: 60 * (1 - np.exp(-np.arange(10)))})),
     "slow growth": ("SS003", history(steps=LONG, max_logit={1: np.linspace(5, 15, 10)})),
     "up and down": ("SS003", history(steps=LONG, max_logit={1: 20 + 3 * NOISY})),
@@ -102,11 +134,27 @@ SILENT = {
     "MiniLM's largest head": ("SS004", history(q_norm={1: 77.0}, k_norm={1: 8.0 * 34 / 77})),
     "large alike": ("SS004", history(q_norm=240.0)),
     "its own scale": ("SS005", history(**SICK)),
-    "T5: no scale, healthy readings": ("SS005", history(site={"scale": 1.0})),
-    "T5 without a loss": ("SS005", history(loss=False, site={"scale": 1.0}, logit_spread={0: 8.0})),
-    "sharp, as learned layers are": ("SS005", history(loss=False, site={"scale": 1.0}, sharpness=0.97)),
-    "no scale, and right": ("SS005", history(site={"scale": 1.0}, **per_head(1, RIGHT))),
-    "a small scale, learning": ("SS005", history(steps=LONG, site={"scale": 1e-2})),
+    "T5: no scale, healthy readings": ("SS005", history(site={"scale": 1.0}, q_norm=1.0)),
+    "T5 without a loss": ("SS005", history(loss=False, site={"scale": 1.0}, q_norm=1.0, logit_spread={0: 8.0})),
+    "Granite's own scale": (
+        "SS005",
+        dataclasses.replace(history(site={"scale": 1e-2}), facts={"scale_is_set": True}),
+    ),
+    "causal as it should be": ("SS014", history(site=CAUSAL)),
+    "an encoder": ("SS014", history(site=ENCODER, sees_ahead=1.0, ahead=0.5)),
+    "all layers alike, nothing expected": ("SS014", history(sites=2, sees_ahead=1.0, ahead=0.5)),
+    "padding hidden": ("SS015", history(padding=0.0)),
+    "an encoder sees all": ("SS016", history(site=ENCODER, sees_ahead=1.0)),
+    "a row of a causal model sees itself": ("SS016", history(site=CAUSAL, alone=0.03)),
+    "a branch that is not always taken": ("SS017", history(cut=[1, 0, 1, 0, 1])),
+    "the other optimizer's turn": ("SS018", history(q_trains=[NO_OPTIMIZER, NO_OPTIMIZER, 0, 0, 0])),
+    "nothing passes, so nothing arrives": ("SS018", history(q_trains=NO_GRADIENT, supply=0.0)),
+    "cut off as a whole": ("SS018", history(v_trains=NO_GRADIENT, cut=1.0)),
+    "zero at the start": ("SS019", history(v_norm=[0, 0, 1, 1, 1])),
+    "one head on a line": ("SS019", history(k_alike={1: 1.0})),
+    "one softmax": ("SS020", history(twice=0.0, dropped=0.0)),
+    "positions": ("SS021", history(same_keys=0.0)),
+    "zero positions at the start": ("SS021", history(same_keys=[1, 1, 0, 0, 0])),
     "it learned at once": ("SS006", history(**per_head(1, RIGHT | {"sharpness": [0.1, 0.1, 0.9, 0.99, 0.99]}))),
     "it is just learning": (
         "SS006",
@@ -133,6 +181,13 @@ NOT_APPLICABLE = {
     "SS010": history(site={"fused": False}, count=100.0),
     "SS011": history(),
     "SS013": history(loss=False),
+    "SS014": without(history(), "sees_ahead"),
+    "SS015": history(),
+    "SS017": history(loss=False),
+    "SS018": history(loss=False),
+    "SS019": without(history(), "q_norm"),
+    "SS020": history(),
+    "SS021": history(),
 }
 BLIND = {
     "SS003": without(history(), "max_logit"),
@@ -143,6 +198,7 @@ BLIND = {
     "SS009": without(history(), "demand"),
     "SS011": without(history(**SICK), "cosine"),
     "SS012": history(steps=[]),
+    "SS016": without(history(), "blind"),
 }
 
 
@@ -152,14 +208,10 @@ def outcomes(code, found, *kinds):
 
 def test_every_check_is_tried_in_every_way():
     assert set(FIRES) == set(CHECKS)
-    assert set(NOT_APPLICABLE) == set(CHECKS) - {"SS003", "SS012"}  # there is always a largest logit, and NaN is NaN
-    assert set(BLIND) == set(CHECKS) - {
-        "SS001",
-        "SS002",
-        "SS006",
-        "SS010",
-        "SS013",
-    }  # without the reading they do not apply
+    # There is always a largest logit, and NaN is NaN; every row sees something or nothing.
+    assert set(NOT_APPLICABLE) == set(CHECKS) - {"SS003", "SS012", "SS016"}
+    # Without the reading, the others do not apply.
+    assert set(BLIND) == {"SS003", "SS004", "SS005", "SS007", "SS008", "SS009", "SS011", "SS012", "SS016"}
     assert {code for code, _ in SILENT.values()} == set(CHECKS) - {"SS011"}  # a cause is sought only in sick heads
 
 

@@ -232,3 +232,22 @@ def test_a_list_of_batches_is_cut_like_one() -> None:
     assert len(parts_of([torch.ones(12, 2)] * 3)) == 18
     assert len(parts_of(torch.ones(5, 2))) == 4
     assert len(parts_of([torch.ones(1, 2)] * 3)) == 3
+
+
+def test_key_heads_that_are_shared_in_one_part_and_repeated_in_the_next() -> None:
+    """Transformers repeats shared key heads only under a mask, and only some parts of a batch have padding."""
+    transformers = pytest.importorskip("transformers")
+    torch.manual_seed(0)
+    config = transformers.LlamaConfig(
+        vocab_size=20, hidden_size=32, intermediate_size=32, num_hidden_layers=1, num_attention_heads=4,
+        num_key_value_heads=2,
+    )  # fmt: skip
+    model = transformers.LlamaForCausalLM(config)
+    tokens = torch.randint(20, (16, 12))
+    shown = torch.ones_like(tokens)
+    shown[:8, 9:] = 0
+    with ss.probe(model) as scope:
+        found = scope.trial(
+            {"input_ids": tokens, "attention_mask": shown, "labels": tokens}, heads={"model.layers.0.self_attn": [0, 3]}
+        )
+    assert [type(trial).__name__ for trial in found.values()] == ["HeadTrial"] * 2

@@ -108,6 +108,12 @@ class HistoryView:
         """The last `count` values, or fewer if fewer were taken."""
         return [float(x) for x in self.curve(name, head)[1][-count:]]
 
+    def of_site(self, name: str, site: int, count: int = 1) -> Array:
+        """The last `count` values of all heads of a site, (readings, heads); fewer where fewer were taken."""
+        heads = self.history.sites[site].heads
+        values = self._of(name)[:, site, :heads]
+        return values[~np.isnan(values).all(axis=1)][-count:].astype(np.float64)
+
     def value(self, name: str, head: Head) -> float | None:
         """The latest value; None if the reading was never taken."""
         found = float(self._last_taken(name)[head.site, head.head])

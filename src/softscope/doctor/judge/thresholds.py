@@ -229,6 +229,57 @@ ALIGNED = Threshold(
 )
 
 
+EXACT = Threshold(
+    0.0,
+    Text(
+        zh="掩码藏起来的键，权重正好是 0：没有出错的模型里从未见过别的数，泄漏的模型里是 0.02 到 1",
+        en="keys that a mask hides have a weight of exactly 0: no model without a fault shows anything else; models "
+        "with a leak have 0.02 to 1",
+    ),
+)
+MOST_ROWS = Threshold(
+    0.9,
+    Text(
+        zh="九成以上的行如此才是问题。少于九成，可能是有意的前缀（前缀语言模型、图像 token 互相可见），只作说明",
+        en="a finding needs nine rows in ten. With fewer it may be a prefix that is meant to see itself (prefix "
+        "language models, image tokens), and is only noted",
+    ),
+)
+TWICE = Threshold(
+    2,
+    Text(
+        zh="连续两次读数：这些不是随机的，但一次可能碰上别的分支或没有更新的步",
+        en="two readings in a row: nothing here is left to chance, but a single step may take another branch or skip "
+        "its update",
+    ),
+)
+ON_ONE_LINE = Threshold(
+    0.99,
+    Text(
+        zh="一层的每个头里，不同 token 的 q（或 k，减去均值）之间 |cos| 的均值超过 0.99，几乎都在一条直线上。"
+        "见健康模型的表",
+        en="in every head of a layer, the q of different tokens (or the k, their mean taken off) have a mean |cos| "
+        "above 0.99, so they all but lie on one line. The table of healthy models shows theirs",
+    ),
+)
+ZEROS = Threshold(
+    0.01,
+    Text(
+        zh="百分之一以上的分数正好是 0 而 q·k 不是：舍入几百万次才有一次，softmax 之前的 dropout 则有它的比率那么多",
+        en="more than one logit in a hundred is exactly 0 where q·k is not: rounding does that once in millions, a "
+        "dropout before the softmax as often as its rate says",
+    ),
+)
+SAME_KEYS = Threshold(
+    0.05,
+    Text(
+        zh="第一层里，同一序列中相同的 token，超过 5% 的对有相同的键（相差不到长度的万分之一）：有位置时没有一对相同",
+        en="in the first layer, more than 5% of the pairs of equal tokens in a sequence have equal keys (within 1e-4 "
+        "of their length): with positions, no pair has",
+    ),
+)
+
+
 def freezing(n: float) -> float:
     """The spread of n logits above which a few of them hold all the weight: √(2·log n).
 

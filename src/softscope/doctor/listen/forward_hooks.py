@@ -6,6 +6,7 @@ Between sampled steps nothing else is attached. During a sampled pass, `patches`
 from __future__ import annotations
 
 import contextlib
+import functools
 import sys
 import threading
 from collections.abc import Callable
@@ -14,6 +15,8 @@ from typing import Any
 import torch
 from torch import nn
 from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
+
+Inputs = tuple[nn.Module, tuple[Any, ...], dict[str, Any]]  # the module that is called, and its arguments
 
 
 class _Hook:
@@ -60,13 +63,13 @@ _uncompiled = _Uncompiled()
 
 
 class ForwardHooks:
-    """Calls `opened(part)` before and `closed(output)` after each forward pass of the model, even one that fails.
+    """Calls `opened(part, inputs)` before and `closed(output)` after each pass of the model, even one that fails.
 
     A model may be called in parts, as Lightning's modules are: `training_step` calls its submodules. Then the outermost
     call of a submodule counts, and `part` tells whether it belongs to a pass that other submodules have begun.
     """
 
-    def __init__(self, model: nn.Module, opened: Callable[[bool], None], closed: Callable[[Any], None]) -> None:
+    def __init__(self, model: nn.Module, opened: Callable[[bool, Inputs], None], closed: Callable[[Any], None]) -> None:
         self._model, self._opened, self._closed = model, opened, closed
         self._undo = contextlib.ExitStack()
         self._eager = False
@@ -89,11 +92,12 @@ class ForwardHooks:
             return
         before, after = register_module_forward_pre_hook, register_module_forward_hook
         if isinstance(module, nn.TransformerEncoderLayer):  # a hook on the layer itself would disable its fast path
-            before_hook: Any = lambda its, _: self._before(its) if its is module else None  # noqa: E731
+            before_hook: Any = lambda its, args: self._before(its, args) if its is module else None  # noqa: E731
             after_hook: Any = lambda its, _, output: self._after(its, output) if its is module else None  # noqa: E731
         else:
-            before, after = module.register_forward_pre_hook, module.register_forward_hook
-            before_hook = _Hook(lambda its, _: self._before(its))
+            before = functools.partial(module.register_forward_pre_hook, with_kwargs=True)
+            after = module.register_forward_hook
+            before_hook = _Hook(self._before)
             after_hook = _Hook(lambda its, _, output: self._after(its, output))
         for handle in (before(before_hook), after(after_hook, always_call=True)):
             self._undo.callback(handle.remove)
@@ -119,7 +123,7 @@ class ForwardHooks:
 
     def _around(self, module: nn.Module, compiled: Callable[..., Any]) -> None:
         def call(*args: Any, **kwargs: Any) -> Any:
-            self._before(module)
+            self._before(module, args, kwargs)
             output = None
             try:
                 output = compiled(*args, **kwargs)
@@ -130,7 +134,7 @@ class ForwardHooks:
         module._compiled_call_impl = call
         self._undo.callback(setattr, module, "_compiled_call_impl", compiled)
 
-    def _before(self, module: nn.Module) -> None:
+    def _before(self, module: nn.Module, args: tuple[Any, ...] = (), named: dict[str, Any] | None = None) -> None:
         if id(module) not in self._own or torch.compiler.is_compiling():
             return
         self._depth += 1
@@ -139,7 +143,7 @@ class ForwardHooks:
             return
         part = module is not self._model and bool(self._called) and id(module) not in self._called
         self._called = {*self._called, id(module)} if part else {id(module)} - {id(self._model)}
-        self._opened(part)
+        self._opened(part, (module, args, named or {}))
 
     def _after(self, module: nn.Module, output: Any) -> None:
         if id(module) not in self._own or torch.compiler.is_compiling():

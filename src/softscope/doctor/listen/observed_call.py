@@ -50,6 +50,8 @@ class ObservedCall:
     causal: bool = False  # as declared by the call; the options hold what it actually hides
     dtype: str = "float32"
     below: str = ""  # appended to the module's path in the site's name
+    real: Tensor | None = None  # (B, m): which keys are tokens and no padding, as the model's arguments say
+    tokens: Tensor | None = None  # (B, m): their ids, for the first layer only
 
 
 def positions(n: int, start: int, like: Tensor) -> Tensor:

@@ -14,7 +14,7 @@ _LOOKED_AT = 4  # parameters to compare by value
 
 
 class Steps:
-    """Counts the steps of a run and calls `finish(index, loss)` when each is over.
+    """Counts the steps of a run and calls `finish(index, loss)` when each is over, `updated` for each optimizer's step.
 
     A step is over when an optimizer of the model has stepped, however many passes that took. Until an optimizer has
     ever stepped, a step is over when the next forward pass finds changed parameters, or when there was no backward pass
@@ -22,11 +22,16 @@ class Steps:
     (validation) belong to no step.
     """
 
-    def __init__(self, model: nn.Module, finish: Callable[[int, float | None], None]) -> None:
+    def __init__(
+        self,
+        model: nn.Module,
+        finish: Callable[[int, float | None], None],
+        updated: Callable[[torch.optim.Optimizer], None] = lambda _: None,
+    ) -> None:
         self.index = 0
         self.passes = 0
         self.reading = False  # whether the current pass belongs to a step
-        self._model, self._finish = model, finish
+        self._model, self._finish, self._updated = model, finish, updated
         self._open = self._closed = False  # a step has begun; its optimizer has stepped
         self._marked = self._optimized = self._trained = False  # at any time in the run
         self._backward = False  # in this step
@@ -34,6 +39,11 @@ class Steps:
         self._parameters: list[nn.Parameter] = []
         self._few: list[nn.Parameter] = []
         self._handle: Any = None
+
+    @property
+    def went_back(self) -> bool:
+        """Whether a backward pass has come from the model's output in the open step."""
+        return self._backward
 
     def attach(self) -> None:
         """Start observing all optimizers."""
@@ -106,6 +116,7 @@ class Steps:
         ours = {id(p) for p in self._parameters}
         if any(id(p) in ours for group in optimizer.param_groups for p in group["params"]):
             self._closed = self._optimized = True
+            self._updated(optimizer)
 
 
 def _tensors(output: Any, most: int) -> list[Tensor]:

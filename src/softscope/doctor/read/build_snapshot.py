@@ -20,8 +20,12 @@ def snapshot_of(
     found: dict[str, list[RowReadings]],
     sites: tuple[Site, ...],
     strongest: dict[str, Tensor],
+    of_sites: dict[str, dict[str, float]],
 ) -> Snapshot:
-    """All readings of one step as (sites, heads) arrays; updates `strongest`, the largest demand per site."""
+    """All readings of one step as (sites, heads) arrays; updates `strongest`, the largest demand per site.
+
+    `of_sites` are readings of whole sites, by site and name: every head of a site gets its number.
+    """
     places = {site.name: index for index, site in enumerate(sites)}
     told = {name: of_heads(parts, strongest.get(name)) for name, parts in found.items() if name in places}
     for name, readings in told.items():
@@ -39,6 +43,10 @@ def snapshot_of(
         array = arrays.setdefault(reading, np.full((len(sites), heads), np.nan, np.float32))
         array[places[name], :many] = flat[at : at + many]
         at += many
+    for name, numbers in of_sites.items():
+        for reading, value in numbers.items() if name in told else ():
+            array = arrays.setdefault(reading, np.full((len(sites), heads), np.nan, np.float32))
+            array[places[name], : sites[places[name]].heads] = value
     return Snapshot(step, seconds, loss, arrays)
 
 

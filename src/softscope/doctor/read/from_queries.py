@@ -32,6 +32,15 @@ class FromQueries:
             return torch.full(shape, m, device=self.call.q.device)
         return shown.expand(*shown.shape[:-1], m).sum(dim=-1).expand(shape)
 
+    def visible(self, part: slice) -> Tensor | None:
+        """Which keys these rows see, broadcastable to (B, heads, rows, keys up to the last one); None if all."""
+        return self.call.of_rows(part).of_keys(self.kept.last_key(part)).visible_and_bias()[0]
+
+    def keys_and_bias(self) -> tuple[Tensor, bool] | None:
+        """The keys, and whether a bias that differs from key to key is added to the logits."""
+        bias = self.call.visible_and_bias()[1]
+        return self.call.k, bias is not None and bool((bias != 0.0).any())
+
     def tile(self, part: slice, grad: Tensor | None) -> Tile:
         """Read some of the rows, over the keys they can see."""
         last = self.kept.last_key(part)

@@ -13,8 +13,11 @@ from softscope._backends.torch import row_reading
 from softscope._backends.torch.dense_attention import logits as logits_of
 from softscope._backends.torch.row_reading import computing
 from softscope._gradient_readings import readings_of
+from softscope.doctor.read import not_softmax
 from softscope.doctor.read.kept_rows import KeptRows
 from softscope.doctor.read.tiles import Tile
+
+BIAS = 1e-2  # of the largest q·k: more than rounding to half precision leaves between it and the logits
 
 
 class FromSoftmax:
@@ -34,6 +37,7 @@ class FromSoftmax:
             self.call = dataclasses.replace(kept.call, options=options).spread() if behind in (0, 1) else None
         self.sinks = behind if self.call is not None else 0
         self.keys = kept.observed.m - self.sinks
+        self._biased = False
         self.k_norm = self.key_lengths = None
         if self.call is not None:
             self.k_norm = torch.linalg.vector_norm(self.call.k, dim=-1, dtype=computing(self.call.k))
@@ -43,22 +47,35 @@ class FromSoftmax:
         """Number of visible keys per row, (B, heads, R)."""
         return (~self.hidden).sum(dim=-1)
 
+    def visible(self, part: slice) -> Tensor | None:
+        """Which keys these rows see, (B, heads, rows, keys)."""
+        return ~self.hidden[:, :, part][..., : self.keys]
+
+    def keys_and_bias(self) -> tuple[Tensor, bool] | None:
+        """The keys, and whether something that differs from key to key is added to q·k; None if q and k are unknown."""
+        return None if self.call is None else (self.call.k, self._biased)
+
     def tile(self, part: slice, grad: Tensor | None) -> Tile:
         """Read some of the rows."""
         x, visible = self.logits[:, :, part], ~self.hidden[:, :, part]
         x = x.to(computing(x))
         weights = self.weights[:, :, part].to(x.dtype)
         reading = row_reading.of_logits(x, visible)
+        extra = {"twice": not_softmax.twice(self.logits[:, :, part], visible)}
         if self.call is not None and self.key_lengths is not None:
             scores = logits_of(self.call.of_rows(part), None, x.dtype)[0]
             hidden = ~visible[..., : self.keys]
             aligned = (scores * self.key_lengths.unsqueeze(-2)).abs().masked_fill(hidden, 0.0).sum(dim=-1)
+            mine = x[..., : self.keys]
+            extra["dropped"] = not_softmax.dropped(mine, scores, ~hidden)
+            away = (mine - scores).masked_fill(hidden, 0.0).abs().amax()
+            self._biased |= bool(away > BIAS * scores.masked_fill(hidden, 0.0).abs().amax())
             reading = reading._replace(highest=scores.masked_fill(hidden, -math.inf).amax(dim=-1), aligned=aligned)
         gradient = None
         if grad is not None:
             sums = row_reading.gradient_sums_of(weights, grad.to(x.dtype), None, visible, 1.0)
             gradient = readings_of(sums)
-        return Tile(reading, gradient, weights, self.sinks, {})
+        return Tile(reading, gradient, weights, self.sinks, extra)
 
     def over_keys(self) -> Tensor | None:
         """Mean norm of the keys that at least one query sees, (B, heads); None if unknown."""

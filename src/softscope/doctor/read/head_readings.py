@@ -53,6 +53,9 @@ def of_heads(parts: list[RowReadings], strongest: Tensor | None = None) -> dict[
         norms = [x for part in parts if (x := getattr(part, name)) is not None]
         if len(norms) == len(parts):
             found[name] = torch.cat(norms).nanmean(dim=0)
+    for name in parts[0].of_sequences:
+        kept = [part.of_sequences[name] for part in parts if name in part.of_sequences]
+        found[name] = torch.cat(kept).nanmean(dim=0)
     found |= _sink(parts)
     if "blocked" in names:
         found |= _moving(parts, cares)

@@ -9,9 +9,12 @@ from softscope._backends.reference.row_reading import RowReading
 from softscope._gradient_readings import GradientReadings
 from softscope._partition import Partition
 from softscope.doctor.listen.sampling import FEWEST
+from softscope.doctor.read import seen_keys
+from softscope.doctor.read.alike import alike
 from softscope.doctor.read.from_queries import FromQueries
 from softscope.doctor.read.from_softmax import FromSoftmax
 from softscope.doctor.read.kept_rows import KeptRows
+from softscope.doctor.read.same_tokens import same_keys
 from softscope.doctor.read.tiles import RowReadings, Tile, by_key, joined
 
 TILE = 1 << 20  # weights at a time on a CPU: 4 MB of float32
@@ -36,10 +39,36 @@ def read(kept: KeptRows, grad: Tensor | None) -> RowReadings:
     for part in _slices(kept):
         tile = source.tile(part, None if grad is None else grad[:, :, part])
         found.append(by_key(tile, included[:, :, part], kept.positions(part), source.keys))
+        own = tile.weights[..., : tile.weights.shape[-1] - tile.sinks]
+        tile.extra.update(seen_keys.of_rows(kept, source.visible(part), own, kept.positions(part)))
         tiles.append(tile._replace(weights=tile.weights[..., :0]))  # only sums of the weights are kept
     result = joined(_values(source, tiles, count), found, source.keys, valid, included, source.over_keys())
     result.v_norm = source.over_values()
+    result.of_sequences = _of_sequences(kept, source, count, grad)
     return result
+
+
+def _of_sequences(
+    kept: KeptRows, source: FromQueries | FromSoftmax, count: Tensor, grad: Tensor | None
+) -> dict[str, Tensor]:
+    """Readings that are not those of a row."""
+    heads = kept.observed.heads
+    found = {"blind": seen_keys.blind(kept, count)}
+    if grad is not None:
+        found["alone"] = seen_keys.alone(count, (grad != 0.0).any(dim=-1), kept.observed.m)
+    if kept.call is not None:
+        found["q_alike"] = alike(kept.call.q, centred=False)
+        found["k_alike"] = _for_queries(alike(kept.call.k, centred=True), heads)
+    known = source.keys_and_bias() if kept.observed.tokens is not None else None
+    if known is not None and not known[1]:
+        assert kept.observed.tokens is not None
+        found["same_keys"] = _for_queries(same_keys(known[0], kept.observed.tokens, kept.observed.real), heads)
+    return found
+
+
+def _for_queries(of_keys: Tensor, heads: int) -> Tensor:
+    """The number of each key head, for all the query heads that share it."""
+    return of_keys.repeat_interleave(heads // of_keys.shape[-1], dim=-1)
 
 
 def _slices(kept: KeptRows) -> list[slice]:
@@ -53,7 +82,9 @@ def _slices(kept: KeptRows) -> list[slice]:
 def _which(kept: KeptRows, count: Tensor) -> tuple[Tensor, Tensor]:
     """Rows of tokens that see a key, and those that see enough; a query at a key that nobody sees is padding."""
     valid = count > 0
-    if kept.known_keys is not None and kept.observed.n == kept.observed.m:
+    if kept.observed.real is not None and kept.observed.n == kept.observed.m:
+        valid = valid & kept.observed.real[:, kept.rows][:, None]
+    elif kept.known_keys is not None and kept.observed.n == kept.observed.m:
         valid = valid & kept.known_keys[:, kept.rows][:, None]
     richest = count.masked_fill(~valid, 0).amax(dim=(-2, -1), keepdim=True)
     return valid, valid & (count > 1) & (2 * count >= richest.clamp(max=2 * FEWEST))

@@ -49,6 +49,22 @@ GRADIENT = (
 # Needs a loss, and queries and keys that are positions of one sequence. Heads for which it is unknown are judged
 # without.
 PATTERNS = ("blocked_offset_mass",)  # the largest share of the blocked rows' weight at one offset, key − query
+# What shows that the attention is not what it is meant to be; a healthy head has 0, except where said otherwise.
+FAULTS = (
+    "sees_ahead",  # the share of rows that see a later token; 1 in an encoder
+    "ahead",  # the weight on later tokens
+    "own",  # the share of rows that see themselves; 1 in a healthy head
+    "padding",  # the weight on padding, where the batch says what is padding
+    "blind",  # the share of tokens that see no key
+    "q_alike",  # mean |cos| between the queries of different tokens; 1 if they lie on one line
+    "k_alike",  # the same of the keys, their mean taken off
+    "twice",  # the share of rows whose logits already are weights (explicit softmax)
+    "dropped",  # the share of logits that are 0 where q·k is not (explicit softmax)
+    "same_keys",  # the share of equal tokens that have equal keys in the first layer: 1 without positions
+    "alone",  # the share of rows with loss that see one key only (needs a loss)
+    "cut",  # 1 if a backward pass went through the model and none arrived here
+    "q_trains", "k_trains", "v_trains",  # a code of `listen.trained_parts`: 0 if the projection trains
+)  # fmt: skip
 # Added to the mean where they are informative, as "sharpness:median" and so on.
 QUANTILES = {"median": 0.5, "p05": 0.05, "p95": 0.95}
 
@@ -72,6 +88,7 @@ class Site:
     fused: bool = True  # False: every logit was materialised
     dropout: float = 0.0  # readings are of the weights before dropout
     dtype: str = "float32"
+    expects: str = ""  # what the model's class says of its mask: "causal", "all", or "" if it says nothing
 
 
 @dataclasses.dataclass(frozen=True)

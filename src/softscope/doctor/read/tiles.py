@@ -26,6 +26,7 @@ class RowReadings:
     k_norm: Tensor | None  # (B, heads)
     v_norm: Tensor | None = None  # (B, heads)
     reached: Tensor | None = None  # (B, heads): share of all rows of the call that a gradient reached
+    of_sequences: dict[str, Tensor] = dataclasses.field(default_factory=dict)  # other readings, (B or 1, heads)
     blocked_columns: Tensor | None = None  # (B, heads, m): the same over blocked rows
     blocked_rows: Tensor | None = None  # (B, heads): number of blocked rows
     blocked_offsets: Tensor | None = None  # (heads, 2m − 1): their weight per key − query, with 0 in the middle

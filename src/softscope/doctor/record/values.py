@@ -112,6 +112,7 @@ def _site(row: dict[str, Any]) -> Site:
         fused=bool(row.get("fused", Site.fused)),
         dropout=number("dropout", row.get("dropout", Site.dropout)),
         dtype=text("dtype", row.get("dtype", Site.dtype)),
+        expects=text("expects", row.get("expects", Site.expects)),
     )
 
 

@@ -116,9 +116,10 @@ class Spreads(Listening):
         found = self.moments.get(site)
         if not found or head >= found[0][0].shape[0]:
             return None
-        group = found[0][0].shape[0] // found[0][1].shape[0]
         queries = torch.stack([q[head] for q, _ in found]).mean(dim=0)
-        return QueriesAndKeys(queries, torch.stack([k[head // group] for _, k in found]).mean(dim=0))
+        # Key heads may be shared in one call and repeated in the next: transformers repeats them only under a mask.
+        keys = [k[head // (q.shape[0] // k.shape[0])] for q, k in found]
+        return QueriesAndKeys(queries, torch.stack(keys).mean(dim=0))
 
 
 class QueriesAndKeys(NamedTuple):

@@ -151,7 +151,11 @@ class _Trying:
         return (trial, good[0][1], good[0][2]) if good else (trial, None, base)
 
     def _compared(self, base: _Result, result: _Result, among: int) -> RemedyTrial:
-        """After the steps, unless they made the model worse on what is held out: then they say nothing of a remedy."""
+        """After the steps, unless they made the model worse on what is held out: then they say nothing of a remedy.
+
+        What clearly costs at once must gain more than that: the head was in use, and at a high rate a few steps go up
+        or down by chance.
+        """
         at_once, after = effect(_less(result.now, base.now)), None
         if base.after is not None and result.after is not None and not effect(_less(result.after, base.now)).costs:
             after = effect(_less(result.after, base.after))
@@ -163,7 +167,7 @@ class _Trying:
         last = result.after or [], base.after or []
         return RemedyTrial(
             _mean(base.now), _mean(last[0]), _mean(last[1]), at_once, after, self.count,
-            helps=_clear(after, base, among),
+            helps=_clear(after, base, among) and not (at_once.costs and after.change > -at_once.change),
         )  # fmt: skip
 
     # One candidate.

@@ -1,4 +1,4 @@
-"""SS005: q·k is multiplied by something other than 1/√d, and the readings show that it hurts."""
+"""SS005: q·k is multiplied by something other than 1/√d: a finding if it hurts, a note if it does not yet."""
 
 from __future__ import annotations
 
@@ -63,8 +63,17 @@ def _judge(view: HistoryView, site: Head) -> Judgement:
             f"{len(hurt)} of {len(heads)} heads have logits so far apart that a few keys hold all the weight",
         )
     if not hurt:
-        return None
+        return _noted(view, told, values)
     return Fired(Text(zh=f"{told}，而且 {reason[0]}", en=f"{told}, and {reason[1]}"), values, severity)
+
+
+def _noted(view: HistoryView, told: str, values: dict[str, float]) -> Judgement:
+    """A note, unless the model's configuration sets the scale: then it is meant."""
+    if view.history.facts.get("scale_is_set"):
+        return None
+    return Fired(
+        Text(zh=f"{told}；还看不出害处", en=f"{told}; the readings show no harm so far"), values, "informative"
+    )
 
 
 def too_large(view: HistoryView, site: int) -> bool:
@@ -90,7 +99,7 @@ def _too_small(view: HistoryView, heads: list[Head], told: str, values: dict[str
     steps = view.steps
     flat = [view.value("sharpness", head) for head in heads]
     if any(x is None or x > UNIFORM.value for x in flat) or steps[-1] - steps[0] < ENOUGH_STEPS.value:
-        return None
+        return _noted(view, told, values)
     return Fired(
         Text(
             zh=f"{told}，训练了 {steps[-1]} 步，所有的头仍然均匀",

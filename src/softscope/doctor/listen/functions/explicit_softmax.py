@@ -58,7 +58,7 @@ def describe(
     return ObservedCall(
         kind=known.get("kind", "softmax"), result=weights, gradient=four, heads=full[1], n=full[2], m=full[3],
         options=Options(known.get("scale", float("nan")), positions(full[2], 0, input)),
-        q=q, k=k, logits=four(input.detach()), weights=four(weights.detach()),
+        q=q, k=k, v=known.get("v"), logits=four(input.detach()), weights=four(weights.detach()),
         kv_heads=known.get("kv_heads", full[1]), dropout=known.get("dropout", 0.0), fused=False,
         causal=known.get("causal", False),
         dtype=dtype_of(input) if q is None else dtype_of(q),

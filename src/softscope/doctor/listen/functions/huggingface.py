@@ -48,7 +48,7 @@ def _know(
     module: nn.Module, query: Tensor, key: Tensor, value: Tensor, attention_mask: Any = None, *rest: Any, **named: Any
 ) -> dict[str, Any]:
     """What the inner call does not show: key heads before they are repeated and, for `eager`, q and k themselves."""
-    del value, attention_mask, rest
+    del attention_mask, rest
     causal = named.get("is_causal")
     scale = named.get("scaling")
     given = float(query.shape[-1] ** -0.5 if scale is None else scale)
@@ -60,6 +60,7 @@ def _know(
         "kv_heads": key.shape[1],
         "q": q,
         "k": k,
+        "v": value.detach(),
         "scale": given,
         "dropout": float(named.get("dropout") or 0.0),
     }

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from softscope.doctor.listen.projections import NAMES
 from softscope.doctor.treat.remedies.applied import NotSupportedError, Place, unsupported
 from softscope.doctor.treat.remedies.linear_maps import HeadRows, LinearMap, cut, linear_map, looks_linear, why_not
 
@@ -19,8 +20,7 @@ if TYPE_CHECKING:
 
     from softscope.doctor.treat.remedies.layout import Layout
 
-# Attribute names of the two linear maps: Llama and most others, BERT, DistilBERT, T5, softscope.tasks, diffusers.
-PAIRS = (("q_proj", "k_proj"), ("query", "key"), ("q_lin", "k_lin"), ("q", "k"), ("w_q", "w_k"), ("to_q", "to_k"))
+PAIRS = tuple(names[:2] for names in NAMES)
 # Attributes that hold the number of components per head, or the number of heads.
 SIZES = ("head_dim", "attention_head_size", "key_value_proj_dim")
 COUNTS = ("num_heads", "num_attention_heads", "n_heads", "heads")

@@ -1,0 +1,72 @@
+"""`python -m softscope.doctor.faults`: which faults of attention does the doctor name, and when does it cry wolf?"""
+
+from __future__ import annotations
+
+import argparse
+import concurrent.futures
+import functools
+import multiprocessing
+from collections.abc import Iterator
+
+from softscope._progress_bar import ProgressBar
+from softscope.doctor.faults.catalogue import FAULTS
+from softscope.doctor.faults.measure import Band, alarms, band, right, wrong
+from softscope.doctor.faults.models import KINDS
+from softscope.doctor.faults.runs import RATE, Case, Result, quiet, run
+from softscope.doctor.faults.table import table
+
+RATES, WIDTHS = (5e-4, RATE, 5e-3), (32, 64)
+CONTROLS = 2  # healthy runs for each faulty seed
+
+
+def cases(first: int, seeds: int) -> Iterator[Case]:
+    """Healthy runs at several rates and sizes, then every fault that fits a model, in all layers and in one."""
+    for kind in KINDS:
+        for seed in range(first, first + CONTROLS * seeds):
+            for rate in RATES:
+                yield from (Case(kind.name, seed, rate=rate, width=width) for width in WIDTHS)
+    for fault in FAULTS:
+        for kind in KINDS:
+            if kind.family not in fault.families:
+                continue
+            for seed in range(first, first + seeds):
+                yield from (
+                    Case(kind.name, seed, fault.name, mild) for mild in ((False,) if fault.whole else (False, True))
+                )
+
+
+def main(given: argparse.Namespace) -> None:
+    """Run them all and print the table."""
+    wanted = list(cases(given.first, given.seeds))
+    results: list[Result] = []
+    bar = ProgressBar()
+    spawn = multiprocessing.get_context("spawn")
+    with concurrent.futures.ProcessPoolExecutor(given.workers, mp_context=spawn, initializer=quiet) as pool:
+        for done, result in enumerate(pool.map(run, wanted, chunksize=4)):
+            bar(done / len(wanted))
+            results.append(result)
+    bar.wipe()
+
+    @functools.cache
+    def of(kind: str) -> Band:
+        mine = [
+            r for r in results if r.case.of == kind and not r.case.name and (r.case.rate, r.case.width) == (RATE, 64)
+        ]
+        return band(mine)
+
+    for result in results if given.details else ():
+        told = [f"{said.code} {said.kind} {said.site} {said.step}" for said in (*right(result), *wrong(result))]
+        sign = "harmed" if of(result.case.of).harmed(result) else "fine"
+        missed = sign == "harmed" and result.case.name and not right(result)
+        if missed or wrong(result) or (not result.case.name and alarms(result)):
+            print("MISSED" if missed else "ALSO", sign, result.case, f"{result.loss:.3f}", told)
+    print(table(results, lambda result: of(result.case.of)))
+
+
+parser = argparse.ArgumentParser(prog="python -m softscope.doctor.faults", description=__doc__)
+parser.add_argument("--seeds", type=int, default=5, help="how many runs of each kind (5)")
+parser.add_argument("--first", type=int, default=100, help="the first seed (100: nothing was chosen on 100 to 109)")
+parser.add_argument("--workers", type=int, default=2, help="processes, one thread each (2)")
+parser.add_argument("--details", action="store_true", help="print every run that was missed or named for another cause")
+if __name__ == "__main__":
+    main(parser.parse_args())

@@ -1,0 +1,83 @@
+"""Which of the projections of q, k and v train: what an optimizer's step shows of their parameters."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+from torch import nn
+
+from softscope.doctor.listen.projections import Part, Role, adapted, projections
+from softscope.doctor.listen.trained_codes import ALONE, NO_GRADIENT, NO_OPTIMIZER, READINGS, TRAINS, WITH_ALL
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+class TrainedParts:
+    """Looks at the projections of each site when an optimizer has stepped.
+
+    Gradients are looked at right after that, and only those of the optimizer's own parameters: by the next forward pass
+    they may have been deleted, and with one optimizer for each parameter those of the others already are.
+    """
+
+    def __init__(self, model: nn.Module) -> None:
+        self._model = model
+        self._held: set[int] = set()  # parameters that any optimizer has
+        self._known: dict[str, tuple[nn.Module, dict[Role, list[Part]]]] = {}
+        self._moved: dict[tuple[str, Role], bool] = {}  # whether a gradient was there
+        self._stepped = False
+
+    def note(self, site: str, module: nn.Module) -> None:
+        """Look at this site's projections from now on."""
+        if site not in self._known:
+            self._known[site] = module, projections(module)
+
+    def stepped(self, optimizer: torch.optim.Optimizer, reading: bool) -> None:
+        """An optimizer of this model has stepped; look at the gradients if the step is read."""
+        own = {id(p) for group in optimizer.param_groups for p in group["params"]}
+        self._held |= own
+        if not reading:
+            return
+        self._stepped = True
+        for site, (_, parts) in self._known.items():
+            for role, of_role in parts.items():
+                mine = [part for part in of_role if id(part.parameter) in own and part.parameter.requires_grad]
+                grads = [part.of(part.parameter.grad) for part in mine if part.parameter.grad is not None]
+                if mine:
+                    self._moved[site, role] = self._moved.get((site, role), False) or _some(grads)
+
+    def taken(self) -> dict[str, dict[str, float]]:
+        """What the step that is over has shown, by site and reading; {} if no optimizer stepped."""
+        found: dict[str, dict[str, float]] = {}
+        if self._stepped:
+            few = _few_trained(self._model)
+            for site, (module, parts) in self._known.items():
+                codes = {
+                    READINGS[role]: self._code(site, role, module, of_role, few) for role, of_role in parts.items()
+                }
+                found |= {site: codes} if codes else {}
+        self._moved, self._stepped = {}, False
+        return found
+
+    def _code(self, site: str, role: Role, module: nn.Module, parts: list[Part], few: bool) -> float:
+        if not any(part.parameter.requires_grad for part in parts):
+            alone = not few and not adapted(module) and any(p.requires_grad for p in module.parameters())
+            return ALONE if alone else WITH_ALL
+        moved = self._moved.get((site, role))
+        if moved is None:
+            held = any(id(part.parameter) in self._held for part in parts)
+            return TRAINS if held else NO_OPTIMIZER  # held by an optimizer that did not step this time
+        return TRAINS if moved else NO_GRADIENT
+
+
+def _few_trained(model: nn.Module) -> bool:
+    """Whether most of the model is frozen, as in fine-tuning."""
+    some = [(p.numel(), p.requires_grad) for p in model.parameters()]
+    return 2 * sum(n for n, trained in some if trained) < sum(n for n, _ in some)
+
+
+@torch.no_grad()
+def _some(grads: Iterable[torch.Tensor]) -> bool:
+    """Whether any of them is not zero; the first entries tell in most cases."""
+    return any(bool(grad.reshape(-1)[:64].any()) or bool(grad.any()) for grad in grads)
