@@ -34,14 +34,17 @@ def of_model(model: nn.Module) -> dict[str, Any]:
     """The model's class, size and device."""
     module = getattr(model, "_orig_mod", model)
     first = next(iter(model.parameters()), None)
-    config = getattr(module, "config", None)
     return {
         "model": type(module).__name__,
-        # Granite, Gemma and GPT-2's options: a scale other than 1/√d is meant.
-        "scale_is_set": any(
-            getattr(config, name, None)
-            for name in ("attention_multiplier", "query_pre_attn_scalar", "scale_attn_by_inverse_layer_idx")
-        ),
+        "scale_meant": _scale(getattr(module, "config", None)),
         "parameters": sum(p.numel() for p in model.parameters()),
         "device": "cpu" if first is None else first.device.type,
     }
+
+
+def _scale(config: Any) -> float | None:
+    """The factor on q·k that a configuration sets, as those of Granite and Gemma do; None if it sets none."""
+    times, size = (getattr(config, name, None) for name in ("attention_multiplier", "query_pre_attn_scalar"))
+    if isinstance(times, int | float) and times > 0:
+        return float(times)
+    return float(size) ** -0.5 if isinstance(size, int | float) and size > 0 else None

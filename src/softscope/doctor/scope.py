@@ -68,7 +68,9 @@ class Scope:
         self._every, self._max_rows, self._rng = every, max_rows, random.Random(seed)
         self._seed = seed
         self._where_loss_is = WhereLossIs(max_rows, self._rng)
-        self._steps = Steps(model, self._finish, lambda optimizer: self._guard(lambda: self._look_at_grads(optimizer)))
+        self._steps = Steps(
+            model, self._finish, lambda optimizer: self._guard(lambda: self._look_at_grads(optimizer)), self._forget
+        )
         self._trained_parts = TrainedParts(model)
         self._inputs = batch_inputs.BatchInputs()
         self._cut: dict[str, float] = {}  # sites of the open step: 1 if no gradient can arrive, 0 if one has
@@ -473,6 +475,10 @@ class Scope:
             self._guard(lambda callback=callback: callback(snapshot))  # type: ignore[misc]
         if self._schedule is not None and self._schedule.due(step, time.monotonic() - self._began):
             self._guard(self._try_now)
+
+    def _forget(self) -> None:
+        """Drop what was read before training began; a record replaces it, as it does when a run starts over."""
+        self._snapshots.clear()
 
     def _look_at_grads(self, optimizer: torch.optim.Optimizer) -> None:
         self._trained_parts.stepped(optimizer, self._sampled(self._steps.index))

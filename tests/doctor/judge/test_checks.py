@@ -138,7 +138,7 @@ SILENT = {
     "T5 without a loss": ("SS005", history(loss=False, site={"scale": 1.0}, q_norm=1.0, logit_spread={0: 8.0})),
     "Granite's own scale": (
         "SS005",
-        dataclasses.replace(history(site={"scale": 1e-2}), facts={"scale_is_set": True}),
+        dataclasses.replace(history(site={"scale": 1e-2}), facts={"scale_meant": 1e-2}),
     ),
     "causal as it should be": ("SS014", history(site=CAUSAL)),
     "an encoder": ("SS014", history(site=ENCODER, sees_ahead=1.0, ahead=0.5)),

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import torch
+from torch import nn
 
 import softscope as ss
 from softscope.doctor.listen.sampling import choose_rows, default_schedule
@@ -75,8 +76,8 @@ def test_two_passes_with_one_loss() -> None:
             optimizer.step()
     history = scope.history()
     assert not history.unseen
-    assert all(snapshot.has_loss for snapshot in history.snapshots[1:])  # known after the first step
-    assert len(history.snapshots) == 5
+    assert all(snapshot.has_loss for snapshot in history.snapshots)
+    assert steps(scope) == [0, 1, 2, 3]
 
 
 def test_a_loop_without_an_optimizer() -> None:
@@ -160,3 +161,43 @@ def test_all_names_are_read() -> None:
     assert {"sharpness:median", "transmission:p05", "advantage:p95"} <= snapshot.readings.keys()
     assert all(a.shape == (2, 2) and a.dtype == "float32" for a in snapshot.readings.values())
     assert scope.history().series("sharpness").shape == (1, 2, 2)
+
+
+def test_the_passes_that_lbfgs_makes_are_one_step() -> None:
+    model = nn.MultiheadAttention(8, 2, batch_first=True)
+    optimizer = torch.optim.LBFGS(model.parameters(), lr=0.1, max_iter=4)
+    x = torch.randn(2, 5, 8)
+    passes = []
+
+    def closure() -> torch.Tensor:
+        optimizer.zero_grad()
+        loss = model(x, x, x)[0].square().mean()
+        loss.backward()
+        passes.append(1)
+        return loss
+
+    with ss.probe(model, every=1) as scope:
+        for _ in range(3):
+            optimizer.step(closure)
+    assert len(passes) > 3
+    assert [snapshot.step for snapshot in scope.history().snapshots] == [0, 1, 2]
+
+
+@pytest.mark.parametrize("grad", [False, True])
+def test_a_validation_before_the_first_step_is_no_step(grad: bool) -> None:
+    model = nn.TransformerEncoderLayer(8, 2, 8, batch_first=True)
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    x = torch.randn(2, 5, 8)
+    with ss.probe(model, every=1) as scope:
+        for _ in range(2):
+            with torch.set_grad_enabled(grad):
+                model.eval()(x)
+        assert len(scope.history().snapshots) >= 1, "as long as nobody trains, it is inference"
+        for _ in range(3):
+            optimizer.zero_grad()
+            model.train()(x).square().mean().backward()
+            optimizer.step()
+            with torch.no_grad():
+                model.eval()(x)
+    assert [snapshot.step for snapshot in scope.history().snapshots] == [0, 1, 2]
+    assert all(snapshot.has_loss for snapshot in scope.history().snapshots)

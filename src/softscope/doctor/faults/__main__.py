@@ -6,9 +6,10 @@ import argparse
 import concurrent.futures
 import functools
 import multiprocessing
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from softscope._progress_bar import ProgressBar
+from softscope.doctor.faults import remedies
 from softscope.doctor.faults.catalogue import FAULTS
 from softscope.doctor.faults.measure import Band, alarms, band, right, wrong
 from softscope.doctor.faults.models import KINDS
@@ -37,36 +38,47 @@ def cases(first: int, seeds: int) -> Iterator[Case]:
 
 def main(given: argparse.Namespace) -> None:
     """Run them all and print the table."""
-    wanted = list(cases(given.first, given.seeds))
+    if given.remedies:
+        print(remedies.table(run_all(list(remedies.cases(given.first, given.seeds)), given.workers)))
+        return
+    results = run_all(list(cases(given.first, given.seeds)), given.workers)
+
+    @functools.cache
+    def of(kind: str, width: int) -> Band:
+        mine = [r for r in results if (r.case.of, r.case.width, r.case.rate, r.case.name) == (kind, width, RATE, "")]
+        return band(mine)
+
+    def bands(result: Result) -> Band:
+        return of(result.case.of, result.case.width)
+
+    for result in results if given.details else ():
+        told = [f"{said.code} {said.kind} {said.site} {said.step}" for said in (*right(result), *wrong(result))]
+        harmed = bands(result).harmed(result)
+        missed = harmed and result.case.name and not right(result)
+        if missed or wrong(result) or (not result.case.name and alarms(result)):
+            sign = "harmed" if harmed else "fine"
+            print("MISSED" if missed else "ALSO", sign, result.case, f"{result.loss:.3f}", told)
+    print(table(results, bands))
+
+
+def run_all(wanted: Sequence[Case], workers: int) -> list[Result]:
+    """The results in the order of the cases, with a progress bar."""
     results: list[Result] = []
     bar = ProgressBar()
     spawn = multiprocessing.get_context("spawn")
-    with concurrent.futures.ProcessPoolExecutor(given.workers, mp_context=spawn, initializer=quiet) as pool:
+    with concurrent.futures.ProcessPoolExecutor(workers, mp_context=spawn, initializer=quiet) as pool:
         for done, result in enumerate(pool.map(run, wanted, chunksize=4)):
             bar(done / len(wanted))
             results.append(result)
     bar.wipe()
-
-    @functools.cache
-    def of(kind: str) -> Band:
-        mine = [
-            r for r in results if r.case.of == kind and not r.case.name and (r.case.rate, r.case.width) == (RATE, 64)
-        ]
-        return band(mine)
-
-    for result in results if given.details else ():
-        told = [f"{said.code} {said.kind} {said.site} {said.step}" for said in (*right(result), *wrong(result))]
-        sign = "harmed" if of(result.case.of).harmed(result) else "fine"
-        missed = sign == "harmed" and result.case.name and not right(result)
-        if missed or wrong(result) or (not result.case.name and alarms(result)):
-            print("MISSED" if missed else "ALSO", sign, result.case, f"{result.loss:.3f}", told)
-    print(table(results, lambda result: of(result.case.of)))
+    return results
 
 
 parser = argparse.ArgumentParser(prog="python -m softscope.doctor.faults", description=__doc__)
 parser.add_argument("--seeds", type=int, default=5, help="how many runs of each kind (5)")
 parser.add_argument("--first", type=int, default=100, help="the first seed (100: nothing was chosen on 100 to 109)")
 parser.add_argument("--workers", type=int, default=2, help="processes, one thread each (2)")
+parser.add_argument("--remedies", action="store_true", help="instead: does taking the fault away help?")
 parser.add_argument("--details", action="store_true", help="print every run that was missed or named for another cause")
 if __name__ == "__main__":
     main(parser.parse_args())

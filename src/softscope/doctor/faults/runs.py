@@ -163,17 +163,19 @@ def _target(case: Case, model: nn.Module) -> Target:
 
 def _said(history: History, trials: Trials) -> Iterator[Said]:
     """What is said at the end, with the trials, and since when without a break; what only they show, at the end."""
-    since: dict[tuple[str, str, str], int] = {}
+    since: dict[tuple[str, str], int] = {}
+    now: dict[tuple[str, str], str] = {}
     for i, snapshot in enumerate(history.snapshots):
         so_far = dataclasses.replace(history, snapshots=history.snapshots[: i + 1])
         found = diagnose(so_far, trials=trials if so_far.snapshots == history.snapshots else {})
-        now = {
-            (outcome.code, outcome.kind, found.view.site(outcome.heads[0]).name)
+        told = [
+            (SPOKEN.index(outcome.kind), outcome.code, found.view.site(outcome.heads[0]).name)
             for outcome in found.outcomes if outcome.kind in SPOKEN
-        }  # fmt: skip
+        ]  # fmt: skip
+        now = {(code, site): SPOKEN[kind] for kind, code, site in sorted(told, reverse=True)}  # the gravest counts
         since = {key: since.get(key, snapshot.step) for key in now}
-    for (code, kind, site), step in sorted(since.items()):
-        yield Said(code, kind, site, step)
+    for (code, site), step in sorted(since.items()):
+        yield Said(code, now[code, site], site, step)
 
 
 @contextlib.contextmanager

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from softscope.doctor.evaluation.counts import wilson
 from softscope.doctor.faults.catalogue import FAULTS
 from softscope.doctor.faults.measure import Band, alarms, lead, places_right, right, wrong
-from softscope.doctor.faults.runs import Result
+from softscope.doctor.faults.runs import RATE, Result
 
 Bands = Callable[[Result], Band]
 
@@ -41,7 +41,9 @@ def table(results: Sequence[Result], bands: Bands) -> str:
             f"{_count(hurt, places_right)} | {_count(hurt, wrong)} | {_leads(hurt, bands)} | {_count(well, right)} of "
             f"{len(well)} | {_count(well, wrong)} |"
         )
-    healthy = [result for result in results if result.case.fault is None]
+    controls = [result for result in results if result.case.fault is None]
+    hasty = [result for result in controls if result.case.rate > RATE and bands(result).harmed(result)]
+    healthy = [result for result in controls if result not in hasty]
     unharmed = [result for result in faulty if result not in harmed]
     nameable = [result for result in harmed if result.case.fault is not None and result.case.fault.codes]
     lines += [
@@ -53,6 +55,9 @@ def table(results: Sequence[Result], bands: Bands) -> str:
         f"- Healthy runs with an alarm: {share(_count(healthy, alarms), len(healthy))}. Unharmed runs with an alarm of "
         f"another cause: {share(_count(unharmed, wrong), len(unharmed))}. Both: "
         f"{share(_count(healthy, alarms) + _count(unharmed, wrong), len(healthy) + len(unharmed))}.",
+        f"- Runs without a fault that went wrong because of their learning rate: {len(hasty)}, "
+        f"{_count(hasty, alarms)} of "
+        "them with an alarm.",
     ]
     return "\n".join(lines)
 

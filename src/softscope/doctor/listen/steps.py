@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.optim.optimizer import register_optimizer_step_post_hook
+from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
 _LOOKED_AT = 4  # parameters to compare by value
 
@@ -19,7 +19,8 @@ class Steps:
     A step is over when an optimizer of the model has stepped, however many passes that took. Until an optimizer has
     ever stepped, a step is over when the next forward pass finds changed parameters, or when there was no backward pass
     in between (inference). Once the user marks steps, only marks count. Passes without gradients between training steps
-    (validation) belong to no step.
+    (validation) belong to no step, nor do passes before the first backward pass, once there is one: `forget` drops what
+    was read of them. Passes that an optimizer makes itself (LBFGS) belong to its step.
     """
 
     def __init__(
@@ -27,18 +28,20 @@ class Steps:
         model: nn.Module,
         finish: Callable[[int, float | None], None],
         updated: Callable[[torch.optim.Optimizer], None] = lambda _: None,
+        forget: Callable[[], None] = lambda: None,
     ) -> None:
         self.index = 0
         self.passes = 0
         self.reading = False  # whether the current pass belongs to a step
-        self._model, self._finish, self._updated = model, finish, updated
+        self._model, self._finish, self._updated, self._forget = model, finish, updated, forget
         self._open = self._closed = False  # a step has begun; its optimizer has stepped
         self._marked = self._optimized = self._trained = False  # at any time in the run
         self._backward = False  # in this step
+        self._inside = False  # an optimizer is stepping; LBFGS makes passes of its own meanwhile
         self._versions = 0.0
         self._parameters: list[nn.Parameter] = []
         self._few: list[nn.Parameter] = []
-        self._handle: Any = None
+        self._handles: list[Any] = []
 
     @property
     def went_back(self) -> bool:
@@ -50,12 +53,14 @@ class Steps:
         self._parameters = [p for p in self._model.parameters() if not p.is_inference()]
         plain = (p for p in self._parameters if type(p) is nn.Parameter and p.requires_grad and p.numel())
         self._few = sorted(plain, key=nn.Parameter.numel)[:_LOOKED_AT]
-        self._handle = register_optimizer_step_post_hook(self._stepped)
+        self._handles = [
+            register_optimizer_step_pre_hook(self._stepping), register_optimizer_step_post_hook(self._stepped)
+        ]  # fmt: skip
 
     def detach(self) -> None:
         """Stop observing them."""
-        if self._handle is not None:
-            self._handle.remove()
+        for handle in self._handles:
+            handle.remove()
 
     def begin_pass(self, part: bool = False) -> None:
         """Note that a forward pass begins, or with `part` that another part of the same pass does."""
@@ -92,9 +97,9 @@ class Steps:
     def _is_over(self) -> bool:
         if self._marked:
             return False
-        if self._closed or not (self._backward or self._model.training):
+        if self._closed or not (self._inside or self._backward or self._model.training):
             return True
-        if self._optimized:
+        if self._inside or self._optimized:
             return False
         return not self._backward or self._changes() != self._versions
 
@@ -108,15 +113,23 @@ class Steps:
 
     def _came_back(self, grad: Tensor) -> None:
         del grad
+        if not (self._trained or self._marked):
+            self.index = 0  # passes before the first backward pass, such as a validation, were no steps of a training
+            self._forget()
         self._backward = self._trained = True
 
+    def _stepping(self, optimizer: torch.optim.Optimizer, *_: Any) -> None:
+        self._inside = self._is_ours(optimizer)
+
     def _stepped(self, optimizer: torch.optim.Optimizer, *_: Any) -> None:
-        if not self._open:
-            return
-        ours = {id(p) for p in self._parameters}
-        if any(id(p) in ours for group in optimizer.param_groups for p in group["params"]):
+        self._inside = False
+        if self._open and self._is_ours(optimizer):
             self._closed = self._optimized = True
             self._updated(optimizer)
+
+    def _is_ours(self, optimizer: torch.optim.Optimizer) -> bool:
+        ours = {id(p) for p in self._parameters}
+        return any(id(p) in ours for group in optimizer.param_groups for p in group["params"])
 
 
 def _tensors(output: Any, most: int) -> list[Tensor]:

@@ -19,12 +19,14 @@ ALL = 0.99  # of the pairs
 def _judge(view: HistoryView, site: Head) -> Judgement:
     wanted = int(IN_A_ROW.value)
     found = view.of_site("same_keys", site.site, wanted)
-    if len(found) < wanted:
+    hidden = view.of_site("blind", site.site)
+    if len(found) < wanted or (len(hidden) and np.nanmax(hidden) > 0.0):
         return Absent(
             "not-applicable",
             Text(
-                zh="不是第一层，看不到 token，没有重复的 token，或有 dropout、位置偏置",
-                en="not the first layer, or no tokens to see, none that repeats, a dropout, or a bias by position",
+                zh="不是第一层，看不到 token 或键，没有重复的 token，或有 dropout、位置偏置",
+                en="not the first layer, or no tokens or keys to see, none that repeats, a dropout, or a bias by "
+                "position",
             ),
         )
     share = float(np.nanmin(found))

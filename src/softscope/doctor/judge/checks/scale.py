@@ -68,8 +68,9 @@ def _judge(view: HistoryView, site: Head) -> Judgement:
 
 
 def _noted(view: HistoryView, told: str, values: dict[str, float]) -> Judgement:
-    """A note, unless the model's configuration sets the scale: then it is meant."""
-    if view.history.facts.get("scale_is_set"):
+    """A note, unless the model's configuration sets this scale: then it is meant."""
+    meant = view.history.facts.get("scale_meant")
+    if isinstance(meant, float) and math.isclose(meant, values["scale"], rel_tol=1e-3):
         return None
     return Fired(
         Text(zh=f"{told}；还看不出害处", en=f"{told}; the readings show no harm so far"), values, "informative"
