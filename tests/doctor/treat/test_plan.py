@@ -8,6 +8,7 @@ import pytest
 from doctor.judge.histories import IDLE, STARVES, STUCK, USEFUL, history, per_head, starving
 from softscope._text import LANGS
 from softscope.doctor.diagnosis import diagnose
+from softscope.doctor.judge.checks import CHECKS
 from softscope.doctor.judge.history_view import Head
 from softscope.doctor.read.effect import Effect
 from softscope.doctor.report import document, lines, page
@@ -119,3 +120,25 @@ def test_what_was_tried_is_told_with_its_figures_everywhere(helps):
     (entry,) = document([diagnosis])["cases"][0]["prescriptions"]
     assert (entry["tried"]["helps"], entry["tried"]["loss_treated"], entry["tried"]["steps"]) == (helps, 1.9, 20)
     json.dumps(entry, allow_nan=False)
+
+
+@pytest.mark.parametrize(
+    ("code", "changes"),
+    {
+        "SS014": {"site": {"expects": "causal"}, "sees_ahead": 1.0, "ahead": 0.4},
+        "SS015": {"padding": 0.1},
+        "SS016": {"blind": 0.5},
+        "SS017": {"cut": 1.0},
+        "SS018": {"q_trains": 1.0},
+        "SS019": {"k_norm": 8.0},
+        "SS020": {"twice": 1.0},
+        "SS021": {"same_keys": 1.0},
+    }.items(),
+)
+def test_a_fault_is_repaired_before_anything_else_is_tried(code, changes):
+    """A temperature for heads of a leaking mask would treat what the leak has done."""
+    (given,) = diagnose(starving(history(**changes, **per_head(1, STUCK)), 1)).prescriptions
+    assert given.remedy == "repair"
+    assert {head.head for head in given.heads} == {0, 1, 2, 3}
+    assert given.what == CHECKS[code].remedy
+    assert given.candidates == ()

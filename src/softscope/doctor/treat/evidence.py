@@ -52,3 +52,9 @@ FAILS = Text(
     en=f"in the same experiment {_NEVER.en} did not revive it either way",
 )
 CITED = Text(zh="来自文献，这里没有实测", en="from the literature, not measured here")
+
+REPAIRED = Text(
+    zh="python -m softscope.doctor.faults --remedies：训练到一半去掉错误，与不去掉、与把学习率降到十分之一相比",
+    en="python -m softscope.doctor.faults --remedies: the fault taken away half-way, against leaving it and against "
+    "a tenth of the learning rate",
+)

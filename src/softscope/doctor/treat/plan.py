@@ -1,8 +1,8 @@
 """From findings to one plan: each head that needs a remedy is in exactly one prescription, with one remedy and dose.
 
 Findings overlap: a head without 1/√d starves, has large logits and stands out among its siblings. The nearest cause
-decides: a missing scale, then starvation, then a head that stands out, then logits that grow. Advice for the next run
-is added to the prescription of the same heads.
+decides: a fault such as a leaking mask, a missing scale, then starvation, then a head that stands out, then logits that
+grow. Advice for the next run is added to the prescription of the same heads.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from softscope._text import Text
 from softscope.doctor.judge.history_view import Head
 from softscope.doctor.treat import doses, wordings
+from softscope.doctor.treat.repairs import EXPECTED, repair
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 SPARED = frozenset({"useful", "idle"})  # a trial showed that nothing is to be gained there
 HUNGRY = ("SS001", "SS013")  # starving, and suspected of it
 # A tip of these is a finding that nobody has tried: its prescription is a candidate.
-DOUBTED = (*HUNGRY, "SS005", "SS006")
+DOUBTED = (*HUNGRY, "SS005", "SS006", "SS021")
 ADVICE = ("SS006", "SS008", "SS009")
 
 
@@ -45,6 +46,10 @@ def plans(view: HistoryView, outcomes: Sequence[CheckResult]) -> list[Prescripti
         left.difference_update(mine)
         return tuple(sorted(mine, key=lambda head: _severity(view, head), reverse=True))
 
+    for code in EXPECTED:
+        broken = {head.site for head in found.get(code, {})}
+        heads = take([head for head in view.heads if head.site in broken])
+        given += [repair(code, heads)] if heads else []
     sites = {head.site for head in found.get("SS005", {})}
     starved, doubted = (list(found.get(code, {})) for code in HUNGRY)
     hungry = {*starved, *doubted}
