@@ -43,8 +43,11 @@ def of_model(model: nn.Module) -> dict[str, Any]:
 
 
 def _scale(config: Any) -> float | None:
-    """The factor on q·k that a configuration sets, as those of Granite and Gemma do; None if it sets none."""
+    """The factor on q·k that a configuration sets, as those of Granite, Gemma and DeBERTa do; None if it sets none."""
     times, size = (getattr(config, name, None) for name in ("attention_multiplier", "query_pre_attn_scalar"))
     if isinstance(times, int | float) and times > 0:
         return float(times)
+    if str(getattr(config, "model_type", "")).startswith("deberta") and getattr(config, "relative_attention", False):
+        terms = 1 + len({"c2p", "p2c"} & set(config.pos_att_type or ()))  # it adds that many products
+        return float(terms * config.hidden_size // config.num_attention_heads) ** -0.5
     return float(size) ** -0.5 if isinstance(size, int | float) and size > 0 else None

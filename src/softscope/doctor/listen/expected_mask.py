@@ -10,8 +10,9 @@ from torch import nn
 from softscope.doctor.listen.batch_inputs import reads_another
 
 Expected = Literal["causal", "all", ""]
-# Endings of Hugging Face's class names. A classifier may stand on either kind, so it says nothing.
-_CAUSAL = ("ForCausalLM", "LMHeadModel", "DoubleHeadsModel")
+# Endings of Hugging Face's class names. A classifier may stand on either kind, so it says nothing; nor do the language
+# models of XLNet and XLM, which see what their arguments say.
+_CAUSAL = ("ForCausalLM", "GPT2LMHeadModel", "GPTLMHeadModel", "CTRLLMHeadModel", "GPT2DoubleHeadsModel")
 _ALL = ("ForMaskedLM", "ForPreTraining")
 
 

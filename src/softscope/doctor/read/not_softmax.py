@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor
 
@@ -9,9 +11,11 @@ from torch import Tensor
 def dropped(logits: Tensor, scores: Tensor, visible: Tensor) -> Tensor:
     """The share of visible logits that are exactly 0 although q·k is not, (B, heads, rows).
 
-    Rounding gives an exact 0 once in millions; a dropout before the softmax gives its rate.
+    Rounding gives an exact 0 once in millions; a dropout before the softmax gives its rate. A model that subtracts the
+    maximum itself, as GPT-OSS does, has a 0 there, and nothing above it.
     """
-    zero = (logits == 0.0) & (scores != 0.0) & visible
+    above = logits.masked_fill(~visible, -math.inf).amax(dim=-1, keepdim=True) > 0.0
+    zero = (logits == 0.0) & (scores != 0.0) & visible & above
     return zero.sum(dim=-1) / visible.sum(dim=-1).clamp_min(1)
 
 

@@ -49,7 +49,7 @@ def plans(view: HistoryView, outcomes: Sequence[CheckResult]) -> list[Prescripti
     for code in EXPECTED:
         broken = {head.site for head in found.get(code, {})}
         heads = take([head for head in view.heads if head.site in broken])
-        given += [repair(code, heads)] if heads else []
+        given += [repair(code, tuple(sorted(heads)))] if heads else []
     sites = {head.site for head in found.get("SS005", {})}
     starved, doubted = (list(found.get(code, {})) for code in HUNGRY)
     hungry = {*starved, *doubted}
