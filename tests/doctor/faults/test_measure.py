@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
+import re
+
 import pytest
 
+from softscope.doctor.faults import remedies
+from softscope.doctor.faults.catalogue import CHINESE, FAULTS
 from softscope.doctor.faults.measure import alarms, band, lead, right, wrong
 from softscope.doctor.faults.runs import STEPS, Case, Result, Said
 from softscope.doctor.faults.table import table
@@ -58,3 +63,23 @@ def test_the_table_counts_each_run_once() -> None:
     assert "| no causal mask | SS014 | 2 | 1 | 1 | 1 | 0 |" in text
     assert "Healthy runs with an alarm: 0 of 3" in text
     assert "Unharmed runs with an alarm of another cause: 1 of 1" in text
+
+
+def test_both_languages_have_the_same_figures() -> None:
+    of = band(HEALTHY)
+    runs = [*HEALTHY, spoiled(2.0, 50), spoiled(2.0, None)]
+    for make in (lambda lang: table(runs, lambda _: of, lang), lambda lang: remedies.table(TREATED, lang)):
+        english, chinese = (sorted(re.findall(r"\d+(?:\.\d+)?", make(lang))) for lang in ("en", "zh"))
+        assert english == chinese
+    assert set(CHINESE) == {fault.name for fault in FAULTS}
+
+
+TREATED = [
+    dataclasses.replace(spoiled(loss, None), case=Case("GPT-2", seed, "no causal mask", **arm))  # type: ignore[arg-type]
+    for seed in (0, 1)
+    for arm, loss in (({}, 3.0), ({"mended": 100}, 1.0 + 3 * seed), ({"slower": 100}, 2.0))
+]
+
+
+def test_a_remedy_is_compared_with_leaving_it_and_with_a_lower_rate() -> None:
+    assert "| no causal mask | 2 | 3.00 | 2.50 | 2.00 | 1 | 1 |" in remedies.table(TREATED)

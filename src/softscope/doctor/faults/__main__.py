@@ -9,6 +9,7 @@ import multiprocessing
 from collections.abc import Iterator, Sequence
 
 from softscope._progress_bar import ProgressBar
+from softscope._text import LANGS
 from softscope.doctor.faults import remedies
 from softscope.doctor.faults.catalogue import FAULTS
 from softscope.doctor.faults.measure import Band, alarms, band, right, wrong
@@ -39,7 +40,7 @@ def cases(first: int, seeds: int) -> Iterator[Case]:
 def main(given: argparse.Namespace) -> None:
     """Run them all and print the table."""
     if given.remedies:
-        print(remedies.table(run_all(list(remedies.cases(given.first, given.seeds)), given.workers)))
+        print(remedies.table(run_all(list(remedies.cases(given.first, given.seeds)), given.workers), given.lang))
         return
     results = run_all(list(cases(given.first, given.seeds)), given.workers)
 
@@ -58,7 +59,7 @@ def main(given: argparse.Namespace) -> None:
         if missed or wrong(result) or (not result.case.name and alarms(result)):
             sign = "harmed" if harmed else "fine"
             print("MISSED" if missed else "ALSO", sign, result.case, f"{result.loss:.3f}", told)
-    print(table(results, bands))
+    print(table(results, bands, given.lang))
 
 
 def run_all(wanted: Sequence[Case], workers: int) -> list[Result]:
@@ -79,6 +80,7 @@ parser.add_argument("--seeds", type=int, default=5, help="how many runs of each 
 parser.add_argument("--first", type=int, default=100, help="the first seed (100: nothing was chosen on 100 to 109)")
 parser.add_argument("--workers", type=int, default=2, help="processes, one thread each (2)")
 parser.add_argument("--remedies", action="store_true", help="instead: does taking the fault away help?")
+parser.add_argument("--lang", choices=LANGS, default="en")
 parser.add_argument("--details", action="store_true", help="print every run that was missed or named for another cause")
 if __name__ == "__main__":
     main(parser.parse_args())

@@ -6,7 +6,8 @@ import dataclasses
 import statistics
 from collections.abc import Iterator, Sequence
 
-from softscope.doctor.faults.catalogue import FAULTS
+from softscope._text import Lang, Text
+from softscope.doctor.faults.catalogue import CHINESE, FAULTS
 from softscope.doctor.faults.models import KINDS
 from softscope.doctor.faults.runs import STEPS, Case, Result
 
@@ -24,13 +25,17 @@ def cases(first: int, seeds: int) -> Iterator[Case]:
             yield dataclasses.replace(case, slower=HALF)
 
 
-def table(results: Sequence[Result]) -> str:
+HEADS = Text(
+    zh="| 错误 | 次数 | 不去掉 | 100 步后去掉 | 改把学习率 ÷ 10 | 比不去掉好 | 比学习率 ÷ 10 好 |",
+    en="| fault | runs | left as it is | taken away after 100 steps | rate ÷ 10 instead | better than left | better "
+    "than rate ÷ 10 |",
+)
+ALL = Text(zh="合计", en="all")
+
+
+def table(results: Sequence[Result], lang: Lang = "en") -> str:
     """Mean held-out losses, and in how many runs the remedy lowered them."""
-    lines = [
-        "| fault | runs | left as it is | taken away after 100 steps | rate ÷ 10 instead | better than left | better "
-        "than rate ÷ 10 |",
-        "|---|---:|---:|---:|---:|---:|---:|",
-    ]  # fmt: skip
+    lines = [HEADS.of(lang), "|---" + "|---:" * 6 + "|"]
     totals = [0, 0, 0]
     for fault in FAULTS:
         mine = [result for result in results if result.case.name == fault.name]
@@ -42,6 +47,7 @@ def table(results: Sequence[Result]) -> str:
         better = [sum(a < b for a, b in zip(mended, other, strict=True)) for other in (left, slower)]
         totals = [a + b for a, b in zip(totals, (len(mended), *better), strict=True)]
         means = " | ".join(f"{statistics.fmean(x):.2f}" for x in (left, mended, slower))
-        lines.append(f"| {fault.name} | {len(mended)} | {means} | {better[0]} | {better[1]} |")
-    lines.append(f"| all | {totals[0]} | | | | {totals[1]} | {totals[2]} |")
+        name = fault.name if lang == "en" else CHINESE[fault.name]
+        lines.append(f"| {name} | {len(mended)} | {means} | {better[0]} | {better[1]} |")
+    lines.append(f"| {ALL.of(lang)} | {totals[0]} | | | | {totals[1]} | {totals[2]} |")
     return "\n".join(lines)
