@@ -193,3 +193,9 @@ def test_position_is_read_in_the_first_layer_where_nothing_else_tells_tokens_apa
     model.add_module("drop", nn.Dropout(0.1))
     assert "same_keys" not in readings(model, tokens()), "a dropout may tell them apart"
     assert readings(model.eval(), tokens())["same_keys"].tolist() == [1.0, 1.0]
+
+
+def test_same_keys_of_a_long_sequence_cost_no_square_of_it() -> None:
+    ids = torch.arange(1 << 16).remainder(7)[None]
+    k = torch.nn.functional.one_hot(ids, 7).float()[:, None]
+    assert same_keys(k, ids, None).tolist() == [[1.0]]  # 65,536² pairs would take 4 GB

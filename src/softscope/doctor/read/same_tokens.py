@@ -10,6 +10,7 @@ from torch import Tensor
 from softscope._backends.torch.row_reading import computing
 
 PAIRS = 256  # compared at most
+LONGEST = 512  # tokens of a sequence that are compared with each other
 EQUAL = 1e-4  # of their length: what rounding leaves between keys that are computed alike
 
 
@@ -24,11 +25,14 @@ def same_keys(k: Tensor, tokens: Tensor, real: Tensor | None) -> Tensor:
     >>> same_keys(torch.tensor([[[[1.0, 2.0], [3.0, 4.0], [1.0, 2.0]]]]), torch.tensor([[7, 8, 7]]), None)
     tensor([[1.]])
     """
-    m = tokens.shape[1]
-    some = slice(0, max(1, (1 << 18) // (m * m)))  # a few sequences are enough, and long ones have many pairs
+    # A few sequences are enough, and of long ones, tokens here and there.
+    step = -(-tokens.shape[1] // LONGEST)
+    tokens, k = tokens[:, ::step], k[:, :, ::step]
+    some = slice(0, max(1, LONGEST**2 // tokens.shape[1] ** 2))
     alike = (tokens[some, :, None] == tokens[some, None, :]).triu(1)
     if real is not None:
-        alike &= real[some, :, None] & real[some, None, :]
+        real = real[some, ::step]
+        alike &= real[:, :, None] & real[:, None, :]
     pairs = alike.nonzero()
     if not len(pairs):
         return torch.full((1, k.shape[1]), math.nan, device=k.device)
