@@ -295,6 +295,7 @@ class Scope:
         if self._paused:
             return
         self._guard(lambda: patches.stop(self))
+        self._inputs = batch_inputs.BatchInputs()
         if self._steps.reading:
             self._guard(lambda: self._look_at(output))
 
@@ -335,24 +336,27 @@ class Scope:
         """Add what the model's arguments and its modules say about this call."""
         if isinstance(module, nn.Module):
             self._trained_parts.note(name, module)
-            if (
-                self._with_grad
-                and not observed.result.requires_grad
-                and any(p.requires_grad for p in module.parameters())
-            ):
+            if self._with_grad and not observed.result.requires_grad:
                 self._cut[name] = 1.0
         like = observed.q if observed.logits is None else observed.logits
         assert like is not None
         real, tokens = (
             x if x is not None and (x.shape[0], x.device) == (like.shape[0], like.device) else None
-            for x in (self._inputs.shown_to(name, observed.n, observed.m), self._inputs.tokens)
+            for x in (self._inputs.shown_to(name, observed.m), self._inputs.tokens)
         )
+        if real is not None and not self._inputs.sure:
+            with quiet(like.device):
+                known = padding(observed)
+            if known is not None and bool((known == ~real).all()):
+                real = None  # all see just the others: here the mask means the opposite
         observed.real = real
         first = len(self._calls) == 1 and self._calls.get(name) == 1
         if first and tokens is not None and tokens.shape[1] == observed.m == observed.n and not _drops(self.model):
             observed.tokens = tokens
         if name not in self._sites:
-            self._expected[name] = expected_mask(self.model, name, module, observed.n, observed.m, observed.causal)
+            self._expected[name] = expected_mask(
+                self.model, name, observed.n, observed.m, declared=observed.causal, own=self._inputs.own_mask
+            )
 
     def _keep(self, name: str, observed: ObservedCall) -> None:
         if name not in self._sites:
@@ -465,6 +469,11 @@ class Scope:
         with patches.busy(), torch.no_grad():
             if loss is None and losses:
                 loss = float(torch.stack([x.float() for x in losses]).mean())
+            cut = {
+                name: float(value and off)
+                for name, value in cut.items()
+                if (off := self._trained_parts.cut_off(name)) is not None
+            }
             of_sites = self._trained_parts.taken()
             for name, value in cut.items():
                 of_sites.setdefault(name, {})["cut"] = value

@@ -158,7 +158,11 @@ def test_alike() -> None:
         np.testing.assert_allclose(alike(x, centred=centred), wanted)
     assert bool((alike(x[..., :1] * torch.ones(4), centred=True) > 0.999).all())
     assert bool(alike(x[:, :, :2], centred=False).isnan().all()), "two tokens say nothing"
-    assert not bool(alike(torch.zeros(1, 1, 8, 4), centred=False).any()), "zero is no direction"
+    assert bool(alike(torch.zeros(1, 1, 8, 4), centred=False).isnan().all()), "tokens that are the same say nothing"
+    padded = torch.cat([x, torch.ones(2, 3, 20, 4, dtype=x.dtype)], dim=2)
+    real = (torch.arange(30) < 10).expand(2, 30)
+    some = padded[:, :, ::2][:, :, :5]
+    np.testing.assert_allclose(alike(padded[:, :, ::2], centred=True, real=real[:, ::2]), alike(some, centred=True))
 
 
 def test_dropped_and_twice() -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import inspect
 import sys
 import threading
 from collections.abc import Callable
@@ -156,7 +157,10 @@ class ForwardHooks:
 
 def _parts(model: nn.Module) -> list[nn.Module]:
     """The submodules that are called directly if the model itself is not; [] if it is."""
-    if not hasattr(model, "training_step") and type(model).forward is not nn.Module.forward:
+    if (
+        not hasattr(model, "training_step")
+        and inspect.getattr_static(type(model), "forward", None) is not nn.Module.forward
+    ):
         return []
     found: list[nn.Module] = []
     for child in model.children():

@@ -42,6 +42,8 @@ class Steps:
         self._parameters: list[nn.Parameter] = []
         self._few: list[nn.Parameter] = []
         self._handles: list[Any] = []
+        self._ours: set[int] = set()
+        self._known: dict[int, bool] = {}  # optimizers by id, and whether they train this model
 
     @property
     def went_back(self) -> bool:
@@ -51,6 +53,7 @@ class Steps:
     def attach(self) -> None:
         """Start observing all optimizers."""
         self._parameters = [p for p in self._model.parameters() if not p.is_inference()]
+        self._ours, self._known = {id(p) for p in self._parameters}, {}
         plain = (p for p in self._parameters if type(p) is nn.Parameter and p.requires_grad and p.numel())
         self._few = sorted(plain, key=nn.Parameter.numel)[:_LOOKED_AT]
         self._handles = [
@@ -128,8 +131,10 @@ class Steps:
             self._updated(optimizer)
 
     def _is_ours(self, optimizer: torch.optim.Optimizer) -> bool:
-        ours = {id(p) for p in self._parameters}
-        return any(id(p) in ours for group in optimizer.param_groups for p in group["params"])
+        if not self._known.get(id(optimizer)):  # one that does not may be given parameters later
+            mine = (id(p) in self._ours for group in optimizer.param_groups for p in group["params"])
+            self._known[id(optimizer)] = any(mine)
+        return self._known[id(optimizer)]
 
 
 def _tensors(output: Any, most: int) -> list[Tensor]:

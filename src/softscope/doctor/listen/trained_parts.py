@@ -26,6 +26,7 @@ class TrainedParts:
         self._held: set[int] = set()  # parameters that any optimizer has
         self._known: dict[str, tuple[nn.Module, dict[Role, list[Part]]]] = {}
         self._moved: dict[tuple[str, Role], bool] = {}  # whether a gradient was there
+        self._reached: set[str] = set()  # sites with a gradient in any parameter of their modules
         self._stepped = False
 
     def note(self, site: str, module: nn.Module) -> None:
@@ -40,11 +41,14 @@ class TrainedParts:
         if not reading:
             return
         self._stepped = True
-        for site, (_, parts) in self._known.items():
+        for site, (module, parts) in self._known.items():
+            mine = [p.grad for p in module.parameters() if id(p) in own and p.grad is not None]
+            if site not in self._reached and _some(mine):
+                self._reached.add(site)
             for role, of_role in parts.items():
-                mine = [part for part in of_role if id(part.parameter) in own and part.parameter.requires_grad]
-                grads = [part.of(part.parameter.grad) for part in mine if part.parameter.grad is not None]
-                if mine:
+                those = [part for part in of_role if id(part.parameter) in own and part.parameter.requires_grad]
+                grads = [part.of(part.parameter.grad) for part in those if part.parameter.grad is not None]
+                if those:
                     self._moved[site, role] = self._moved.get((site, role), False) or _some(grads)
 
     def taken(self) -> dict[str, dict[str, float]]:
@@ -57,8 +61,20 @@ class TrainedParts:
                     READINGS[role]: self._code(site, role, module, of_role, few) for role, of_role in parts.items()
                 }
                 found |= {site: codes} if codes else {}
-        self._moved, self._stepped = {}, False
+        self._moved, self._stepped, self._reached = {}, False, set()
         return found
+
+    def cut_off(self, site: str) -> bool | None:
+        """Whether no parameter of the site's module got a gradient in this step; None if none is meant to.
+
+        An output without a gradient proves nothing by itself: the module may be called again, as in recycling and in
+        reentrant checkpointing, or train behind its softmax.
+        """
+        if site not in self._known or not self._stepped:
+            return None
+        module = self._known[site][0]
+        held = any(id(p) in self._held for p in module.parameters() if p.requires_grad)
+        return site not in self._reached if held else None
 
     def _code(self, site: str, role: Role, module: nn.Module, parts: list[Part], few: bool) -> float:
         if not any(part.parameter.requires_grad for part in parts):
@@ -66,8 +82,10 @@ class TrainedParts:
             return ALONE if alone else WITH_ALL
         moved = self._moved.get((site, role))
         if moved is None:
-            held = any(id(part.parameter) in self._held for part in parts)
-            return TRAINS if held else NO_OPTIMIZER  # held by an optimizer that did not step this time
+            if any(id(part.parameter) in self._held for part in parts):
+                return TRAINS  # by an optimizer that did not step this time
+            # A module of which nothing is held is left alone on purpose, or its optimizer is yet to step.
+            return NO_OPTIMIZER if any(id(p) in self._held for p in module.parameters()) else WITH_ALL
         return TRAINS if moved else NO_GRADIENT
 
 

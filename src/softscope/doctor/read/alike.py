@@ -8,14 +8,16 @@ from torch import Tensor
 from softscope._backends.torch.row_reading import computing
 
 MOST = 16  # tokens compared with each other, and sequences looked at
+FEWEST = 6  # pairs of different tokens, each counted both ways: fewer say nothing
 
 
-def alike(x: Tensor, *, centred: bool) -> Tensor:
+def alike(x: Tensor, *, centred: bool, real: Tensor | None = None) -> Tensor:
     """The mean |cos| between vectors of different tokens, (B, heads); 1 if all lie on one line.
 
     Args:
         x: (B, heads, tokens, d).
         centred: take their mean off first. A part that all keys share changes no weight.
+        real: which tokens are no padding, (B, tokens). Padding is all alike, and so are tokens that are the same.
 
     >>> x = torch.tensor([[1.0, 2.0], [2.0, 4.0], [-3.0, -6.0]])[None, None]
     >>> float(alike(x, centred=False).round(decimals=4))
@@ -23,12 +25,16 @@ def alike(x: Tensor, *, centred: bool) -> Tensor:
     """
     step = max(1, x.shape[-2] // MOST)
     x = x[:MOST, :, ::step][:, :, :MOST].to(computing(x))
-    if centred:
-        x = x - x.mean(dim=-2, keepdim=True)
-    lengths = torch.linalg.vector_norm(x, dim=-1, keepdim=True)
-    unit = x / lengths.clamp_min(torch.finfo(x.dtype).tiny)
-    cosines = (unit @ unit.mT).abs()
     n = x.shape[-2]
-    if n < 3:
-        return torch.full(x.shape[:2], torch.nan, device=x.device)
-    return (cosines.sum(dim=(-2, -1)) - cosines.diagonal(dim1=-2, dim2=-1).sum(dim=-1)) / (n * (n - 1))
+    some = torch.ones(x.shape[0], n, dtype=torch.bool, device=x.device)
+    if real is not None:
+        some = real.expand(-1, real.shape[-1])[:MOST, ::step][:, :MOST].expand(x.shape[0], n)
+    kept = some[:, None, :, None]
+    if centred:
+        x = x - (x * kept).sum(dim=-2, keepdim=True) / kept.sum(dim=-2, keepdim=True).clamp_min(1)
+    unit = x / torch.linalg.vector_norm(x, dim=-1, keepdim=True).clamp_min(torch.finfo(x.dtype).tiny)
+    away = torch.cdist(x, x, compute_mode="donot_use_mm_for_euclid_dist")
+    pairs = kept & kept.mT & (away > 1e-4 * torch.linalg.vector_norm(x, dim=-1, keepdim=True))
+    cosines = (unit @ unit.mT).abs().masked_fill(~pairs, 0.0)
+    count = pairs.sum(dim=(-2, -1))
+    return (cosines.sum(dim=(-2, -1)) / count).masked_fill(count < FEWEST, torch.nan)

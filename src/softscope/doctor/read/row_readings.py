@@ -57,12 +57,17 @@ def _of_sequences(
     if grad is not None:
         found["alone"] = seen_keys.alone(count, (grad != 0.0).any(dim=-1), kept.observed.m)
     if kept.call is not None:
-        found["q_alike"] = alike(kept.call.q, centred=False)
-        found["k_alike"] = _for_queries(alike(kept.call.k, centred=True), heads)
+        keys = kept.observed.real if kept.observed.real is not None else kept.known_keys
+        keys = keys if keys is not None and keys.shape[-1] == kept.call.k.shape[-2] else None
+        rows = None if keys is None or kept.observed.n != kept.observed.m else keys[:, kept.rows]
+        found["q_alike"] = alike(kept.call.q, centred=False, real=rows)
+        found["k_alike"] = _for_queries(alike(kept.call.k, centred=True, real=keys), heads)
     known = source.keys_and_bias() if kept.observed.tokens is not None else None
     if known is not None and not known[1]:
         assert kept.observed.tokens is not None
-        found["same_keys"] = _for_queries(same_keys(known[0], kept.observed.tokens, kept.observed.real), heads)
+        real = kept.observed.real if kept.observed.real is not None else kept.known_keys
+        real = None if real is None else real.expand(kept.observed.tokens.shape[0], -1)
+        found["same_keys"] = _for_queries(same_keys(known[0], kept.observed.tokens, real), heads)
     return found
 
 

@@ -53,13 +53,17 @@ def _own(shown: Tensor | None, at: Tensor, shape: torch.Size, keys: int) -> Tens
 
 
 def blind(kept: KeptRows, count: Tensor) -> Tensor:
-    """The share of tokens that see no key at all, (B, heads).
+    """The share of tokens that see no key at all, (B, heads); NaN where the keys are another sequence's.
+
+    Such a sequence may be missing: an image that is not there, a condition that is dropped.
 
     Args:
         kept: the call.
         count: how many keys each row sees, (B, heads, R).
     """
     nothing = (count == 0).to(torch.float32)
+    if kept.observed.n != kept.observed.m:
+        return torch.full(count.shape[:2], math.nan, device=count.device)
     tokens = _tokens(kept, count)
     if tokens is None:
         return nothing.mean(dim=-1)
@@ -76,8 +80,6 @@ def alone(count: Tensor, reached: Tensor, m: int) -> Tensor:
 
 def _tokens(kept: KeptRows, count: Tensor) -> Tensor | None:
     """Which of the rows are tokens, (B, R): the batch tells, or a key that somebody sees; None for all."""
-    if kept.observed.n != kept.observed.m:
-        return None
     if kept.observed.real is not None:
         return kept.observed.real[:, kept.rows]
     if kept.known_keys is None:

@@ -46,10 +46,13 @@ def plans(view: HistoryView, outcomes: Sequence[CheckResult]) -> list[Prescripti
         left.difference_update(mine)
         return tuple(sorted(mine, key=lambda head: _severity(view, head), reverse=True))
 
+    mended: set[Head] = set()
     for code in EXPECTED:
         broken = {head.site for head in found.get(code, {})}
-        heads = take([head for head in view.heads if head.site in broken])
-        given += [repair(code, tuple(sorted(heads)))] if heads else []
+        faulty = tuple(head for head in view.heads if head.site in broken and head not in mended)
+        mended.update(faulty)  # also those that a trial found useful: what leaks is useful
+        left.difference_update(faulty)
+        given += [repair(code, faulty)] if faulty else []
     sites = {head.site for head in found.get("SS005", {})}
     starved, doubted = (list(found.get(code, {})) for code in HUNGRY)
     hungry = {*starved, *doubted}

@@ -30,6 +30,7 @@ def _judge(view: HistoryView, site: Head) -> Judgement:
             return Fired(
                 Text(zh=f"每个头的 {what} 都是 0", en=f"{what} is 0 in every head"),
                 {name: 0.0},
+                None if view.has_loss else "informative",  # a fresh model may start with zeros
             )
     if here.heads > 1 and all(len(norms[name]) == wanted and _equal(norms[name]) for name in TIED):
         return Fired(
@@ -50,6 +51,7 @@ def _judge(view: HistoryView, site: Head) -> Judgement:
                     f"{least:.3f})",
                 ),
                 {name: least},
+                None if site.site else "tip",  # the first layer reads the inputs, which may lie on a line themselves
             )
     return None
 

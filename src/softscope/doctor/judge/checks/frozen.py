@@ -20,7 +20,7 @@ WHY: dict[float, Text] = {
         en="requires_grad is False, while other parameters of the module train",
     ),
     WITH_ALL: Text(
-        zh="与整个模块一起冻结，或由适配器代替训练", en="frozen with the whole module, or an adapter trains instead"
+        zh="不训练，整个模块都这样，或由适配器代替", en="not trained, as the whole module, or an adapter trains instead"
     ),
     NO_GRADIENT: Text(
         zh="收不到梯度，尽管梯度过得了 softmax", en="no gradient arrives, although one passes the softmax"

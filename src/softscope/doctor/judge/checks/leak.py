@@ -41,8 +41,10 @@ def _judge(view: HistoryView, site: Head) -> Judgement:
 
 def _siblings(view: HistoryView, site: Head, share: float, most: float) -> Judgement:
     """Where nothing says what the mask should be: layers of one stack should agree."""
-    blind = [x for x in siblings(view, site.site) if _of(view, x) == 0.0]
-    if share < MOST_ROWS.value or not blind or view.site(site).expects == "all":
+    others = siblings(view, site.site)
+    blind = [x for x in others if _of(view, x) == 0.0]
+    # Most of the stack must see only the past: of two layers, nobody knows which is wrong.
+    if share < MOST_ROWS.value or 2 * len(blind) <= len(others) + 1 or view.site(site).expects == "all":
         return None
     other = view.history.sites[blind[0]].name
     return Fired(
@@ -55,13 +57,14 @@ def _siblings(view: HistoryView, site: Head, share: float, most: float) -> Judge
 
 
 def siblings(view: HistoryView, site: int) -> list[int]:
-    """The other sites of the same stack: those whose names differ in a number only."""
-    name = re.sub(r"\d+", "#", view.history.sites[site].name)
-    known = view.known.setdefault(("stacks", 0), {})
-    if not known:
-        for i, one in enumerate(view.history.sites):
-            known.setdefault(re.sub(r"\d+", "#", one.name), []).append(i)
-    return [i for i in known.get(name, ()) if i != site]
+    """The other sites of the same stack: those whose names differ in one number only, the layer's."""
+    mine = re.split(r"(\d+)", view.history.sites[site].name)
+    found = []
+    for i, one in enumerate(view.history.sites):
+        theirs = re.split(r"(\d+)", one.name)
+        if len(theirs) == len(mine) and sum(a != b for a, b in zip(mine, theirs, strict=True)) == 1:
+            found += [i] if mine[::2] == theirs[::2] else []
+    return found
 
 
 def _of(view: HistoryView, site: int) -> float | None:

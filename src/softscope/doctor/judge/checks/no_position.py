@@ -34,8 +34,8 @@ def _judge(view: HistoryView, site: Head) -> Judgement:
         return None
     if share >= ALL:
         told = Text(
-            zh="相同的 token 无论在哪里都有相同的键：位置没有进入模型",
-            en="equal tokens have equal keys wherever they stand: position does not enter the model",
+            zh="相同的 token 无论在哪里都有相同的键：位置没有到达第一层的键",
+            en="equal tokens have equal keys wherever they stand: no position reaches the keys of the first layer",
         )
     else:
         told = Text(

@@ -9,6 +9,7 @@ import numpy as np
 from softscope._text import Text
 from softscope.doctor.judge.checks.base import Check, Fired, Judgement, unseen
 from softscope.doctor.judge.thresholds import EXACT, MOST_ROWS
+from softscope.doctor.listen.site_names import reads_another
 
 if TYPE_CHECKING:
     from softscope.doctor.judge.history_view import Head, HistoryView
@@ -26,7 +27,8 @@ def _judge(view: HistoryView, site: Head) -> Judgement:
             Text(zh=f"{blind:.0%} 的 token 一个键也看不到", en=f"{blind:.0%} of the tokens see no key at all"),
             {"blind": blind},
         )
-    if alone is not None and alone >= MOST_ROWS.value:
+    crosses = any(reads_another(one.name) for one in view.history.sites)  # then other tokens help by another way
+    if alone is not None and alone >= MOST_ROWS.value and not crosses:
         return Fired(
             Text(
                 zh=f"带损失的行里 {alone:.0%} 只看得到一个键，别的 token 帮不上忙",

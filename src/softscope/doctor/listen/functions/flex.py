@@ -34,9 +34,17 @@ def patches(model: nn.Module, homes: list[ModuleType]) -> list[Patch]:
         Patch(owner, name, told(describe, lift=True))
         for owner in owners
         for name, value in list(vars(owner).items())
-        if value is function or getattr(value, "_torchdynamo_orig_callable", None) is function
+        if value is function or (callable(value) and _original(value) is function)
     ]
     return [Patch(home, "flex_attention", told(describe, lift=True)), *found]
+
+
+def _original(value: Any) -> Any:
+    """What was compiled to this; asked of everything that a module holds, whatever it answers."""
+    try:
+        return getattr(value, "_torchdynamo_orig_callable", None)
+    except Exception:  # a stranger's object
+        return None
 
 
 def describe(
