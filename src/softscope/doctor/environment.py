@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import softscope
-from softscope.doctor.listen.config_of import said
+from softscope.doctor.listen.config_of import setting
 
 if TYPE_CHECKING:
     from torch import nn
@@ -45,11 +45,16 @@ def of_model(model: nn.Module) -> dict[str, Any]:
 
 def _scale(config: Any) -> float | None:
     """The factor on q·k that a configuration sets, as those of Granite, Gemma and DeBERTa do; None if it sets none."""
-    times, size = (said(config, name) for name in ("attention_multiplier", "query_pre_attn_scalar"))
+    times, size = (setting(config, name) for name in ("attention_multiplier", "query_pre_attn_scalar"))
     if isinstance(times, int | float) and times > 0:
         return float(times)
-    width, heads = said(config, "hidden_size"), said(config, "num_attention_heads")
-    if str(said(config, "model_type")).startswith("deberta") and said(config, "relative_attention") and width and heads:
-        terms = 1 + len({"c2p", "p2c"} & set(said(config, "pos_att_type") or ()))  # it adds that many products
+    width, heads = setting(config, "hidden_size"), setting(config, "num_attention_heads")
+    if (
+        str(setting(config, "model_type")).startswith("deberta")
+        and setting(config, "relative_attention")
+        and width
+        and heads
+    ):
+        terms = 1 + len({"c2p", "p2c"} & set(setting(config, "pos_att_type") or ()))  # it adds that many products
         return float(terms * width // heads) ** -0.5
     return float(size) ** -0.5 if isinstance(size, int | float) and size > 0 else None

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from softscope.doctor.listen.config_of import said
+from softscope.doctor.listen.config_of import setting
 from softscope.doctor.listen.site_names import reads_another
 
 # Arguments that say which tokens of a sequence are padding, in PyTorch's own modules.
@@ -69,7 +69,7 @@ def of_call(module: nn.Module, args: tuple[Any, ...], named: Mapping[str, Any]) 
         and not any(word in name for word in _NO_TOKENS)
     )  # fmt: skip
     two = any(name.startswith(("decoder_", "tgt")) and value is not None for name, value in given.items())
-    two = two or bool(said(getattr(module, "config", None), "is_encoder_decoder", False))
+    two = two or bool(setting(getattr(module, "config", None), "is_encoder_decoder", False))
     return BatchInputs(
         None if given.get("position_ids") is not None else next(integers, None), known["shown"], known["decoder"],
         known["cross"], two, torchs or type(module).__module__.startswith("transformers."),

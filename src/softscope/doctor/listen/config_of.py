@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 
-def said(config: Any, name: str, default: Any = None) -> Any:
+def setting(config: Any, name: str, default: Any = None) -> Any:
     """A plain value of a configuration; the default if it has none, or raises when asked.
 
     >>> class Strict(dict):
     ...     __getattr__ = dict.__getitem__
-    >>> said(Strict(d=8), "d"), said(Strict(d=8), "heads"), said(None, "d", 0)
+    >>> setting(Strict(d=8), "d"), setting(Strict(d=8), "heads"), setting(None, "d", 0)
     (8, None, 0)
     """
     try:

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from torch import nn
 
-from softscope.doctor.listen.config_of import said
+from softscope.doctor.listen.config_of import setting
 from softscope.doctor.listen.site_names import reads_another
 
 Expected = Literal["causal", "all", ""]
@@ -35,15 +35,15 @@ def expected_mask(model: nn.Module, path: str, n: int, m: int, *, declared: bool
     inside = ""  # the kind of the innermost model that the site belongs to
     for owner, below in reversed(list(_owners(model, path))):
         config, kind = getattr(owner, "config", None), type(owner).__name__
-        family = str(said(config, "model_type", ""))
+        family = str(setting(config, "model_type", ""))
         if family in _PREFIX or (inside and family and family != inside):
             return ""  # a vision tower in a language model
         inside = inside or family
-        if said(config, "is_encoder_decoder", False) and kind.endswith(_BOTH):
+        if setting(config, "is_encoder_decoder", False) and kind.endswith(_BOTH):
             return "causal" if "decoder" in below else "all" if "encoder" in below else ""
         if kind.endswith(_CAUSAL):
             return "causal"
-        if kind.endswith(_ALL) and not said(config, "is_decoder", False):
+        if kind.endswith(_ALL) and not setting(config, "is_decoder", False):
             return "all"
     return "causal" if declared else ""
 

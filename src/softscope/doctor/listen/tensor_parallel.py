@@ -21,7 +21,7 @@ def elsewhere(module: nn.Module, heads: int) -> Reason | None:
     if place is not None:
         rank, ranks = place
         return Reason(reasons.RANK, (str(heads * ranks), f"{heads * rank}–{heads * (rank + 1) - 1}"))
-    said = said_by(module) or config_of.said(getattr(module, "config", None), "num_attention_heads")
+    said = said_by(module) or config_of.setting(getattr(module, "config", None), "num_attention_heads")
     if torch.distributed.get_world_size() > 1 and isinstance(said, int) and said > heads and said % heads == 0:
         return Reason(reasons.SOME_RANK, (str(said), str(heads)))
     return None
