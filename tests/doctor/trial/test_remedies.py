@@ -23,7 +23,7 @@ from softscope.doctor.treat import remedies
 from softscope.doctor.treat.prescriptions import Prescription
 from softscope.doctor.treat.treatment import Treatment
 from softscope.doctor.treat.wordings import starving
-from softscope.doctor.trial.remedy_trial import try_plans
+from softscope.doctor.trial.remedy_trial import _Result, _Trying, try_plans
 from softscope.doctor.trial.short_training import Borrowed, resumed, steps
 
 
@@ -336,3 +336,16 @@ def test_a_diagnosis_needs_no_trial_to_name_candidates() -> None:
     assert given.tried is None
     assert given.standing is not None
     assert "not tried" in given.standing.en
+
+
+@pytest.mark.parametrize(("after", "helps"), [(-0.2, False), (-2.0, True)])
+def test_what_costs_at_once_must_gain_more_than_it_costs(after: float, helps: bool) -> None:
+    """At a high rate a few steps go up or down by chance: a head that was in use was drawn anew for 0.2 nats."""
+    trying = _Trying(nn.Linear(2, 1), torch.randn(8, 2), lambda y, _: y.mean(), None, 20, lambda _: None)
+    base = _Result([3.0, 3.1, 3.0, 3.1] * 8, [3.0, 3.1, 3.0, 3.1] * 8)
+    noise = [0.01, -0.01] * 16
+    result = _Result(
+        [x + 0.5 + e for x, e in zip(base.now, noise, strict=True)],
+        [x + after + e for x, e in zip(base.now, noise, strict=True)],
+    )
+    assert trying._compared(base, result, 1).helps is helps

@@ -8,6 +8,7 @@ import functools
 import multiprocessing
 from collections.abc import Iterator, Sequence
 
+from softscope._natural_number import natural_number
 from softscope._progress_bar import ProgressBar
 from softscope._text import LANGS
 from softscope.doctor.faults import remedies
@@ -75,10 +76,20 @@ def run_all(wanted: Sequence[Case], workers: int) -> list[Result]:
     return results
 
 
+def _some(text: str) -> int:
+    """A number of at least 1, for argparse."""
+    found = natural_number(text)
+    if not found:
+        raise argparse.ArgumentTypeError(
+            f"it must be a whole number of at least 1, but got {text!r}; pass 2, for example"
+        )
+    return found
+
+
 parser = argparse.ArgumentParser(prog="python -m softscope.doctor.faults", description=__doc__)
-parser.add_argument("--seeds", type=int, default=5, help="how many runs of each kind (5)")
+parser.add_argument("--seeds", type=_some, default=5, help="how many runs of each kind (5)")
 parser.add_argument("--first", type=int, default=100, help="the first seed (100: nothing was chosen on 100 to 109)")
-parser.add_argument("--workers", type=int, default=2, help="processes, one thread each (2)")
+parser.add_argument("--workers", type=_some, default=2, help="processes, one thread each (2)")
 parser.add_argument("--remedies", action="store_true", help="instead: does taking the fault away help?")
 parser.add_argument("--lang", choices=LANGS, default="en")
 parser.add_argument("--details", action="store_true", help="print every run that was missed or named for another cause")
