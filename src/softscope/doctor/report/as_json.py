@@ -136,6 +136,7 @@ def _remedy_trial(trial: RemedyTrial) -> dict[str, Any]:
         "loss_before": _number(trial.before),
         "loss_treated": _number(trial.treated),
         "loss_untreated": _number(trial.untreated),
+        "loss_feigned": None if trial.feigned is None else _number(trial.feigned),
         "at_once": changed(trial.at_once),
         "after": changed(trial.after),
         "also_tried": [

@@ -52,7 +52,7 @@ def plans(view: HistoryView, outcomes: Sequence[CheckResult]) -> list[Prescripti
         faulty = tuple(head for head in view.heads if head.site in broken and head not in mended)
         mended.update(faulty)  # also those that a trial found useful: what leaks is useful
         left.difference_update(faulty)
-        given += [repair(code, faulty)] if faulty else []
+        given += [repair(view, code, faulty, found[code].items())] if faulty else []
     sites = {head.site for head in found.get("SS005", {})}
     starved, doubted = (list(found.get(code, {})) for code in HUNGRY)
     hungry = {*starved, *doubted}

@@ -81,4 +81,4 @@ class Prescription:
         """Whether it was tried, and what that showed; None if there is nothing to try."""
         if self.tried is not None:
             return self.tried.said
-        return self.untried if self.treatment is not None else None
+        return self.untried if self.treatment is not None or self.candidates else None

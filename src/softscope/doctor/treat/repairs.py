@@ -1,4 +1,4 @@
-"""What to repair where attention is not what it is meant to be: a change of code, which only the user can make."""
+"""What to repair where attention is not what it is meant to be; what can be tried is, the rest is the user's code."""
 
 from __future__ import annotations
 
@@ -6,11 +6,19 @@ from typing import TYPE_CHECKING
 
 from softscope._text import Text
 from softscope.doctor.judge.checks import CHECKS
+from softscope.doctor.listen.trained_codes import ALONE, NO_OPTIMIZER, READINGS
 from softscope.doctor.treat.evidence import REPAIRED
 from softscope.doctor.treat.prescriptions import Prescription
+from softscope.doctor.treat.treatment import Treatment
 
 if TYPE_CHECKING:
-    from softscope.doctor.judge.history_view import Head
+    from collections.abc import Iterable
+
+    from softscope.doctor.judge.checks import CheckResult
+    from softscope.doctor.judge.history_view import Head, HistoryView
+    from softscope.doctor.treat.remedies.mask import Keys
+
+INVERTED = 0.95  # of the weight is where none should be: the mask hides what it should show
 
 # The reading to expect afterwards. Whoever reads the wrong keys, or cannot learn, needs this before anything else.
 EXPECTED: dict[str, Text] = {
@@ -29,9 +37,12 @@ EXPECTED: dict[str, Text] = {
 }
 
 
-def repair(code: str, heads: tuple[Head, ...]) -> Prescription:
+def repair(
+    view: HistoryView, code: str, heads: tuple[Head, ...], outcomes: Iterable[tuple[Head, CheckResult]]
+) -> Prescription:
     """The prescription for a fault that this check has found."""
     check = CHECKS[code]
+    way = _masked(view, code, outcomes) or _unfrozen(view, code, outcomes)
     return Prescription(
         remedy="repair",
         heads=heads,
@@ -43,4 +54,35 @@ def repair(code: str, heads: tuple[Head, ...]) -> Prescription:
         ),
         expect=EXPECTED[code],
         evidence=REPAIRED,
+        treatment=way,
+        candidates=() if way is None else (way,),
     )
+
+
+def _masked(view: HistoryView, code: str, outcomes: Iterable[tuple[Head, CheckResult]]) -> Treatment | None:
+    """The mask that the site should have, where it is known."""
+    found: dict[str, Keys] = {}
+    replace = code == "SS016"
+    for head, outcome in outcomes:
+        site = view.site(head)
+        if code == "SS014" or (code == "SS016" and site.expects == "causal"):
+            found[site.name] = "past"
+        elif code == "SS015" or (code == "SS016" and site.expects == "all"):
+            found[site.name] = "past" if site.expects == "causal" else "all"
+        replace |= max(outcome.values.get("ahead", 0.0), outcome.values.get("padding", 0.0)) >= INVERTED
+    in_use = code == "SS014" or (code == "SS015" and not replace)
+    return Treatment("mask", _whole(view, found), keys=found, replace=replace, in_use=in_use) if found else None
+
+
+def _unfrozen(view: HistoryView, code: str, outcomes: Iterable[tuple[Head, CheckResult]]) -> Treatment | None:
+    """Train what is frozen, or in no optimizer; what gets no gradient is cut off in the code."""
+    found = [
+        view.site(head).name for head, outcome in outcomes
+        if {outcome.values[x] for x in READINGS.values() if x in outcome.values} <= {ALONE, NO_OPTIMIZER}
+    ]  # fmt: skip
+    return Treatment("unfreeze", _whole(view, found)) if code == "SS018" and found else None
+
+
+def _whole(view: HistoryView, sites: Iterable[str]) -> dict[str, dict[int, float]]:
+    heads = {site.name: site.heads for site in view.history.sites}
+    return {site: dict.fromkeys(range(heads[site]), 1.0) for site in sites}

@@ -13,12 +13,13 @@ from softscope.doctor.treat.code import call
 
 if TYPE_CHECKING:
     from softscope.doctor.treat.remedies import Applied, Layout
+    from softscope.doctor.treat.remedies.mask import Keys
 
 # A largest logit at which a head can choose and still change its mind: the peak weight among 16 keys is at most 0.91.
 # In `softscope experiment remedies`, heads brought to 5 learn, whatever they were stuck on; those at 10 did not always.
 REST = 5.0
 
-RemedyName = Literal["temperature", "qk-clip", "reinitialise", "unit-qk-norm"]
+RemedyName = Literal["temperature", "qk-clip", "reinitialise", "unit-qk-norm", "mask", "unfreeze"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,10 +29,14 @@ class Treatment:
     Attributes:
         remedy: Which function of `remedies` it is.
         heads: The dose of each head, by site: its temperature; the largest logit that QK-clip reduces to the `tau` of
-            its site; the standard deviation of its logits when it is drawn anew. Unit QK-norm treats whole sites.
+            its site; the standard deviation of its logits when it is drawn anew. The others treat whole sites.
         tau: QK-clip's bound, by site.
         seed: Decides the weights that are drawn anew.
         layouts: Where sites that are not known by name keep W_Q and W_K.
+        keys: What rows should see, by site, if the mask is wrong.
+        replace: Whether that mask is to replace the given one, which hides what it should show.
+        in_use: Whether a model is used as if it were treated: what is yet to be written cannot leak, and one sequence
+            has no padding. A trial then judges the untreated model so, too.
     """
 
     remedy: RemedyName
@@ -39,6 +44,9 @@ class Treatment:
     tau: Mapping[str, float] = dataclasses.field(default_factory=dict)
     seed: int = 0
     layouts: Mapping[str, Layout] = dataclasses.field(default_factory=dict)
+    keys: Mapping[str, Keys] = dataclasses.field(default_factory=dict)
+    replace: bool = False
+    in_use: bool = False
 
     def apply(self, model: Any) -> Applied:
         """Treat the model in place; the result can undo it."""
@@ -69,6 +77,10 @@ class Treatment:
             return [("reinitialise", heads, {"seed": self.seed, **laid})]
         if self.remedy == "unit-qk-norm":
             return [("qk_norm", list(heads), {"kind": "unit"})]
+        if self.remedy == "mask":
+            return [("mask", dict(self.keys), {"replace": True} if self.replace else {})]
+        if self.remedy == "unfreeze":
+            return [("unfreeze", list(heads), {})]
         bounds = dict.fromkeys(self.tau[site] for site in heads)
         return [
             (

@@ -36,6 +36,8 @@ DO: dict[RemedyName, Text] = {
     "unit-qk-norm": Text(
         zh="把这些层的 q、k 归一化到单位长，接着训练", en="normalise q and k of these layers to unit norm and train on"
     ),
+    "mask": Text(zh="给这些层正确的掩码", en="give these layers the right mask"),
+    "unfreeze": Text(zh="让这些层的 W_Q、W_K、W_V 训练", en="let W_Q, W_K and W_V of these layers train"),
 }
 
 
@@ -182,6 +184,8 @@ ADVISED: dict[str, Callable[[Heads], Prescription]] = {"SS006": collapse, "SS008
 
 def short(treatment: Treatment) -> Text:
     """A candidate in a few words, with its dose."""
+    if treatment.remedy in ("mask", "unfreeze"):
+        return DO[treatment.remedy]
     doses = [dose for some in treatment.heads.values() for dose in some.values()]
     low, high = f"{min(doses):.3g}", f"{max(doses):.3g}"
     between = low if low == high else f"{low}–{high}"

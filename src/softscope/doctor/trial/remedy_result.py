@@ -35,6 +35,8 @@ class RemedyTrial:
         passes: What all candidates cost together, in forward passes over the batch; a backward pass counts as two.
         seconds: The same in time.
         helps: Whether the loss falls clearly.
+        feigned: The loss that the model shows with what it must not see; all others are without it.
+        repair: A fault is repaired, whether or not that shows within a few steps.
     """
 
     before: float
@@ -47,6 +49,8 @@ class RemedyTrial:
     passes: float = 0.0
     seconds: float = 0.0
     helps: bool = True
+    feigned: float | None = None
+    repair: bool = False
 
     @property
     def effect(self) -> Effect:
@@ -56,8 +60,24 @@ class RemedyTrial:
     @property
     def said(self) -> Text:
         """The result in one sentence."""
-        if not self.helps:
+        if self.feigned is None:
+            return self._found
+        return Text(
+            zh=f"{self._found.zh}（都按正确的掩码算；按现在的掩码，损失看上去是 {self.feigned:.3g}）",
+            en=f"{self._found.en} (all with the right mask; with the present one the loss seems to be "
+            f"{self.feigned:.3g})",
+        )
+
+    @property
+    def _found(self) -> Text:
+        if not self.helps and not self.repair:
             return Text(zh="试过，没有一种明显降低损失", en="tried: nothing lowers the loss clearly")
+        if not self.helps and not self.effect.costs:
+            return Text(
+                zh=f"试过：{self.steps} 步后看不出差别，损失 {self.treated:.3g}，不处理 {self.untreated:.3g}",
+                en=f"tried: no clear difference after {self.steps} steps, loss {self.treated:.3g}, untreated "
+                f"{self.untreated:.3g}",
+            )
         figures = f"{self.before:.3g} → {self.treated:.3g}"
         error = "" if math.isnan(self.effect.error) else f" ± {self.effect.error:.1g}"
         if self.after is None:

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from softscope.doctor.treat.prescriptions import Prescription
+    from softscope.doctor.treat.remedies import Applied
     from softscope.doctor.treat.treatment import Treatment
 
 STEPS = 20
@@ -112,10 +113,15 @@ class _Trying:
                 if not given.candidates:
                     found.append(given)
                     continue
+                if given.remedy == "repair":
+                    mended, base = self._mended(given, chosen, base)
+                    chosen += [] if mended.tried is None else [given.candidates[0]]
+                    found.append(mended)
+                    continue
                 tried, treatment, base = self._best(given, chosen, base)
                 chosen += [] if treatment is None else [treatment]
                 found.append(_prescribed(given, tried, treatment))
-        return sorted(found, key=lambda given: math.inf if given.tried is None else given.tried.effect.change)
+        return sorted(found, key=_order)
 
     def _best(
         self, given: Prescription, chosen: Sequence[Treatment], base: _Result
@@ -150,16 +156,58 @@ class _Trying:
         )
         return (trial, good[0][1], good[0][2]) if good else (trial, None, base)
 
-    def _compared(self, base: _Result, result: _Result, among: int) -> RemedyTrial:
+    def _mended(self, given: Prescription, chosen: Sequence[Treatment], base: _Result) -> tuple[Prescription, _Result]:
+        """Try a repair. It stays prescribed whatever a few steps show, because a fault is no matter of taste.
+
+        A model is used without later tokens and mostly without padding. What leaks is therefore judged with the right
+        mask both times: as it is, it only feigns a low loss.
+        """
+        began, passes = time.monotonic(), self.passes
+        (treatment,) = given.candidates
+        self._advance()
+        left, result = base, None
+        try:
+            if treatment.remedy == "unfreeze" and self._unknown_to_us(treatment):
+                raise remedies.NotSupportedError("which weights your optimizer holds is unknown; pass optimizer=")
+            left = (self._run(chosen, judged=treatment) if treatment.in_use else base) or base
+            result = self._run((*chosen, treatment))
+        except remedies.NotSupportedError as error:
+            why = Text(zh=f"没有试过：{error}", en=f"not tried: {error}")
+            return dataclasses.replace(given, treatment=None, untried=why), base
+        if result is None:
+            why = Text(zh="试过，损失不再有限", en="tried, but the loss is no longer finite")
+            return dataclasses.replace(given, treatment=None, untried=why), base
+        trial = dataclasses.replace(
+            self._compared(left, result, 1, whatever=True),
+            repair=True,
+            feigned=_mean(base.now) if treatment.in_use else None,
+            passes=self.passes - passes,
+            seconds=time.monotonic() - began,
+        )
+        return dataclasses.replace(given, tried=trial), result
+
+    def _unknown_to_us(self, treatment: Treatment) -> bool:
+        """Whether only the user's optimizer could tell what does not train."""
+        if isinstance(self.optimizer, torch.optim.Optimizer):
+            return False
+        needed = {id(p) for p in self.model.parameters() if p.requires_grad}
+        with self._applied((treatment,)) as done:
+            return all(id(p) in needed for one in done for p in one.parameters)
+
+    def _compared(self, base: _Result, result: _Result, among: int, *, whatever: bool = False) -> RemedyTrial:
         """After the steps, unless they made the model worse on what is held out: then they say nothing of a remedy.
+
+        With `whatever`, after the steps in any case.
 
         What clearly costs at once must gain more than that: the head was in use, and at a high rate a few steps go up
         or down by chance.
         """
         at_once, after = effect(_less(result.now, base.now)), None
-        if base.after is not None and result.after is not None and not effect(_less(result.after, base.now)).costs:
+        if base.after is not None and result.after is not None:
             after = effect(_less(result.after, base.after))
-        if after is None or not (after.helps or after.costs or not at_once.helps):
+            if not whatever and effect(_less(result.after, base.now)).costs:
+                after = None
+        if after is None or not (whatever or after.helps or after.costs or not at_once.helps):
             return RemedyTrial(
                 _mean(base.now), _mean(result.now), _mean(base.now), at_once, None, 0,
                 helps=_clear(at_once, base, among),
@@ -167,7 +215,7 @@ class _Trying:
         last = result.after or [], base.after or []
         return RemedyTrial(
             _mean(base.now), _mean(last[0]), _mean(last[1]), at_once, after, self.count,
-            helps=_clear(after, base, among) and not (at_once.costs and after.change > -at_once.change),
+            helps=_clear(after, base, among) and (whatever or not (at_once.costs and after.change > -at_once.change)),
         )  # fmt: skip
 
     # One candidate.
@@ -184,11 +232,17 @@ class _Trying:
         self._advance()
         return _Result(now, after)
 
-    def _run(self, treatments: Sequence[Treatment]) -> _Result | None:
-        """Apply, judge, train, judge again, and undo; None if a loss is not finite."""
-        with self._applied(treatments):
-            now = self._judge()
-            after = self._trained() if self.trains else None
+    def _run(self, treatments: Sequence[Treatment], *, judged: Treatment | None = None) -> _Result | None:
+        """Apply, judge, train, judge again, and undo; None if a loss is not finite.
+
+        With `judged`, that treatment is in force while the model is judged, and not while it trains.
+        """
+        more = () if judged is None else (judged,)
+        with self._applied(treatments) as done:
+            now = self._judge(more)
+            after = self._trained(done, more) if self.trains else None
+            if why := next((why for one in done for why in one.without_effect), None):
+                raise remedies.NotSupportedError(f"it would have no effect: {why}")
         fine = all(map(math.isfinite, now)) and not (self.trains and after is None)
         return _Result(now, after) if fine else None
 
@@ -197,30 +251,40 @@ class _Trying:
         self.progress(self.done / self.total)
 
     @contextlib.contextmanager
-    def _applied(self, treatments: Sequence[Treatment]) -> Iterator[None]:
+    def _applied(self, treatments: Sequence[Treatment]) -> Iterator[list[Applied]]:
         self.borrowed.reset()
-        done: list[Any] = []
+        done: list[Applied] = []
         try:
             for treatment in treatments:
                 done.append(treatment.apply(self.model))  # noqa: PERF401  (if the second fails, the first is undone)
-            yield
+            yield done
         finally:
             for one in reversed(done):
                 one.undo()
             self.borrowed.reset()
 
-    def _judge(self) -> list[float]:
+    def _judge(self, more: Sequence[Treatment] = ()) -> list[float]:
         self.passes += 0.5 if self.trains else 1.0
-        with untouched(self.model):
-            return [forward_loss(self.given, part) for part in self.judged]
+        done = [treatment.apply(self.model) for treatment in more]
+        try:
+            with untouched(self.model):
+                return [forward_loss(self.given, part) for part in self.judged]
+        finally:
+            for one in reversed(done):
+                one.undo()
 
-    def _trained(self) -> list[float] | None:
+    def _trained(self, done: Sequence[Applied] = (), more: Sequence[Treatment] = ()) -> list[float] | None:
         parts = itertools.cycle(self.taught)
         losses = (functools.partial(tensor_loss, self.given, part) for part in parts)
         self.passes += 1.5 * self.count / len(self.taught)
-        if not steps(resumed(self.optimizer, self.model), losses, self.count):
+        optimizer = resumed(self.optimizer, self.model)
+        held = {id(p) for group in optimizer.param_groups for p in group["params"]}
+        new = [p for one in done for p in one.parameters if id(p) not in held]
+        if new:
+            optimizer.add_param_group({"params": new})
+        if not steps(optimizer, losses, self.count):
             return None
-        found = self._judge()
+        found = self._judge(more)
         return found if all(map(math.isfinite, found)) else None
 
     def _blocked(self, treatment: Treatment, chosen: Sequence[Treatment]) -> float:
@@ -301,6 +365,11 @@ def _halves(batches: list[Any]) -> tuple[list[Any], list[Any]]:
         taught += passes(first, many) if len(batches) < EVERY else [first]
         judged.append(second)
     return taught, judged
+
+
+def _order(given: Prescription) -> tuple[bool, float]:
+    """Repairs first, then what helps most."""
+    return given.remedy != "repair", math.inf if given.tried is None else given.tried.effect.change
 
 
 def _clear(effect: Effect, base: _Result, among: int) -> bool:

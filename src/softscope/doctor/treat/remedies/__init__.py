@@ -13,6 +13,7 @@ from softscope.doctor.treat.remedies.applied import Applied, Change, NotSupporte
 from softscope.doctor.treat.remedies.entmax import entmax
 from softscope.doctor.treat.remedies.largest import largest_logits
 from softscope.doctor.treat.remedies.layout import Layout, layouts
+from softscope.doctor.treat.remedies.mask import mask
 from softscope.doctor.treat.remedies.places import head_count
 from softscope.doctor.treat.remedies.qk_clip import qk_clip
 from softscope.doctor.treat.remedies.qk_norm import qk_norm
@@ -21,6 +22,7 @@ from softscope.doctor.treat.remedies.scalable import scalable
 from softscope.doctor.treat.remedies.sink import sink
 from softscope.doctor.treat.remedies.softcap import softcap
 from softscope.doctor.treat.remedies.temperature import temperature
+from softscope.doctor.treat.remedies.unfreeze import unfreeze
 
 __all__ = [
     "Applied",
@@ -31,6 +33,7 @@ __all__ = [
     "head_count",
     "largest_logits",
     "layouts",
+    "mask",
     "qk_clip",
     "qk_norm",
     "reinitialise",
@@ -38,4 +41,5 @@ __all__ = [
     "sink",
     "softcap",
     "temperature",
+    "unfreeze",
 ]

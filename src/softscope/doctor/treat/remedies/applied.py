@@ -73,6 +73,7 @@ class Applied:
         changes: what was changed, site by site.
         parameters: the new trainable parameters: an optimizer created earlier does not know them.
         code: the call that does the same again.
+        without_effect: why a change at the attention call did nothing, once the model has run.
 
     >>> import torch
     >>> from softscope.doctor import remedies
@@ -90,6 +91,7 @@ class Applied:
     changes: list[Change] = dataclasses.field(default_factory=list)
     parameters: list[Parameter] = dataclasses.field(default_factory=list)
     code: str = ""
+    without_effect: list[str] = dataclasses.field(default_factory=list)
     _back: list[Callable[[], None]] = dataclasses.field(default_factory=list, repr=False)
     _fold: Callable[[Any], Applied] | None = dataclasses.field(default=None, repr=False)
 

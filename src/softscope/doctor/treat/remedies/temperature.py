@@ -11,7 +11,7 @@ import torch
 from softscope._arguments.checks import positive
 from softscope._text import Text
 from softscope.doctor.treat.code import call
-from softscope.doctor.treat.remedies import at_call, weights
+from softscope.doctor.treat.remedies import temperature_at_call, weights
 from softscope.doctor.treat.remedies.applied import Applied, Change, NotSupportedError, Place
 from softscope.doctor.treat.remedies.options import change, supported
 from softscope.doctor.treat.remedies.places import module_of
@@ -128,7 +128,7 @@ def _on_logits(model: nn.Module, heads: dict[str, dict[int, float]]) -> Applied:
                 for head, value in wanted.items():
                     logarithm[head] += math.log(value)
         else:
-            at_call.attach(done, module, wanted)
+            temperature_at_call.attach(done, module, wanted)
         done.changes += [Change(site, (head,), _WHERE[place].format(value), place) for head, value in wanted.items()]
     done.on_fold(lambda layout: _in_weights(model, heads, layout, before=done.undo))
     return done
