@@ -32,6 +32,7 @@ from softscope.doctor.listen.heads import set_hint
 from softscope.doctor.listen.observed_call import ObservedCall, UnseenError, padding, quiet
 from softscope.doctor.listen.reasons import Reason
 from softscope.doctor.listen.sampling import FEWEST, choose_rows, default_schedule
+from softscope.doctor.listen.site_names import reads_another
 from softscope.doctor.listen.steps import Steps
 from softscope.doctor.listen.trained_parts import TrainedParts
 from softscope.doctor.listen.unseen import unseen_modules
@@ -350,9 +351,10 @@ class Scope:
             if known is not None and bool((known == ~real).all()):
                 real = None  # all see just the others: here the mask means the opposite
         observed.real = real
-        first = len(self._calls) == 1 and self._calls.get(name) == 1
-        if first and tokens is not None and tokens.shape[1] == observed.m == observed.n and not _drops(self.model):
+        other = reads_another(name) or (self._inputs.two and "decoder" in name)
+        if tokens is not None and tokens.shape[1] == observed.m == observed.n and not other:
             observed.tokens = tokens
+            observed.first = len(self._calls) == 1 and self._calls.get(name) == 1 and not _drops(self.model)
         if name not in self._sites:
             self._expected[name] = expected_mask(
                 self.model, name, observed.n, observed.m, declared=observed.causal, own=self._inputs.own_mask

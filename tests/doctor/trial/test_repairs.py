@@ -2,56 +2,29 @@
 
 from __future__ import annotations
 
-import contextlib
 import copy
-from collections.abc import Iterator
-from typing import Any
 
 import pytest
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-import softscope as ss
-from softscope.doctor.faults.models import Kind
-from softscope.doctor.faults.runs import Case, _target, quiet
+from softscope.doctor.faults import repairs
+from softscope.doctor.faults.runs import Case, quiet, watched
 from softscope.doctor.treat import remedies
 from softscope.doctor.treat.prescriptions import Prescription
 
 
-@contextlib.contextmanager
-def watched(kind: str, seed: int, fault: str, steps: int = 40) -> Iterator[tuple[Any, nn.Module, Any, Kind]]:
-    """A model that trains with a fault, while it is probed; the fault is there until the end."""
-    quiet()
-    torch.set_num_threads(1)
-    case = Case(kind, seed, fault)
-    model = case.kind.model(seed)
-    target = _target(case, model)
-    with target.undo:
-        assert case.fault is not None
-        case.fault.inject(target)
-        held = [p for p in model.parameters() if p.requires_grad and id(p) not in target.withheld]
-        optimizer = torch.optim.Adam(held, case.rate)
-        generator = torch.Generator().manual_seed(seed)
-        with ss.probe(model) as scope:
-            for _ in range(steps):
-                optimizer.zero_grad()
-                loss = model(**case.kind.batch(16, generator)).loss
-                loss.backward()
-                optimizer.step()
-                scope.step(loss=loss)
-            optimizer.zero_grad()
-            yield scope, model, optimizer, case.kind
-
-
 def prescribed(kind: str, seed: int, fault: str, steps: int = 40) -> Prescription:
-    with watched(kind, seed, fault, steps) as (scope, model, optimizer, of):
-        before = copy.deepcopy(model.state_dict()), [p.requires_grad for p in model.parameters()]
-        state = copy.deepcopy(optimizer.state_dict())
-        given = scope.prescribe(of.batch(64, torch.Generator().manual_seed(9)), optimizer=optimizer)
-        assert all(torch.equal(x, before[0][name]) for name, x in model.state_dict().items())
-        assert [p.requires_grad for p in model.parameters()] == before[1]
-        assert str(optimizer.state_dict()) == str(state)
+    quiet()
+    case = Case(kind, seed, fault, steps=steps)
+    with watched(case) as of:
+        before = copy.deepcopy(of.model.state_dict()), [p.requires_grad for p in of.model.parameters()]
+        state = copy.deepcopy(of.optimizer.state_dict())
+        given = of.scope.prescribe(of.batch(case.kind), optimizer=of.optimizer)
+        assert all(torch.equal(x, before[0][name]) for name, x in of.model.state_dict().items())
+        assert [p.requires_grad for p in of.model.parameters()] == before[1]
+        assert str(of.optimizer.state_dict()) == str(state)
     assert given[0].remedy == "repair", "a fault comes first"
     return given[0]
 
@@ -101,9 +74,12 @@ def test_weights_that_are_frozen_or_forgotten_are_tried_in_training() -> None:
 
 
 def test_what_an_optimizer_lacks_is_known_only_with_that_optimizer() -> None:
-    with watched("Llama", 0, "q, k, v in no optimizer", 8) as (scope, _, _, of):
-        given = scope.prescribe(of.batch(32, torch.Generator().manual_seed(9)))[0]
+    quiet()
+    case = Case("Llama", 0, "q, k, v in no optimizer", steps=8)
+    with watched(case) as of:
+        given = of.scope.prescribe(of.batch(case.kind))[0]
     assert given.tried is None
+    assert given.standing is not None
     assert "pass optimizer=" in given.standing.en
 
 
@@ -195,3 +171,14 @@ def test_a_copied_model_keeps_its_mask_apart() -> None:
     model, x = Own("sdpa"), torch.randn(1, 4, 8)
     remedies.mask(model, {"Own": "past"})
     assert torch.equal(copy.deepcopy(model)(x), model(x))
+
+
+def test_the_table_counts_what_the_trials_showed() -> None:
+    wanted = list(repairs.cases(0, 1))
+    assert {"no causal mask", "padding visible", "q frozen", "everything hidden"} <= {case.name for case in wanted}
+    assert "output detached" not in {case.name for case in wanted}
+    results = [repairs.Tried(wanted[0], "lower"), repairs.Tried(wanted[0], "higher"), repairs.Tried(wanted[1], "lower")]
+    assert repairs.table(results).splitlines()[2:] == [
+        f"| {wanted[0].name} | 2 | 1 | 1 |", f"| {wanted[1].name} | 1 | 1 |  |", "| all | 3 | 2 | 1 |",
+    ]  # fmt: skip
+    assert "合计" in repairs.table(results, "zh")

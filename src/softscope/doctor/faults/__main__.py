@@ -6,12 +6,13 @@ import argparse
 import concurrent.futures
 import functools
 import multiprocessing
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
 
 from softscope._natural_number import natural_number
 from softscope._progress_bar import ProgressBar
 from softscope._text import LANGS
-from softscope.doctor.faults import remedies
+from softscope.doctor.faults import remedies, repairs
 from softscope.doctor.faults.catalogue import FAULTS
 from softscope.doctor.faults.measure import Band, alarms, band, right, wrong
 from softscope.doctor.faults.models import KINDS
@@ -19,6 +20,7 @@ from softscope.doctor.faults.runs import RATE, Case, Result, quiet, run
 from softscope.doctor.faults.table import table
 
 RATES, WIDTHS = (5e-4, RATE, 5e-3), (32, 64)
+Found = TypeVar("Found")
 CONTROLS = 2  # healthy runs for each faulty seed
 
 
@@ -41,9 +43,15 @@ def cases(first: int, seeds: int) -> Iterator[Case]:
 def main(given: argparse.Namespace) -> None:
     """Run them all and print the table."""
     if given.remedies:
-        print(remedies.table(run_all(list(remedies.cases(given.first, given.seeds)), given.workers), given.lang))
+        print(remedies.table(run_all(list(remedies.cases(given.first, given.seeds)), given.workers, run), given.lang))
         return
-    results = run_all(list(cases(given.first, given.seeds)), given.workers)
+    if given.repairs:
+        found = run_all(list(repairs.cases(given.first, given.seeds)), given.workers, repairs.tried)
+        for one in found if given.details else ():
+            print(one.case.of, one.case.seed, one.case.name, one.said)
+        print(repairs.table(found, given.lang))
+        return
+    results = run_all(list(cases(given.first, given.seeds)), given.workers, run)
 
     @functools.cache
     def of(kind: str, width: int) -> Band:
@@ -63,13 +71,13 @@ def main(given: argparse.Namespace) -> None:
     print(table(results, bands, given.lang))
 
 
-def run_all(wanted: Sequence[Case], workers: int) -> list[Result]:
+def run_all(wanted: Sequence[Case], workers: int, do: Callable[[Case], Found]) -> list[Found]:
     """The results in the order of the cases, with a progress bar."""
-    results: list[Result] = []
+    results: list[Found] = []
     bar = ProgressBar()
     spawn = multiprocessing.get_context("spawn")
     with concurrent.futures.ProcessPoolExecutor(workers, mp_context=spawn, initializer=quiet) as pool:
-        for done, result in enumerate(pool.map(run, wanted, chunksize=4)):
+        for done, result in enumerate(pool.map(do, wanted, chunksize=4)):
             bar(done / len(wanted))
             results.append(result)
     bar.wipe()
@@ -91,6 +99,7 @@ parser.add_argument("--seeds", type=_some, default=5, help="how many runs of eac
 parser.add_argument("--first", type=int, default=100, help="the first seed (100: nothing was chosen on 100 to 109)")
 parser.add_argument("--workers", type=_some, default=2, help="processes, one thread each (2)")
 parser.add_argument("--remedies", action="store_true", help="instead: does taking the fault away help?")
+parser.add_argument("--repairs", action="store_true", help="instead: what does trying the repair in the run show?")
 parser.add_argument("--lang", choices=LANGS, default="en")
 parser.add_argument("--details", action="store_true", help="print every run that was missed or named for another cause")
 if __name__ == "__main__":

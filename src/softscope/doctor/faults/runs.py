@@ -8,6 +8,7 @@ import importlib
 import math
 import warnings
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import torch
 from torch import nn
@@ -19,6 +20,7 @@ from softscope.doctor.faults.catalogue import FAULTS, Fault, Target
 from softscope.doctor.faults.models import BATCH, KINDS, Batch, Kind
 from softscope.doctor.read.head_trial import Trials
 from softscope.doctor.read.snapshot import History
+from softscope.doctor.scope import Scope
 
 STEPS, RATE = 200, 2e-3
 HELD_OUT, HELD_OUT_SEED, DOCTORS_SEED = 256, 10_000, 20_000
@@ -92,8 +94,23 @@ class Result:
     said: tuple[Said, ...]
 
 
-def run(case: Case) -> Result:
-    """Train and watch."""
+class Watched(NamedTuple):
+    """A model that was trained with its fault, which is still there."""
+
+    model: nn.Module
+    optimizer: torch.optim.Optimizer
+    scope: Scope
+    losses: tuple[float, ...]
+    touched: tuple[str, ...]
+
+    def batch(self, kind: Kind) -> Batch:
+        """What the doctor may try on."""
+        return kind.batch(TRIED_ON, torch.Generator().manual_seed(DOCTORS_SEED))
+
+
+@contextlib.contextmanager
+def watched(case: Case) -> Iterator[Watched]:
+    """Train and watch; afterwards the fault is taken away."""
     torch.set_num_threads(1)
     fault = case.fault
     model = case.kind.model(case.seed, width=case.width, way="eager" if fault is not None and fault.eager else None)
@@ -119,14 +136,19 @@ def run(case: Case) -> Result:
                 losses.append(float(loss.detach()))
                 scope.step(loss=losses[-1])
             optimizer.zero_grad()
-            trials = scope.trial(case.kind.batch(TRIED_ON, torch.Generator().manual_seed(DOCTORS_SEED)))
+            yield Watched(model, optimizer, scope, tuple(losses), tuple(target.touched) if fault else ())
+
+
+def run(case: Case) -> Result:
+    """Train and watch."""
+    fault = case.fault
+    with watched(case) as of:
+        trials = of.scope.trial(of.batch(case.kind))
         if fault is None or not fault.repaired:
-            found = held_out(model, case.kind)
+            found = held_out(of.model, case.kind)
     if fault is not None and fault.repaired:
-        found = held_out(model, case.kind)
-    return Result(
-        case, tuple(target.touched) if fault else (), tuple(losses), found, tuple(_said(scope.history(), trials))
-    )
+        found = held_out(of.model, case.kind)
+    return Result(case, of.touched, of.losses, found, tuple(_said(of.scope.history(), trials)))
 
 
 def _mend(target: Target, optimizer: torch.optim.Optimizer) -> None:

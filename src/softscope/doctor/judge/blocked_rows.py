@@ -18,7 +18,7 @@ _MANY = 1000.0
 
 
 class BlockedRows(NamedTuple):
-    """How many blocked rows were read, and the largest shares of their weight on one key and at one offset.
+    """How many blocked rows were read, and the largest shares of their weight: on one key, at one offset, on one token.
 
     With few rows a share is a rough guess: one row of five off the sink makes 0.8 of 1.0.
 
@@ -30,6 +30,7 @@ class BlockedRows(NamedTuple):
     rows: float
     mass: float
     offset_mass: float
+    token_mass: float = math.nan
 
     @classmethod
     def of(cls, view: HistoryView, head: Head, since: int) -> BlockedRows:
@@ -47,7 +48,7 @@ class BlockedRows(NamedTuple):
             last += 1
         shares = [
             _mean(view.series(name, head)[recent][taken][-last:], weights[-last:])
-            for name in ("blocked_mass", "blocked_offset_mass")
+            for name in ("blocked_mass", "blocked_offset_mass", "blocked_token_mass")
         ]
         return cls(float(weights[-last:].sum()), *shares)
 

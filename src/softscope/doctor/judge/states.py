@@ -156,7 +156,7 @@ def state(view: HistoryView, head: Head) -> HeadState:
     if rows.rows < ENOUGH_ROWS.value:
         return dataclasses.replace(found, state="unjudged", since=since, why=TOO_FEW_ROWS.format(f"{rows.rows:.0f}"))
     found = dataclasses.replace(found, state=_blocked_state(view, head, found, rows), since=since)
-    return _tried(view, head, found) if found.state == "suspected" else found
+    return _tried(view, head, found, rows) if found.state == "suspected" else found
 
 
 def stays_uniform(view: HistoryView, head: Head) -> bool:
@@ -177,8 +177,12 @@ def _empty(view: HistoryView, head: Head, wanted: int) -> bool:
     return False
 
 
-def _tried(view: HistoryView, head: Head, found: HeadState) -> HeadState:
-    """Readings raise the suspicion that a head starves; only a trial decides."""
+def _tried(view: HistoryView, head: Head, found: HeadState, rows: BlockedRows) -> HeadState:
+    """Readings raise the suspicion that a head starves; only a trial decides.
+
+    An idle head that looks at one kind of token, wherever it stands, rests there. Readings alone would not tell it from
+    a head that got stuck on a token.
+    """
     trial = view.trials.get((view.site(head).name, head.head))
     if trial is None or (trial.step is not None and found.since is not None and trial.step < found.since):
         why = view.untried.get((view.site(head).name, head.head))
@@ -186,6 +190,8 @@ def _tried(view: HistoryView, head: Head, found: HeadState) -> HeadState:
         return dataclasses.replace(found, why=told)
     if trial.verdict == "open":
         return dataclasses.replace(found, why=OPEN, trial=trial)
+    if trial.verdict == "idle" and rows.reaches(rows.token_mass, SINK.value):
+        return dataclasses.replace(found, state="resting", mass=rows.token_mass, trial=trial)
     return dataclasses.replace(found, state=trial.verdict, trial=trial)
 
 

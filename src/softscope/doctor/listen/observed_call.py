@@ -51,7 +51,8 @@ class ObservedCall:
     dtype: str = "float32"
     below: str = ""  # appended to the module's path in the site's name
     real: Tensor | None = None  # (B, m): which keys are tokens and no padding, as the model's arguments say
-    tokens: Tensor | None = None  # (B, m): their ids, for the first layer only
+    tokens: Tensor | None = None  # (B, m): their ids
+    first: bool = False  # keys of the first layer, where equal tokens differ only by their positions
 
 
 def positions(n: int, start: int, like: Tensor) -> Tensor:

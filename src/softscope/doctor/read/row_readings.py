@@ -14,6 +14,7 @@ from softscope.doctor.read.alike import alike
 from softscope.doctor.read.from_queries import FromQueries
 from softscope.doctor.read.from_softmax import FromSoftmax
 from softscope.doctor.read.kept_rows import KeptRows
+from softscope.doctor.read.one_token import on_one_token
 from softscope.doctor.read.same_tokens import same_keys
 from softscope.doctor.read.tiles import RowReadings, Tile, by_key, joined
 
@@ -45,6 +46,11 @@ def read(kept: KeptRows, grad: Tensor | None) -> RowReadings:
     result = joined(_values(source, tiles, count), found, source.keys, valid, included, source.over_keys())
     result.v_norm = source.over_values()
     result.of_sequences = _of_sequences(kept, source, count, grad)
+    tokens = kept.observed.tokens
+    if tokens is not None and result.blocked_columns is not None:
+        real = kept.observed.real if kept.observed.real is not None else kept.known_keys
+        keys = result.blocked_columns[..., : tokens.shape[1]]
+        result.of_sequences["blocked_token_mass"] = on_one_token(keys, tokens, real)
     return result
 
 
@@ -62,7 +68,7 @@ def _of_sequences(
         rows = None if keys is None or kept.observed.n != kept.observed.m else keys[:, kept.rows]
         found["q_alike"] = alike(kept.call.q, centred=False, real=rows)
         found["k_alike"] = _for_queries(alike(kept.call.k, centred=True, real=keys), heads)
-    known = source.keys_and_bias() if kept.observed.tokens is not None else None
+    known = source.keys_and_bias() if kept.observed.first else None
     if known is not None and not known[1]:
         assert kept.observed.tokens is not None
         real = kept.observed.real if kept.observed.real is not None else kept.known_keys

@@ -48,7 +48,10 @@ GRADIENT = (
 )
 # Needs a loss, and queries and keys that are positions of one sequence. Heads for which it is unknown are judged
 # without.
-PATTERNS = ("blocked_offset_mass",)  # the largest share of the blocked rows' weight at one offset, key − query
+PATTERNS = (
+    "blocked_offset_mass",  # the largest share of the blocked rows' weight at one offset, key − query
+    "blocked_token_mass",  # the same on one kind of token, where the tokens are known
+)
 # What shows that the attention is not what it is meant to be; a healthy head has 0, except where said otherwise.
 FAULTS = (
     "sees_ahead",  # the share of rows that see a later token; 1 in an encoder

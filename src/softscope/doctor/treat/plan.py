@@ -37,7 +37,7 @@ def plans(view: HistoryView, outcomes: Sequence[CheckResult]) -> list[Prescripti
         if outcome.kind == "finding" or (outcome.kind == "tip" and outcome.code in DOUBTED):
             for head in outcome.heads:
                 found.setdefault(outcome.code, {})[head] = outcome
-    left = {head for head in view.heads if view.states[head].state not in SPARED}
+    left = {head for head in view.heads if not _spared(view, head)}
     given: list[Prescription] = []
 
     def take(heads: Sequence[Head]) -> tuple[Head, ...]:
@@ -94,7 +94,7 @@ def _advised(
         return given
     wanted = set(found)
     placed = {head for one in given for head in one.heads}
-    alone = tuple(head for head in found if head not in placed and _state(view, head) not in SPARED)
+    alone = tuple(head for head in found if head not in placed and not _spared(view, head))
     advise = wordings.ADVISED[code]
     given = [
         dataclasses.replace(one, advice=_joined(one.advice, advise(one.heads).what)) if wanted & set(one.heads) else one
@@ -103,8 +103,11 @@ def _advised(
     return [*given, advise(alone)] if alone else given
 
 
-def _state(view: HistoryView, head: Head) -> str:
-    return "" if head.head is None else view.states[head].state
+def _spared(view: HistoryView, head: Head) -> bool:
+    if head.head is None:
+        return False
+    known = view.states[head]
+    return known.state in SPARED or (known.state == "resting" and known.trial is not None)
 
 
 def _joined(one: Text | None, other: Text) -> Text:

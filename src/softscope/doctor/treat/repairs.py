@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from softscope.doctor.judge.history_view import Head, HistoryView
     from softscope.doctor.treat.remedies.mask import Keys
 
+TRIED = frozenset({"SS014", "SS015", "SS016", "SS018"})  # whose repair can be tried in the run
 INVERTED = 0.95  # of the weight is where none should be: the mask hides what it should show
 
 # The reading to expect afterwards. Whoever reads the wrong keys, or cannot learn, needs this before anything else.

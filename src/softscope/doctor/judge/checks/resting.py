@@ -19,6 +19,16 @@ def _judge(view: HistoryView, head: Head) -> Judgement:
         return Absent("not-applicable", found.why or NO_LOSS)
     if found.state != "resting":
         return None
+    if found.trial is not None:
+        return Fired(
+            Text(
+                zh=f"{found.blocked:.0%} 的行被阻断，其权重的 {found.mass:.0%} 落在同一种 token 上，不管它在哪里；"
+                f"试过，损失不需要它：这个头在停歇",
+                en=f"{found.blocked:.0%} of its rows are blocked, with {found.mass:.0%} of their weight on one kind of "
+                f"token, wherever it stands; a trial shows that the loss does not need it: the head is resting",
+            ),
+            {"blocked": found.blocked, "blocked_token_mass": found.mass},
+        )
     column = view.value("sink_column", head)
     where = "" if column is None else f" {column:.0f}"
     return Fired(
