@@ -18,7 +18,7 @@ import tempfile
 from pathlib import Path
 
 import torch
-from harness import Contenders, Ratios, best, finish, parser, shape_name
+from harness import Contenders, Ratios, best, finish, machine, parser, shape_name
 from torch.nn.functional import scaled_dot_product_attention
 
 import softscope as ss
@@ -122,6 +122,7 @@ def main() -> None:
     options = parser(__doc__)
     options.add_argument("--mkl", action="store_true", help="restart with MKL's best setting")
     chosen = options.parse_args()
+    print(machine())
     if chosen.mkl:
         with_mkl_told()
     torch.set_num_threads(ss.get_num_threads())

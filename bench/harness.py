@@ -116,7 +116,25 @@ def parser(description: str | None) -> argparse.ArgumentParser:
 
 def arguments(description: str | None) -> argparse.Namespace:
     """The parsed arguments of a benchmark that has no further options."""
-    return parser(description).parse_args()
+    given = parser(description).parse_args()
+    print(machine())
+    return given
+
+
+def machine() -> str:
+    """What a figure must say beside it: the processor, our level and PyTorch's."""
+    import torch
+
+    from softscope import _engine
+
+    cpuinfo = Path("/proc/cpuinfo")
+    lines = cpuinfo.read_text().splitlines() if cpuinfo.exists() else []
+    known = dict(reversed([[part.strip() for part in line.split(":", 1)] for line in lines if ":" in line]))
+    name = f"{known.get('model name', 'unknown processor')} (family {known.get('cpu family', '?')})"
+    return (
+        f"{name}; our kernels: {_engine.isa()}; PyTorch {torch.__version__}: {torch.backends.cpu.get_cpu_capability()}, "
+        f"{torch.get_num_threads()} threads"
+    )
 
 
 def finish(ratios: Ratios, chart: Path | None) -> None:

@@ -12,3 +12,14 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # read by torch when a test first
 settings.register_profile("same", derandomize=True, deadline=None)
 settings.register_profile("search", max_examples=2000, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
+
+LEVELS = ("baseline", "avx2", "avx512")
+
+
+def pytest_report_header() -> str:
+    """Say which kernels this processor can test, and which it cannot."""
+    from softscope import _engine
+
+    missing = [level for level in LEVELS if level not in _engine.isas()]
+    without = f"; NOT TESTED HERE, because this processor lacks it: {', '.join(missing)}" if missing else ""
+    return f"softscope's kernels: {_engine.isa()} in use, {', '.join(_engine.isas())} tested{without}"

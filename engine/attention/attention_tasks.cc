@@ -150,7 +150,8 @@ void attend_backward(const Kernels& kernels, const Attentions& all, const Gradie
   const size_t parts = std::clamp<size_t>(kTasks / problems, 1, (rows + kLeast - 1) / kLeast);
   const size_t many = (rows + parts - 1) / parts;
   const size_t computed = std::max<size_t>(size, 4);  // bytes in the type that computes
-  const size_t dk_wide = sum_width(one.d), dv_wide = sum_width(one.dv);
+  const size_t dk_wide = sum_width(one.d, kernels.attention->width),
+               dv_wide = sum_width(one.dv, kernels.attention->width);
   const size_t dv_sums = one.m * dk_wide * computed;  // where they begin
   const size_t sums_bytes = dv_sums + one.m * dv_wide * computed;
 
@@ -193,7 +194,8 @@ void attend_backward(const Kernels& kernels, const Attentions& all, const Gradie
                .row = static_cast<ptrdiff_t>(one.d)},
         .dscale = gradients.dscale + index * rows,
         .dk_sum = sums,
-        .dv_sum = sums + dv_sums};
+        .dv_sum = sums + dv_sums,
+        .width = kernels.attention->width};
     if (count > 0) {
       kernels.attention->backward[all.type](b, {.first = first,
                                                 .count = count,

@@ -27,8 +27,8 @@ class Backward {
       : b(backward),
         a(backward.forward),
         count(rows.count),
-        d_wide(sum_width(a.d)),
-        dv_wide(sum_width(a.dv)) {
+        d_wide(sum_width(a.d, b.width)),
+        dv_wide(sum_width(a.dv, b.width)) {
     char* memory = static_cast<char*>(rows.scratch);
     const auto take = [&]<class T>(T*& to, size_t entries) {
       to = reinterpret_cast<T*>(memory);

@@ -49,7 +49,7 @@ struct Attention {
 
 // The backward pass. It is given the gradient of `out`, `out` itself and the state of every row.
 // For dk and dv it leaves sums over the rows of one task, (m, d) and (m, dv) in the type that
-// computes, each row rounded up by sum_width.
+// computes, each row rounded up to a multiple of `width`.
 struct AttentionBackward {
   Attention forward;
   HeadRows<const void> grad;
@@ -57,6 +57,7 @@ struct AttentionBackward {
   double* dscale;  // of each row, heads·n of them
   void* dk_sum;
   void* dv_sum;
+  size_t width;
 };
 
 // What a reading has of each row: the kAttentionNumbers of its state, and
@@ -111,10 +112,7 @@ inline T* row_of(const HeadRows<Data>& rows, size_t head, size_t i) {
   return static_cast<T*>(rows.data) + offset(head, rows.head) + offset(i, rows.row);
 }
 
-constexpr size_t sum_width(size_t n) {
-  constexpr size_t kWidest = 16;  // two vectors of eight floats
-  return (n + kWidest - 1) / kWidest * kWidest;
-}
+constexpr size_t sum_width(size_t n, size_t width) { return (n + width - 1) / width * width; }
 
 constexpr size_t part_bytes(const Attention& a) { return 128 + 8 * (a.dv + 16); }
 
@@ -129,7 +127,7 @@ constexpr size_t reading_scratch(const AttentionReading& r, size_t count) {
   return 8 * (256 * (a.d + a.dv) + rows * reading_width(a.m) + count * (a.d + a.dv + 32)) + 8192;
 }
 constexpr size_t backward_scratch(const Attention& a, size_t count) {
-  return 8 * (150 * (3 * a.d + 2 * a.dv + 256) + count * (2 * a.d + a.dv + 80)) + 8192;
+  return 8 * (150 * (3 * a.d + 2 * a.dv + 256) + count * (2 * a.d + a.dv + 128)) + 8192;
 }
 
 }  // namespace

@@ -41,6 +41,7 @@ void read_rows(const AttentionReading& r, const AttentionTask& task) {
 template <int F, int D>
 constexpr AttentionKernels attention_kernels() {
   return {
+      .width = 2 * F,
       .forward = per_type<F, D>([]<class S, int N>() { return attend<S, N>; }),
       .merge_parts = per_type<F, D>([]<class S, int N>() { return merge_parts<S, N>; }),
       .backward = per_type<F, D>([]<class S, int N>() { return attend_backward<S, N>; }),

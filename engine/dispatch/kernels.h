@@ -60,6 +60,7 @@ struct LongEntmaxKernels {
 
 // In a unit of their own, because they take as long to compile as all the others together.
 struct AttentionKernels {
+  size_t width;  // of a row of sums, in entries: a multiple of it, two vectors of floats
   PerType<void (*)(const Attention&, const AttentionTask&)> forward;
   PerType<void (*)(const Attention&, const AttentionTask&, const KeyParts&)> merge_parts;
   PerType<void (*)(const AttentionBackward&, const AttentionTask&)> backward;
@@ -82,6 +83,8 @@ extern const AttentionKernels baseline_attention;
 #ifdef SOFTSCOPE_AVX2
 extern const Kernels avx2_kernels;
 extern const AttentionKernels avx2_attention;
+extern const Kernels avx512_kernels;
+extern const AttentionKernels avx512_attention;
 #endif
 
 }  // namespace softscope

@@ -13,6 +13,30 @@
 namespace softscope {
 namespace {
 
+// Short rows by vectors of half the width, where those of the full width do not transpose.
+template <Kernel Short, Kernel Other, size_t Longest>
+void by_length(const Block& b) {
+  (b.n <= Longest ? Short : Other)(b);
+}
+
+// `get` returns the kernel. In units with vectors of 512 bits it has half as many lanes for rows of
+// at most Floats entries (float64: kShort, but for entmax), those which are transposed. The limits
+// are measured (AMD EPYC, Zen 5): at them, both take as long.
+template <int F, int D, size_t Floats, class Get>
+constexpr PerType<Kernel> row_kernels(Get) {
+  return per_type<F, D>([]<class S, int N>() {
+    using C = Compute<S>;
+    constexpr Kernel whole = Get{}.template operator()<S, N>();
+    if constexpr (kTransposes<C, N>) {
+      return whole;
+    } else {
+      constexpr Kernel halved = Get{}.template operator()<S, N / 2>();
+      constexpr size_t longest = Floats == kSparseShort ? Floats : kLimit<C, Floats>;
+      return static_cast<Kernel>(by_length<halved, whole, longest>);
+    }
+  });
+}
+
 template <class S, int N, template <class, int> class Op>
 constexpr Kernel reduction() {
   if constexpr (__is_same(S, double)) {
@@ -56,20 +80,26 @@ constexpr Kernels all_kernels(const char* isa, const AttentionKernels* attention
             .long_backward = {},
             .attention = attention};
 
-  k.rows[kSoftmax] =
-      per_type<F, D>([]<class S, int N>() { return map_block<S, N, Softmax<S, N>>; });
-  k.rows[kLogSoftmax] =
-      per_type<F, D>([]<class S, int N>() { return map_block<S, N, LogSoftmax<S, N>>; });
-  k.rows[kEntmax] = per_type<F, D>([]<class S, int N>() { return entmax_block<S, N>; });
-  k.rows[kLogSumExp] =
-      per_type<F, D>([]<class S, int N>() { return reduction<S, N, LogSumExp>(); });
-  k.rows[kState] = per_type<F, D>([]<class S, int N>() { return reduction<S, N, WholeState>(); });
-  k.rows[kJacobianProduct] = per_type<F, D>(
-      []<class S, int N>() { return map_block_two_inputs<S, N, JacobianProduct<S, N>>; });
-  k.rows[kLogSoftmaxBackward] = per_type<F, D>(
-      []<class S, int N>() { return map_block_two_inputs<S, N, LogSoftmaxBackward<S, N>>; });
-  k.rows[kScaledWeights] = per_type<F, D>(
-      []<class S, int N>() { return map_block_two_inputs<S, N, ScaledWeights<S, N>>; });
+  k.rows[kSoftmax] = row_kernels<F, D, 40>(
+      []<class S, int N>() -> Kernel { return map_block<S, N, Softmax<S, N>>; });
+  k.rows[kLogSoftmax] = row_kernels<F, D, 40>(
+      []<class S, int N>() -> Kernel { return map_block<S, N, LogSoftmax<S, N>>; });
+  k.rows[kEntmax] = row_kernels<F, D, kSparseShort>(
+      []<class S, int N>() -> Kernel { return entmax_block<S, N>; });
+  k.rows[kLogSumExp] = row_kernels<F, D, 40>(
+      []<class S, int N>() -> Kernel { return reduction<S, N, LogSumExp>(); });
+  k.rows[kState] = row_kernels<F, D, 56>(
+      []<class S, int N>() -> Kernel { return reduction<S, N, WholeState>(); });
+  if constexpr (kTransposes<float, F>) {  // wider, it is slower: see choose_level.cc
+    k.rows[kJacobianProduct] = per_type<F, D>([]<class S, int N>() -> Kernel {
+      return map_block_two_inputs<S, N, JacobianProduct<S, N>>;
+    });
+  }
+  k.rows[kLogSoftmaxBackward] = row_kernels<F, D, 12>([]<class S, int N>() -> Kernel {
+    return map_block_two_inputs<S, N, LogSoftmaxBackward<S, N>>;
+  });
+  k.rows[kScaledWeights] = row_kernels<F, D, 24>(
+      []<class S, int N>() -> Kernel { return map_block_two_inputs<S, N, ScaledWeights<S, N>>; });
 
   k.long_backward[kJacobianProduct - kFirstBackward] = {
       .sums = per_type<F, D>([]<class S, int N>() { return part_moments<S, N>; }),

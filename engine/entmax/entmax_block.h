@@ -76,9 +76,8 @@ void entmax_gathered(const Block& b, size_t r) {
 template <class S, int N>
 void entmax_block(const Block& b) {
   using C = Compute<S>;
-  if (b.n <= kSparseShort) {
-    entmax_short<S, N>(b);
-    return;
+  if constexpr (kTransposes<C, N>) {
+    if (b.n <= kSparseShort) return entmax_short<S, N>(b);
   }
   size_t r = 0;
   if (b.x.step == 1 && b.out.step == 1) {

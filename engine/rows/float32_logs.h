@@ -97,6 +97,7 @@ template <class S, int N>
 struct LogSoftmax {
   using C = Compute<S>;
   static constexpr bool kWide = true;  // side by side, it computes in float64
+  static constexpr size_t kLongest = kLimit<C, 44>;
 
   // Computes logarithms several at a time, as long as their rows stay in the first-level cache.
   static void rows(const Block& b, RowRange rows) {
@@ -145,6 +146,7 @@ template <class S, int N>
 struct LogSumExp {
   using C = Compute<S>;
   static constexpr bool kFull = false;
+  static constexpr size_t kLongest = kLimit<C, 56>;
 
   static void finish(const State* states, const Block& b, RowRange rows) {
     double logs[kWidth<N>];
@@ -202,6 +204,7 @@ bool readings_too_coarse(const State& s, size_t n, double temperature) {
 template <class S, int N>
 struct WholeState {
   static constexpr bool kFull = true;
+  static constexpr size_t kLongest = kLimit<Compute<S>, 56>;
 
   static void finish(const State* states, const Block& b, RowRange rows) {
     for (size_t j = 0; j < rows.count; ++j) {

@@ -40,6 +40,7 @@ void precise_columns(Columns<double> in, const Temperatures<double, N>& t, Preci
 template <int N>
 struct LogSoftmax<double, N> {
   static constexpr bool kWide = true;
+  static constexpr size_t kLongest = kShort<double>;
 
   static void rows(const Block& b, RowRange rows) {
     for (size_t r = rows.first; r < rows.first + rows.count; ++r) {
@@ -143,17 +144,19 @@ void precise_reduce_block(const Block& b) {
   Temperatures<double, N> t;
   PreciseState states[kWidth<N>];
   size_t r = 0;
-  if (b.n <= kShort<double>) {
-    Tile<double, N> tile;
-    for (; r < b.rows; r += kWidth<N>) {
-      const RowRange rows = rows_from<N>(b, r);
-      t.read(b, rows);
-      tile.fill_from(b, rows);
-      precise_columns<N, kGroups, full>({.x = tile.entries, .step = kWidth<N>, .n = b.n}, t,
-                                        states);
-      Op::finish(states, b, rows, nullptr);
+  if constexpr (kTransposes<double, N>) {
+    if (b.n <= kShort<double>) {
+      Tile<double, N> tile;
+      for (; r < b.rows; r += kWidth<N>) {
+        const RowRange rows = rows_from<N>(b, r);
+        t.read(b, rows);
+        tile.fill_from(b, rows);
+        precise_columns<N, kGroups, full>({.x = tile.entries, .step = kWidth<N>, .n = b.n}, t,
+                                          states);
+        Op::finish(states, b, rows, nullptr);
+      }
+      return;
     }
-    return;
   }
   for (; across && r + kWidth<N> <= b.rows; r += kWidth<N>) {
     const RowRange rows = rows_from<N>(b, r);

@@ -32,7 +32,7 @@ struct LogSoftmaxBackward {
   using C = Compute<S>;
   using V = Vec<C, N>;
   static constexpr bool kTwo = true;
-  static constexpr size_t kTile = kShort<C> + 1;
+  static constexpr size_t kTile = kLimit<C, 16> + 1;
 
   struct Lanes {
     C inverse[kWidth<N>];

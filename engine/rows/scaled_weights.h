@@ -13,7 +13,7 @@ struct ScaledWeights {
   using C = Compute<S>;
   using V = Vec<C, N>;
   static constexpr bool kTwo = false;
-  static constexpr size_t kTile = kShort<C> + 1;
+  static constexpr size_t kTile = kLimit<C, 24> + 1;
 
   struct Row {
     C maximum, inverse, scale, shift;

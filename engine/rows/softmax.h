@@ -13,6 +13,7 @@ template <class S, int N>
 struct Softmax {
   using C = Compute<S>;
   static constexpr bool kWide = false;
+  static constexpr size_t kLongest = kLimit<C, 44>;
 
   static void rows(const Block& b, RowRange rows) {
     for (size_t r = rows.first; r < rows.first + rows.count; ++r) {

@@ -17,10 +17,18 @@ constexpr int kGroups = 2;  // vectors side by side: 16 floats are one cache lin
 template <int N>
 constexpr size_t kWidth = kGroups * N;
 
-// Rows of at most this many entries are transposed: along a row of 64 floats, a kernel spends as
-// much time on the ends as on the entries.
+// Rows of at most this many entries may be transposed: along a row of 64 floats, a kernel spends as
+// much time on the ends as on the entries. Each operation has a limit of its own below it: the tile
+// reads and writes short pieces of many rows, which the processor does not see coming.
 template <class C>
 constexpr size_t kShort = sizeof(C) == 4 ? 64 : 24;
+template <class C, size_t Floats>
+constexpr size_t kLimit = sizeof(C) == 4 ? Floats : kShort<C>;
+
+// Vectors of 512 bits are too wide for that: 32 rows at a time overflow the first-level cache, and
+// half the lanes are quicker from 28 entries on. Their unit has kernels of 256 bits for short rows.
+template <class C, int N>
+constexpr bool kTransposes = N * sizeof(C) <= 32;
 
 template <class T>
 SOFTSCOPE_INLINE const T* at(const void* base, size_t i, ptrdiff_t stride) {

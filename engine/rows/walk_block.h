@@ -33,27 +33,33 @@ struct TileType<C, true> {
 // most kWidth<N> at a time. For kWidth<N> rows side by side they have Op::columns(in, out,
 // temperatures), or, if kWide, Op::tile(entries, n, 1/T), which computes in float64.
 template <class S, int N, class Op>
+void map_short(const Block& b) {
+  using C = Compute<S>;
+  constexpr bool wide = Op::kWide && sizeof(C) == 4;
+  Temperatures<typename TileType<C, wide>::type, N> t;
+  Tile<S, N> tile;
+  for (size_t r = 0; r < b.rows; r += kWidth<N>) {
+    const RowRange rows = rows_from<N>(b, r);
+    t.read(b, rows);
+    tile.fill_from(b, rows);
+    if constexpr (wide) {
+      Op::tile(tile.entries, b.n, t.inverse);
+    } else {
+      Op::template columns<C, N>({.x = tile.entries, .step = kWidth<N>, .n = b.n},
+                                 {.x = tile.entries, .step = kWidth<N>}, t);
+    }
+    tile.give_to(b, rows);
+  }
+}
+
+template <class S, int N, class Op>
 void map_block(const Block& b) {
   using C = Compute<S>;
   constexpr bool wide = Op::kWide && sizeof(C) == 4;
   const bool along = b.x.step == 1 && b.out.step == 1;
   size_t r = 0;
-  if (b.n <= kShort<C>) {
-    Temperatures<typename TileType<C, wide>::type, N> t;
-    Tile<S, N> tile;
-    for (; r < b.rows; r += kWidth<N>) {
-      const RowRange rows = rows_from<N>(b, r);
-      t.read(b, rows);
-      tile.fill_from(b, rows);
-      if constexpr (wide) {
-        Op::tile(tile.entries, b.n, t.inverse);
-      } else {
-        Op::template columns<C, N>({.x = tile.entries, .step = kWidth<N>, .n = b.n},
-                                   {.x = tile.entries, .step = kWidth<N>}, t);
-      }
-      tile.give_to(b, rows);
-    }
-    return;
+  if constexpr (kTransposes<C, N>) {
+    if (b.n <= Op::kLongest) return map_short<S, N, Op>(b);
   }
   if constexpr (!wide) {
     if (b.x.row == 1 && b.out.row == 1 && !along) {
@@ -85,23 +91,27 @@ void map_block(const Block& b) {
 // makes the results from the rows' states, Op::tile(sums, entries, block, rows) from the sums of a
 // tile.
 template <class S, int N, class Op>
+void reduce_short(const Block& b) {
+  Tile<S, N> tile;
+  Temperatures<double, N> t;
+  for (size_t r = 0; r < b.rows; r += kWidth<N>) {
+    const RowRange rows = rows_from<N>(b, r);
+    t.read(b, rows);
+    tile.fill_from(b, rows);
+    TileSums<N> sums;
+    sums.template take<Op::kFull>(tile.entries, b.n, t.inverse);
+    Op::tile(sums, tile.entries, b, rows);
+  }
+}
+
+template <class S, int N, class Op>
 void reduce_block(const Block& b) {
   using C = Compute<S>;
   const bool along = b.x.step == 1;
   State states[kWidth<N>];
   size_t r = 0;
-  if (b.n <= kShort<C>) {
-    Tile<S, N> tile;
-    Temperatures<double, N> t;
-    for (; r < b.rows; r += kWidth<N>) {
-      const RowRange rows = rows_from<N>(b, r);
-      t.read(b, rows);
-      tile.fill_from(b, rows);
-      TileSums<N> sums;
-      sums.template take<Op::kFull>(tile.entries, b.n, t.inverse);
-      Op::tile(sums, tile.entries, b, rows);
-    }
-    return;
+  if constexpr (kTransposes<C, N>) {
+    if (b.n <= Op::kLongest) return reduce_short<S, N, Op>(b);
   }
   if (b.x.row == 1 && !along) {
     Temperatures<C, N> t;

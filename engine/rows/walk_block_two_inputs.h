@@ -26,25 +26,30 @@ SOFTSCOPE_INLINE void each_row(const Block& b, size_t first) {
 // side by side, whose numbers Op::Lanes has read. Rows shorter than Op::kTile are transposed for
 // the latter. `out` may be x or y. Op::kTwo: there is a y.
 template <class S, int N, class Op>
+void map_short_two_inputs(const Block& b) {
+  using C = Compute<S>;
+  typename Op::Lanes lanes;
+  Tile<S, N> x, y;
+  for (size_t r = 0; r < b.rows; r += kWidth<N>) {
+    const RowRange rows = rows_from<N>(b, r);
+    if (r == 0 || b.numbers_row != 0) lanes.read(b, rows);
+    x.fill_from(b, rows);
+    if constexpr (Op::kTwo) y.fill_from(second_input(b), rows);
+    Op::template columns<C>({.x = x.entries, .step = kWidth<N>, .n = b.n},
+                            {.x = y.entries, .step = kWidth<N>, .n = b.n},
+                            {.x = x.entries, .step = kWidth<N>}, lanes);
+    x.give_to(b, rows);
+  }
+}
+
+template <class S, int N, class Op>
 void map_block_two_inputs(const Block& b) {
   const bool along = b.x.step == 1 && b.out.step == 1 && (!Op::kTwo || b.y.step == 1);
   const bool across = b.x.row == 1 && b.out.row == 1 && (!Op::kTwo || b.y.row == 1);
   typename Op::Lanes lanes;
   size_t r = 0;
-  if (b.n < Op::kTile) {
-    using C = Compute<S>;
-    Tile<S, N> x, y;
-    for (; r < b.rows; r += kWidth<N>) {
-      const RowRange rows = rows_from<N>(b, r);
-      if (r == 0 || b.numbers_row != 0) lanes.read(b, rows);
-      x.fill_from(b, rows);
-      if constexpr (Op::kTwo) y.fill_from(second_input(b), rows);
-      Op::template columns<C>({.x = x.entries, .step = kWidth<N>, .n = b.n},
-                              {.x = y.entries, .step = kWidth<N>, .n = b.n},
-                              {.x = x.entries, .step = kWidth<N>}, lanes);
-      x.give_to(b, rows);
-    }
-    return;
+  if constexpr (kTransposes<Compute<S>, N>) {
+    if (b.n < Op::kTile) return map_short_two_inputs<S, N, Op>(b);
   }
   if (across && !along) {
     for (; r + kWidth<N> <= b.rows; r += kWidth<N>) {

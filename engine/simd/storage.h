@@ -43,6 +43,13 @@ SOFTSCOPE_INLINE Vec<uint16_t, N> to_brain(Vec<float, N> v) {
 // float16 to float32 and back, for processors without F16C, which has an instruction for each.
 template <int N>
 SOFTSCOPE_INLINE Vec<float, N> from_half(Vec<uint16_t, N> h) {
+#if defined(__AVX512F__) && !defined(__clang__)
+  if constexpr (N == 16) {
+    typedef short Shorts __attribute__((vector_size(32)));
+    return __builtin_ia32_vcvtph2ps512_mask((Shorts)h, Vec<float, 16>{}, kAllLanes<uint16_t>,
+                                            kAsSet);
+  }
+#endif
 #if defined(__F16C__)
   if constexpr (N == 8) {
     typedef short Shorts __attribute__((vector_size(16)));
@@ -63,6 +70,12 @@ SOFTSCOPE_INLINE Vec<float, N> from_half(Vec<uint16_t, N> h) {
 
 template <int N>
 SOFTSCOPE_INLINE Vec<uint16_t, N> to_half(Vec<float, N> v) {
+#if defined(__AVX512F__) && !defined(__clang__)
+  if constexpr (N == 16) {
+    typedef short Shorts __attribute__((vector_size(32)));
+    return (Vec<uint16_t, N>)__builtin_ia32_vcvtps2ph512_mask(v, 0, Shorts{}, kAllLanes<uint16_t>);
+  }
+#endif
 #if defined(__F16C__)
   if constexpr (N == 8) {
     typedef float Floats __attribute__((vector_size(32)));
@@ -118,6 +131,16 @@ SOFTSCOPE_INLINE void store(S* to, Vec<Compute<S>, N> v) {
 // entries then take 2.8 times as long.
 template <class S, int N>
 SOFTSCOPE_INLINE Vec<Compute<S>, N> load_first(const S* from, size_t count, Compute<S> rest) {
+#if defined(__AVX512F__) && !defined(__clang__)
+  // Lanes that the mask leaves out are not read.
+  const auto mask = static_cast<uint16_t>((1u << (count < N ? count : N)) - 1u);
+  if constexpr (__is_same(S, float) && N == 16) {
+    return __builtin_ia32_loadups512_mask(from, fill<float, N>(rest), mask);
+  }
+  if constexpr (__is_same(S, double) && N == 8) {
+    return __builtin_ia32_loadupd512_mask(from, fill<double, N>(rest), static_cast<uint8_t>(mask));
+  }
+#endif
   if constexpr (sizeof(S) != 2) {
     Vec<S, N> v = fill<S, N>(rest);
     for (size_t i = 0; i < N; ++i) {
@@ -139,6 +162,17 @@ SOFTSCOPE_INLINE Vec<Compute<S>, N> load_first(const S* from, size_t count, Comp
 
 template <class S, int N>
 SOFTSCOPE_INLINE void store_first(S* to, size_t count, Vec<Compute<S>, N> v) {
+#if defined(__AVX512F__) && !defined(__clang__)
+  const auto mask = static_cast<uint16_t>((1u << (count < N ? count : N)) - 1u);
+  if constexpr (__is_same(S, float) && N == 16) {
+    __builtin_ia32_storeups512_mask(to, v, mask);
+    return;
+  }
+  if constexpr (__is_same(S, double) && N == 8) {
+    __builtin_ia32_storeupd512_mask(to, v, static_cast<uint8_t>(mask));
+    return;
+  }
+#endif
   if constexpr (sizeof(S) != 2) {
     for (size_t i = 0; i < N; ++i) {
       if (i < count) to[i] = v[i];

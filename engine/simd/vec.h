@@ -52,10 +52,25 @@ SOFTSCOPE_INLINE void store_raw(T* to, Vec<T, N> v) {
   __builtin_memcpy(to, &v, sizeof v);
 }
 
+#if defined(__AVX512F__)
+template <class Mask>
+constexpr Mask kAllLanes = static_cast<Mask>(-1);
+constexpr int kAsSet = 4;  // rounds as the processor is set to
+#endif
+
 // The larger of each lane; b where either is NaN. x86 has one instruction for exactly that, but
 // GCC 12 turns the comparison into two.
 template <class V>
 SOFTSCOPE_INLINE V max(V a, V b) {
+#if defined(__AVX512F__) && !defined(__clang__)
+  // The masked forms with a pass-through: the intrinsics of GCC 12 read an undefined register.
+  if constexpr (__is_same(V, Vec<float, 16>)) {
+    return __builtin_ia32_maxps512_mask(a, b, a, kAllLanes<uint16_t>, kAsSet);
+  }
+  if constexpr (__is_same(V, Vec<double, 8>)) {
+    return __builtin_ia32_maxpd512_mask(a, b, a, kAllLanes<uint8_t>, kAsSet);
+  }
+#endif
 #if defined(__AVX__) && !defined(__clang__)
   if constexpr (__is_same(V, Vec<float, 8>)) return __builtin_ia32_maxps256(a, b);
   if constexpr (__is_same(V, Vec<double, 4>)) return __builtin_ia32_maxpd256(a, b);
@@ -76,6 +91,14 @@ SOFTSCOPE_INLINE Vec<T, N / 2> lower_half(Vec<T, N> v) {
 }
 template <class T, int N>
 SOFTSCOPE_INLINE Vec<T, N / 2> upper_half(Vec<T, N> v) {
+#if defined(__AVX512DQ__) && !defined(__clang__)
+  if constexpr (__is_same(Vec<T, N>, Vec<float, 16>)) {
+    return __builtin_ia32_extractf32x8_mask(v, 1, Vec<float, 8>{}, kAllLanes<uint8_t>);
+  }
+  if constexpr (__is_same(Vec<T, N>, Vec<double, 8>)) {
+    return __builtin_ia32_extractf64x4_mask(v, 1, Vec<double, 4>{}, kAllLanes<uint8_t>);
+  }
+#endif
   Vec<T, N / 2> half;
   __builtin_memcpy(&half, reinterpret_cast<const char*>(&v) + sizeof half, sizeof half);
   return half;
@@ -83,6 +106,12 @@ SOFTSCOPE_INLINE Vec<T, N / 2> upper_half(Vec<T, N> v) {
 
 template <class T, int N>
 SOFTSCOPE_INLINE Vec<T, N> joined(Vec<T, N / 2> lower, Vec<T, N / 2> upper) {
+#if defined(__AVX512DQ__) && !defined(__clang__)
+  if constexpr (__is_same(Vec<T, N>, Vec<float, 16>)) {
+    const Vec<float, 16> low = __builtin_ia32_ps512_256ps(lower);
+    return __builtin_ia32_insertf32x8_mask(low, upper, 1, low, kAllLanes<uint16_t>);
+  }
+#endif
 #if defined(__AVX__) && !defined(__clang__)
   if constexpr (__is_same(Vec<T, N>, Vec<float, 8>)) {
     return __builtin_ia32_vinsertf128_ps256(__builtin_ia32_ps256_ps(lower), upper, 1);
@@ -99,6 +128,11 @@ SOFTSCOPE_INLINE Vec<T, N> joined(Vec<T, N / 2> lower, Vec<T, N / 2> upper) {
 // Between float32 and float64. AVX has one instruction for each; GCC 12 does not find it.
 template <int N>
 SOFTSCOPE_INLINE Vec<double, N> widened(Vec<float, N> v) {
+#if defined(__AVX512F__) && !defined(__clang__)
+  if constexpr (N == 8) {
+    return __builtin_ia32_cvtps2pd512_mask(v, Vec<double, 8>{}, kAllLanes<uint8_t>, kAsSet);
+  }
+#endif
 #if defined(__AVX__) && !defined(__clang__)
   if constexpr (N == 4) return __builtin_ia32_cvtps2pd256(v);
 #endif
@@ -106,6 +140,11 @@ SOFTSCOPE_INLINE Vec<double, N> widened(Vec<float, N> v) {
 }
 template <int N>
 SOFTSCOPE_INLINE Vec<float, N> narrowed(Vec<double, N> v) {
+#if defined(__AVX512F__) && !defined(__clang__)
+  if constexpr (N == 8) {
+    return __builtin_ia32_cvtpd2ps512_mask(v, Vec<float, 8>{}, kAllLanes<uint8_t>, kAsSet);
+  }
+#endif
 #if defined(__AVX__) && !defined(__clang__)
   if constexpr (N == 4) return __builtin_ia32_cvtpd2ps256(v);
 #endif
@@ -119,6 +158,11 @@ SOFTSCOPE_INLINE V fused(V a, V b, V c) {
   if constexpr (__is_same(V, double)) {
     return __builtin_fma(a, b, c);
   } else {
+#if defined(__AVX512F__) && !defined(__clang__)
+    if constexpr (__is_same(V, Vec<double, 8>)) {
+      return __builtin_ia32_vfmaddpd512_mask(a, b, c, kAllLanes<uint8_t>, kAsSet);
+    }
+#endif
 #if defined(__FMA__) && !defined(__clang__)
     if constexpr (__is_same(V, Vec<double, 4>)) return __builtin_ia32_vfmaddpd256(a, b, c);
     if constexpr (__is_same(V, Vec<double, 2>)) return __builtin_ia32_vfmaddpd(a, b, c);
