@@ -131,10 +131,10 @@ def machine() -> str:
     lines = cpuinfo.read_text().splitlines() if cpuinfo.exists() else []
     known = dict(reversed([[part.strip() for part in line.split(":", 1)] for line in lines if ":" in line]))
     name = f"{known.get('model name', 'unknown processor')} (family {known.get('cpu family', '?')})"
-    return (
-        f"{name}; our kernels: {_engine.isa()}; PyTorch {torch.__version__}: {torch.backends.cpu.get_cpu_capability()}, "
-        f"{torch.get_num_threads()} threads"
+    theirs = (
+        f"PyTorch {torch.__version__}: {torch.backends.cpu.get_cpu_capability()}, {torch.get_num_threads()} threads"
     )
+    return f"{name}; our kernels: {_engine.isa()}; {theirs}"
 
 
 def finish(ratios: Ratios, chart: Path | None) -> None:
