@@ -3,8 +3,10 @@
 // functions.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/array.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <cstdlib>
@@ -306,6 +308,59 @@ void attention(const Input& q, const Input& k, const std::optional<Input>& v,
   softscope::attend(kernels(), all, threads);
 }
 
+// Where a tensor (batch, heads, rows, entries) lies: its address, and the distance between batch
+// entries, heads and rows. Entries are contiguous.
+using Placed = std::tuple<uintptr_t, ptrdiff_t, ptrdiff_t, ptrdiff_t>;
+
+template <class Data>
+softscope::HeadRows<Data> placed(const Placed& at) {
+  return {.data = reinterpret_cast<Data*>(std::get<0>(at)),
+          .head = std::get<2>(at),
+          .row = std::get<3>(at)};
+}
+
+// Attention of tensors by address, without mask, sink and cap, for calls that cost more than their
+// work. `sizes`: batch, heads, key heads, n, m, d, dv.
+void attention_at(const Placed& q, const Placed& k, const Placed& v, const Placed& out,
+                  const std::array<size_t, 7>& sizes, double scale, int64_t start, bool causal,
+                  int type, int threads) {
+  const auto [batch, heads, kv_heads, n, m, d, dv] = sizes;
+  if (type < 0 || type >= softscope::kTypes || kv_heads == 0 || heads % kv_heads != 0 ||
+      std::get<0>(q) == 0 || std::get<0>(k) == 0 || std::get<0>(v) == 0 || std::get<0>(out) == 0) {
+    throw nb::value_error("no tensors at these addresses, or of another type.");
+  }
+  constexpr int64_t far = int64_t{1} << 60;
+  const std::vector<double> scales(heads, scale);
+  std::vector<int64_t> positions(n);
+  for (size_t i = 0; i < n; ++i) positions[i] = start + static_cast<int64_t>(i);
+  softscope::Attentions all;
+  all.type = static_cast<Type>(type);
+  all.kv_heads = kv_heads;
+  all.batch = {batch};
+  all.q = {std::get<1>(q)};
+  all.k = {std::get<1>(k)};
+  all.v = {std::get<1>(v)};
+  all.out = {std::get<1>(out)};
+  softscope::Attention& one = all.one;
+  one = {};
+  one.heads = heads / kv_heads;
+  one.n = n;
+  one.m = m;
+  one.d = d;
+  one.dv = dv;
+  one.q = placed<const void>(q);
+  one.k = placed<const void>(k);
+  one.v = placed<const void>(v);
+  one.out = placed<void>(out);
+  one.scale = scales.data();
+  one.positions = positions.data();
+  one.left = far;
+  one.right = causal ? 0 : far;
+  one.mask.type = softscope::kNoMask;
+  const nb::gil_scoped_release released;
+  softscope::attend(kernels(), all, threads);
+}
+
 void attention_backward(const Input& q, const Input& k, const Input& v, const Input& out,
                         const Vectors& state, const Input& grad, const Output& dq, const Output& dk,
                         const Output& dv, const nb::ndarray<double, nb::c_contig>& dscale,
@@ -465,6 +520,7 @@ NB_MODULE(_engine, m) {
   m.def("attention", attention, given("q"), given("k"), optional("v"), nb::kw_only(),
         optional("out"), optional("state"), nb::arg("options"), nb::arg("brain"),
         nb::arg("statistics"), nb::arg("threads"));
+  m.def("attention_at", attention_at);
   m.def("attention_backward", attention_backward, given("q"), given("k"), given("v"), nb::kw_only(),
         given("out"), given("state"), given("grad"), given("dq"), given("dk"), given("dv"),
         given("dscale"), nb::arg("options"), nb::arg("brain"), nb::arg("threads"));

@@ -7,7 +7,7 @@ from typing import Any, Literal, overload
 from softscope._arguments.arrays import Array, giver
 from softscope._arguments.attention import NO_VALUES, Call, prepare
 from softscope._arguments.checks import flag, real_beside
-from softscope._backends.choose import attention_backend_of
+from softscope._backends.choose import attention_backend_of, plain_attention
 from softscope._partition import Partition
 from softscope._support import Support
 
@@ -104,6 +104,11 @@ def attention(
     >>> ss.attention(q, k, v, causal=True)[0, 0]    # the first sees itself alone
     array([1., 0., 0.])
     """
+    bare = mask is None and window is None and softcap is None and sink is None and type(alpha) is float
+    if bare and alpha == 1.0 and return_partition is False and attend is _UNWATCHED:
+        quick = plain_attention(q, k, v, scale, causal, query_start)
+        if quick is not None:
+            return quick
     call = prepare(
         q, k, v, scale=scale, causal=causal, query_start=query_start, window=window, mask=mask,
         softcap=softcap, sink=sink, alpha=alpha,
@@ -254,6 +259,9 @@ def attend(call: Call, give: Any, return_partition: bool, additive: Any = None) 
     output, found = attention_backend_of(call.q).attend(call, additive, statistics)
     output = give(_head(output, call))
     return (output, _statistics(call, give, found)) if statistics else output
+
+
+_UNWATCHED = attend  # a probe that listens puts a function of its own in place of `attend`, and must get every call
 
 
 def _statistics(call: Call, give: Any, found: Any) -> Partition | Support:

@@ -55,6 +55,14 @@ def attention(
 ) -> None:  # fmt: skip
     """Write the output and the states of attention: see `_backends.engine.attention.run`, which alone calls it."""
 
+Placed = tuple[int, int, int, int]
+
+def attention_at(
+    q: Placed, k: Placed, v: Placed, out: Placed, sizes: tuple[int, int, int, int, int, int, int], scale: float,
+    start: int, causal: bool, dtype: int, threads: int, /,
+) -> None:  # fmt: skip
+    """Attention of tensors, each an address and its first three strides; sizes: batch, heads, kv_heads, n, m, d, dv."""
+
 def attention_backward(
     q: Any, k: Any, v: Any, *, out: Any, state: Any, grad: Any, dq: Any, dk: Any, dv: Any, dscale: Any,
     options: AttentionOptions, brain: bool, threads: int,

@@ -32,6 +32,12 @@ def attention_backend_of(x: Array) -> ModuleType | Any:
     return backend
 
 
+def plain_attention(q: Any, k: Any, v: Any, scale: Any, causal: Any, start: Any) -> Array | None:
+    """Take the short way for attention of tensors without further options. None if the full path is needed."""
+    backend = None if tracing() else sys.modules.get("softscope._backends.torch")
+    return None if backend is None else backend.plain_attention(q, k, v, scale, causal, start)
+
+
 def plain(name: str, x: Array, temperature: Any, out: Array | None = None, *extra: Any) -> Array | None:
     """Take the fast path for the common case: one temperature, the last axis. None if the full path is needed."""
     if type(x) is np.ndarray:

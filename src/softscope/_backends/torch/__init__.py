@@ -7,6 +7,7 @@ uses plain tensor operations, so that torch.compile, transforms and other device
 from softscope._backends.torch.cross_entropy import cross_entropy
 from softscope._backends.torch.losses import distillation
 from softscope._backends.torch.maps import entmax, jacobian_product, log_softmax, logsumexp, plain, softmax, state
+from softscope._backends.torch.plain_attention import plain_attention
 from softscope._backends.torch.tensor_jacobian import jacobian
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "log_softmax",
     "logsumexp",
     "plain",
+    "plain_attention",
     "softmax",
     "state",
 ]

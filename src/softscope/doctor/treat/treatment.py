@@ -48,6 +48,11 @@ class Treatment:
     replace: bool = False
     in_use: bool = False
 
+    @property
+    def repairs(self) -> bool:
+        """Whether it takes a fault away, rather than treating what it did."""
+        return self.remedy in ("mask", "unfreeze")
+
     def apply(self, model: Any) -> Applied:
         """Treat the model in place; the result can undo it."""
         from softscope.doctor.treat import remedies

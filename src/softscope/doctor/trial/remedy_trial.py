@@ -113,7 +113,7 @@ class _Trying:
                 if not given.candidates:
                     found.append(given)
                     continue
-                if given.remedy == "repair":
+                if given.candidates[0].repairs:
                     mended, base = self._mended(given, chosen, base)
                     chosen += [] if mended.tried is None else [given.candidates[0]]
                     found.append(mended)
@@ -368,8 +368,9 @@ def _halves(batches: list[Any]) -> tuple[list[Any], list[Any]]:
 
 
 def _order(given: Prescription) -> tuple[bool, float]:
-    """Repairs first, then what helps most."""
-    return given.remedy != "repair", math.inf if given.tried is None else given.tried.effect.change
+    """Faults first, then what helps most."""
+    fault = given.remedy == "repair" and all(way.repairs for way in given.candidates)
+    return not fault, math.inf if given.tried is None else given.tried.effect.change
 
 
 def _clear(effect: Effect, base: _Result, among: int) -> bool:
