@@ -1,7 +1,9 @@
-// To be preloaded: allocations of one library, and starts of threads, that fail when they are told to.
+// To be preloaded: allocations of one library, and starts of threads, that fail when they are told to; threads that start
+// late.
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cstdint>
@@ -12,6 +14,7 @@ namespace {
 
 std::atomic<long> until_failure{-1}, counted{0}, threads_left{-1};
 std::atomic<uintptr_t> low{0}, high{0};
+std::atomic<bool> held{false};
 
 void* given(size_t size, size_t alignment, void* caller) {
   const auto from = reinterpret_cast<uintptr_t>(caller);
@@ -26,6 +29,18 @@ void* given(size_t size, size_t alignment, void* caller) {
 void* or_throw(void* memory) {
   if (memory == nullptr) throw std::bad_alloc();
   return memory;
+}
+
+struct Held {
+  void* (*run)(void*);
+  void* with;
+};
+
+void* run_when_let_go(void* data) {
+  const Held thread = *static_cast<Held*>(data);
+  std::free(data);
+  while (held) usleep(1000);
+  return thread.run(thread.with);
 }
 
 }  // namespace
@@ -45,6 +60,9 @@ long allocations() { return counted; }
 // So many threads can still be started; any number if it is negative.
 void limit_threads(long many) { threads_left = many; }
 
+// Threads that are started now do nothing until they are let go, as if they got no core.
+void hold_threads(int on) { held = on != 0; }
+
 int pthread_create(pthread_t* thread, const pthread_attr_t* how, void* (*run)(void*), void* with) {
   using Create = int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
   static const auto real = reinterpret_cast<Create>(dlsym(RTLD_NEXT, "pthread_create"));
@@ -52,7 +70,10 @@ int pthread_create(pthread_t* thread, const pthread_attr_t* how, void* (*run)(vo
     threads_left = 0;
     return EAGAIN;
   }
-  return real(thread, how, run, with);
+  if (!held) return real(thread, how, run, with);
+  auto* later = static_cast<Held*>(std::malloc(sizeof(Held)));
+  *later = {run, with};
+  return real(thread, how, run_when_let_go, later);
 }
 }
 

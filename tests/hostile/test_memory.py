@@ -97,6 +97,30 @@ def test_threads_that_cannot_be_started_are_done_without(failing, imports):
     assert run(THREADS.format(imports=imports), failing) == "fine\n"
 
 
+LATE_THREADS = """
+import ctypes
+import numpy as np
+import softscope as ss
+
+failing = ctypes.CDLL(None)
+x = np.random.default_rng(0).normal(size=(640, 4096))
+ss.set_num_threads(1)
+wanted = ss.softmax(x)
+failing.hold_threads(1)
+ss.set_num_threads(5)
+for many in range(3):
+    assert np.array_equal(ss.softmax(x), wanted)
+failing.hold_threads(0)  # they come while later calls run
+for many in range(300):
+    assert np.array_equal(ss.softmax(x), wanted)
+print("fine")
+"""
+
+
+def test_a_call_does_not_wait_for_helpers_that_get_no_core(failing):
+    assert run(LATE_THREADS, failing) == "fine\n"
+
+
 SUBINTERPRETER = """
 import sys
 import _xxsubinterpreters as interpreters

@@ -42,6 +42,42 @@ def test_results_do_not_depend_on_it() -> None:
             np.testing.assert_array_equal(a, b)
 
 
+AT_ONCE = """
+import threading
+{imports}
+import numpy as np
+import softscope as ss
+
+rng = np.random.default_rng(0)
+arrays = [rng.normal(size=shape).astype(np.float32) for shape in ((900, 100), (70, 2000), (3, 300_000), (1000, 1000))]
+ss.set_num_threads(1)
+wanted = [ss.softmax(x) for x in arrays]
+ss.set_num_threads(7)
+wrong = []
+
+def work():
+    for turn in range(40):
+        for x, right in zip(arrays, wanted):
+            if not np.array_equal(ss.softmax(x), right):
+                wrong.append(turn)
+
+threads = [threading.Thread(target=work) for _ in range(3)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+print(len(wrong))
+"""
+
+
+@pytest.mark.parametrize("imports", ["", "import torch"])
+def test_callers_on_several_threads_share_the_helpers(imports: str) -> None:
+    """With our own threads, and with those of PyTorch's OpenMP; more of both than there are cores."""
+    code = AT_ONCE.format(imports=imports)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=True)
+    assert done.stdout == "0\n"
+
+
 @pytest.mark.parametrize("value", [0, -1, 1.5, True, "2", None, 1025, 2**31, 2**40, "10**5000"])
 def test_what_is_no_number_of_threads_is_refused(value: object) -> None:
     number = 10**5000 if value == "10**5000" else value  # which pytest cannot print
