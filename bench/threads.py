@@ -4,8 +4,8 @@
 
 Unit: ratios. "alone 1.9" means that one thread takes 1.9 times as long as all threads. "in turns" is the same if calls
 of PyTorch come between ours; its threads then spin on the cores that ours want. "core taken" compares the mean times of
-many calls while another process computes without end: below 1, more threads are slower than one. PyTorch's figures
-stand beside ours; results are checked before they are timed.
+calls over half a second while another process computes without end: below 1, more threads are slower than one.
+PyTorch's figures stand beside ours; results are checked before they are timed.
 """
 
 from __future__ import annotations
@@ -41,20 +41,24 @@ def seconds(calls: list[Call], turns: int) -> list[list[float]]:
 
 
 def gain(call: Call, set_threads: Callable[[int], None], turns: int, between: Call | None = None) -> float:
-    """The median time on one thread, alone, divided by that on all threads."""
-    set_threads(1)
-    one = statistics.median(seconds([call], turns)[0])
-    set_threads(CORES)
-    return one / statistics.median(seconds([call] if between is None else [call, between], turns)[0])
-
-
-def mean_gain(call: Call, set_threads: Callable[[int], None], turns: int) -> float:
-    """The same with means, because a stall now and then is what hurts."""
-    times = []
+    """The median time on one thread divided by that on all threads; `between` comes after every call of both."""
+    medians = []
     for threads in (1, CORES):
         set_threads(threads)
-        times.append(statistics.mean(seconds([call], turns)[0]))
-    return times[0] / times[1]
+        medians.append(statistics.median(seconds([call] if between is None else [call, between], turns)[0]))
+    return medians[0] / medians[1]
+
+
+def mean_gain(call: Call, set_threads: Callable[[int], None]) -> float:
+    """The same with means over half a second, because a stall now and then is what hurts."""
+    means = []
+    for threads in (1, CORES):
+        set_threads(threads)
+        times: list[float] = []
+        while sum(times) < 0.5:
+            times += seconds([call], 10)[0]
+        means.append(statistics.mean(times))
+    return means[0] / means[1]
 
 
 @contextmanager
@@ -67,6 +71,7 @@ def core_taken() -> Iterator[None]:
     finally:
         other.kill()
         other.wait()
+        time.sleep(1.0)  # so long may we keep away from PyTorch's threads
 
 
 def pairs(x: np.ndarray) -> dict[str, tuple[Call, Call]]:
@@ -82,7 +87,7 @@ def main() -> None:
     options = arguments(__doc__)
     rng = np.random.default_rng(0)
     print(f"{'':17}{'':11}{'alone':>16}{'in turns':>16}{'core taken':>16}")
-    for shape in SHAPES[1:4:2] if options.quick else SHAPES:
+    for shape in SHAPES[1:6:2] if options.quick else SHAPES:
         x = rng.standard_normal(shape, dtype=np.float32)
         turns = 60 if x.size > 1_500_000 else 400
         for name, (ours, theirs) in pairs(x).items():
@@ -92,7 +97,7 @@ def main() -> None:
             alone = [gain(call, setter, turns) for call, setter, _ in both]
             turned = [gain(call, setter, turns, between) for call, setter, between in both]
             with core_taken():
-                taken = [mean_gain(call, setter, turns) for call, setter, _ in both]
+                taken = [mean_gain(call, setter) for call, setter, _ in both]
             for mine, pytorchs in (alone, turned, taken):
                 line += f"  {mine:5.2f} ({pytorchs:.2f})"
             print(line, flush=True)

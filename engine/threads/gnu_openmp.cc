@@ -93,7 +93,7 @@ bool helpers_can_start(int helpers) {
 // that trying again costs little where a core is taken for good.
 std::atomic<Clock::rep> away_until{0};
 std::atomic<Clock::rep> next_absence{0};
-constexpr Clock::duration kShortest = milliseconds(100), kLongest = milliseconds(3200);
+constexpr Clock::duration kShortest = milliseconds(100), kLongest = milliseconds(800);
 
 void note(bool slow, Clock::time_point now) {
   if (!slow) {
