@@ -80,9 +80,9 @@ constexpr Kernels all_kernels(const char* isa, const AttentionKernels* attention
             .long_backward = {},
             .attention = attention};
 
-  k.rows[kSoftmax] = row_kernels<F, D, 40>(
+  k.rows[kSoftmax] = row_kernels<F, D, 20>(
       []<class S, int N>() -> Kernel { return map_block<S, N, Softmax<S, N>>; });
-  k.rows[kLogSoftmax] = row_kernels<F, D, 40>(
+  k.rows[kLogSoftmax] = row_kernels<F, D, 20>(
       []<class S, int N>() -> Kernel { return map_block<S, N, LogSoftmax<S, N>>; });
   k.rows[kEntmax] = row_kernels<F, D, kSparseShort>(
       []<class S, int N>() -> Kernel { return entmax_block<S, N>; });

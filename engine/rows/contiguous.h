@@ -100,8 +100,8 @@ SOFTSCOPE_INLINE Vec<Compute<S>, N> last_exps(const S* x, Compute<S>* e, size_t 
 // same type. The rest is left in `tail`, in the layout of load_last: it is not stored, because
 // reading back a vector that overlaps two stores is slow.
 template <class S, int N, bool Store>
-SOFTSCOPE_INLINE double segment_exp(const S* x, Compute<S>* e, size_t n, Shift<Compute<S>> shift,
-                                    Vec<Compute<S>, N>& tail) {
+SOFTSCOPE_INLINE Sum<Compute<S>, N> segment_exp(const S* x, Compute<S>* e, size_t n,
+                                                Shift<Compute<S>> shift, Vec<Compute<S>, N>& tail) {
   using C = Compute<S>;
   Sum<C, N> sum;
   // Read before e, which may be x, is written.
@@ -116,7 +116,7 @@ SOFTSCOPE_INLINE double segment_exp(const S* x, Compute<S>* e, size_t n, Shift<C
     }
     sum.add((v[0] + v[1]) + (v[2] + v[3]));
   }
-  if (i == n) return sum.value();
+  if (i == n) return sum;
   // One to four vectors are left, the last of which may be the tail.
   if (n - i <= N) {
     sum.add(last_exps<S, N, 1, Store>(x + i, e + (Store ? i : 0), n - i, shift, n, tail));
@@ -125,7 +125,7 @@ SOFTSCOPE_INLINE double segment_exp(const S* x, Compute<S>* e, size_t n, Shift<C
   } else {
     sum.add(last_exps<S, N, 4, Store>(x + i, e + (Store ? i : 0), n - i, shift, n, tail));
   }
-  return sum.value();
+  return sum;
 }
 
 // e / z for many e. With fused multiply-add, 1/z in two parts is as exact as a division and takes a
@@ -139,6 +139,10 @@ struct Divisor {
     rest = (C(1) - inverse * z) * inverse;
   }
 
+  // One that is known already: 1/z in two parts, or z itself without fused multiply-add.
+  SOFTSCOPE_INLINE Divisor(Vec<C, N> known, Vec<C, N> lower)
+      : z(known), inverse(known), rest(lower) {}
+
   SOFTSCOPE_INLINE Vec<C, N> divide(Vec<C, N> e) const {
     if constexpr (kFusedMultiplyAdd) {
       return e * inverse + e * rest;
@@ -151,9 +155,8 @@ struct Divisor {
 // out = e / z for the e and tail of segment_exp; e may be out.
 template <class S, int N>
 SOFTSCOPE_INLINE void segment_divide(const Compute<S>* e, Vec<Compute<S>, N> tail, S* out, size_t n,
-                                     Compute<S> z) {
+                                     const Divisor<Compute<S>, N>& by) {
   using C = Compute<S>;
-  const Divisor<C, N> by(z);
   for (size_t i = 0; i + N <= n; i += N) store<S, N>(out + i, by.divide(load_raw<C, N>(e + i)));
   if (n % N != 0) store_last<S, N>(out, n, by.divide(tail));
 }

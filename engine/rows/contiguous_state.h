@@ -91,7 +91,7 @@ State segment_state(const S* x, size_t n, Compute<S> inverse_temperature) {
     // One sum over all entries is quicker, and exact enough unless the row is so near one-hot that
     // the 1 would swallow the others.
     Vec<C, N> tail;
-    const double z = segment_exp<S, N, false>(x, nullptr, n, shift, tail);
+    const double z = segment_exp<S, N, false>(x, nullptr, n, shift, tail).value();
     if (z >= 1.5) {
       return {.count = static_cast<double>(n),
               .c = 1,

@@ -3,6 +3,7 @@
 // Their sums are taken in float32, and where these could miss the bound, again in float64.
 #pragma once
 
+#include "rows/log_softmax_together.h"
 #include "rows/walk_block.h"
 #include "simd/log.h"
 
@@ -29,12 +30,6 @@ SOFTSCOPE_INLINE double lse_of(const State& s, double log, double temperature) {
   if (s.m == kInfinity<double> && temperature == temperature) return s.m;
   return s.m / temperature + log;
 }
-
-// How many float32 roundoffs fit into one of the result's type.
-template <class S>
-constexpr double kRoom = __is_same(S, Brain)  ? 0x1p16
-                         : __is_same(S, Half) ? 0x1p13
-                                              : 1;
 
 // Whether log z from float32 exponentials could miss the bound: 2 ulp of `larger`, the larger of
 // result and maximum, of which half an ulp is left for the last rounding. The error is at most
@@ -99,30 +94,37 @@ struct LogSoftmax {
   static constexpr bool kWide = true;  // side by side, it computes in float64
   static constexpr size_t kLongest = kLimit<C, 44>;
 
-  // Computes logarithms several at a time, as long as their rows stay in the first-level cache.
   static void rows(const Block& b, RowRange rows) {
-    const size_t many = b.n * sizeof(S) <= 2048 ? kWidth<N> : 1;
-    State states[kWidth<N>];
-    double logs[kWidth<N>];
-    for (size_t i = 0; i < rows.count; i += many) {
-      const size_t some = rows.count - i < many ? rows.count - i : many;
-      for (size_t j = 0; j < some; ++j) {
-        const size_t r = rows.first + i + j;
-        states[j] = row_state<S, N, false>(row_at<S>(b.x, r), b.n, temperature_of(b, r));
-      }
-      logs_of<N>(states, some, logs);
-      for (size_t j = 0; j < some; ++j) {
-        const size_t r = rows.first + i + j;
-        const double temperature = temperature_of(b, r);
-        const double top = ::fabs(states[j].m / temperature);
-        const S* x = row_at<S>(b.x, r);
-        if (too_coarse<S>(states[j], logs[j], b.n, top > logs[j] ? top : logs[j], temperature)) {
-          states[j] = wide_state<S, N, false>(x, b.n, 1, temperature);
-          logs[j] = log_z(states[j]);
+    if (b.n <= kLogsTogether<N>) {
+      const double log_n = ::log(static_cast<double>(b.n));
+      const auto again = [&](size_t row) { one(b, row); };
+      for (size_t r = 0; r < rows.count; r += N) {
+        const size_t some = rows.count - r < N ? rows.count - r : N;
+        const RowRange group = {.first = rows.first + r, .count = some};
+        if (b.n < kExact<N>) {
+          log_softmax_together<S, N, true>(b, group, log_n, again);
+        } else {
+          log_softmax_together<S, N, false>(b, group, log_n, again);
         }
-        segment_log<S, N>(x, row_at<S>(b.out, r), b.n, states[j].m, temperature, logs[j]);
       }
+      return;
     }
+    for (size_t r = rows.first; r < rows.first + rows.count; ++r) one(b, r);
+  }
+
+  static void one(const Block& b, size_t row) {
+    const double temperature = temperature_of(b, row);
+    const S* x = row_at<S>(b.x, row);
+    State s = row_state<S, N, false>(x, b.n, temperature);
+    double log;
+    logs_of<N>(&s, 1, &log);
+    const double top = ::fabs(s.m / temperature);
+    if (too_coarse<S>(s, log, b.n, top > log ? top : log, temperature) &&
+        !exact_log_z<S, N>(x, b.n, s.m, temperature, log)) {
+      s = wide_state<S, N, false>(x, b.n, 1, temperature);
+      log = log_z(s);
+    }
+    segment_log<S, N>(x, row_at<S>(b.out, row), b.n, s.m, temperature, log);
   }
 
   static void tile(float* entries, size_t n, const double* inverse) {

@@ -1,6 +1,7 @@
 // softmax of contiguous rows, and of rows side by side.
 #pragma once
 
+#include "rows/together.h"
 #include "rows/walk_block.h"
 
 namespace softscope {
@@ -13,9 +14,18 @@ template <class S, int N>
 struct Softmax {
   using C = Compute<S>;
   static constexpr bool kWide = false;
-  static constexpr size_t kLongest = kLimit<C, 44>;
+  static constexpr size_t kLongest = kLimit<C, 28>;
 
   static void rows(const Block& b, RowRange rows) {
+    if constexpr (sizeof(C) == 4) {
+      if (b.n <= kTogether<N>) {
+        for (size_t r = 0; r < rows.count; r += N) {
+          const size_t some = rows.count - r < N ? rows.count - r : N;
+          softmax_together<S, N>(b, {.first = rows.first + r, .count = some});
+        }
+        return;
+      }
+    }
     for (size_t r = rows.first; r < rows.first + rows.count; ++r) {
       row(row_at<S>(b.x, r), row_at<S>(b.out, r), b.n, temperature_of(b, r), b.scratch);
     }
@@ -29,8 +39,8 @@ struct Softmax {
       const Shift<C> shift = {.maximum = segment_max<S, N>(x, n), .inverse_temperature = inverse};
       C* e = in_place ? reinterpret_cast<C*>(out) : static_cast<C*>(scratch);
       Vec<C, N> tail;
-      const double z = segment_exp<S, N, true>(x, e, n, shift, tail);
-      segment_divide<S, N>(e, tail, out, n, static_cast<C>(z));
+      const double z = segment_exp<S, N, true>(x, e, n, shift, tail).value();
+      segment_divide<S, N>(e, tail, out, n, Divisor<C, N>(static_cast<C>(z)));
     } else {
       const State s = row_state<S, N, false>(x, n, temperature);
       segment_exp_divide<S, N>(x, out, n, {static_cast<C>(s.m), inverse},

@@ -15,8 +15,10 @@
 namespace softscope {
 namespace {
 
-template <int N, int K>
-SOFTSCOPE_INLINE void exp_nonpositive(Vec<float, N> (&x)[K]) {
+// With Low, the argument is x + low, where low is at most a few roundings of x.
+template <int N, int K, bool Low = false>
+SOFTSCOPE_INLINE void exp_nonpositive(Vec<float, N> (&x)[K],
+                                      const Vec<float, N> (*low)[K] = nullptr) {
   // exp(x) = 2^k · exp(r), x = k·ln 2 + r, |r| ≤ ln(2)/2.
   constexpr float kLowest = -88.0f;  // k = −127 here, where the scale below is exactly 0
   constexpr float kLog2E = 0x1.715476p+0f;
@@ -35,6 +37,9 @@ SOFTSCOPE_INLINE void exp_nonpositive(Vec<float, N> (&x)[K]) {
   for (int c = 0; c < K; ++c) q[c] = biased[c] - kRound;
   for (int c = 0; c < K; ++c) x[c] = x[c] - q[c] * kLn2Upper;
   for (int c = 0; c < K; ++c) x[c] = x[c] - q[c] * kLn2Lower;
+  if constexpr (Low) {
+    for (int c = 0; c < K; ++c) x[c] += (*low)[c];
+  }
   // 1 + r + r²·q(r), minimax in relative error: 0.05 · 2^-24 with rounded coefficients. Degree 5
   // would save one step and cost a whole ulp.
   for (int c = 0; c < K; ++c) q[c] = x[c] * 0x1.6a4eccp-10f + 0x1.12399cp-7f;
