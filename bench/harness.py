@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import numpy as np
+
 Contenders = dict[str, Callable[[], object]]  # "ours" among them
 
 # From many short rows to one long one.
@@ -36,6 +38,13 @@ def best(contenders: Contenders, turns: int, *, calls: int = 1, slow: tuple[str,
                 function()
             times[name] = min(times[name], (time.perf_counter() - start) / calls)
     return times
+
+
+def aligned(shape: tuple[int, ...]) -> np.ndarray:
+    """A float32 array that starts on a cache line, as all of PyTorch's do; NumPy's large ones start 16 bytes after."""
+    import torch
+
+    return torch.empty(shape).numpy()
 
 
 def geometric_mean(values: Iterable[float]) -> float:

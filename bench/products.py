@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 import torch
-from harness import SHAPES, Contenders, Ratios, arguments, best, finish, shape_name
+from harness import SHAPES, Contenders, Ratios, aligned, arguments, best, finish, shape_name
 
 from softscope._backends.engine import kernels
 
@@ -21,7 +21,7 @@ KINDS = {"plain": (1.0, 0.0), "shifted": (1.0, 10.0), "sharp": (30.0, 0.0)}
 
 def contenders(p: np.ndarray, v: np.ndarray) -> Contenders:
     """The contenders; ours is called the way a backward pass calls it."""
-    out = np.empty_like(p)
+    out = aligned(p.shape)
     weights, vectors, t_out = torch.from_numpy(p), torch.from_numpy(v), torch.empty(p.shape)
     backward = torch.ops.aten._softmax_backward_data.out
 
@@ -50,7 +50,8 @@ def main() -> None:
         for kind, (spread, shift) in KINDS.items():
             logits = spread * rng.standard_normal(shape, dtype=np.float32)
             p = torch.softmax(torch.from_numpy(logits), -1).numpy()
-            v = rng.standard_normal(shape, dtype=np.float32) + np.float32(shift)
+            v = aligned(shape)
+            v[...] = rng.standard_normal(shape, dtype=np.float32) + np.float32(shift)
             who = contenders(p, v)
             check(who, v)
             ratios.add(kind, shape_name(shape), best(who, 3 if options.quick else 15))

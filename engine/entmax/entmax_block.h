@@ -9,7 +9,7 @@ namespace softscope {
 namespace {
 
 // Rows of at most this many entries are transposed: a single row would wait for its divisions.
-constexpr size_t kSparseShort = 64;
+constexpr size_t kSparseShort = 160;
 
 // Rows of C side by side: on behalf of float32, plain sums will do.
 template <class C, int N>
