@@ -10,7 +10,7 @@ INSTALL := $(PIP) install --no-compile -c constraints.txt
 ENGINE := $(wildcard engine/*.cc engine/*/*.h engine/*/*.cc)
 
 .DEFAULT_GOAL := help
-.PHONY: help checkup lab reference test pytest attack lint format sanitize clean
+.PHONY: help checkup lab reference test pytest attack lint format sanitize aarch64 clean
 
 help:
 	@echo "make checkup   set up what is needed and let the doctor train, examine and treat three small models"
@@ -20,6 +20,7 @@ help:
 	@echo "make lint      all checks but the tests"
 	@echo "make attack    an hour of hostile files, answers, arguments and failures (MINUTES=5 for five minutes)"
 	@echo "make sanitize  the kernels' tests with address and undefined-behaviour sanitizers"
+	@echo "make aarch64   the kernels' tests on another processor, emulated: needs Debian's cross compiler and qemu"
 	@echo "make format    rewrite Python and C++ in the project's format"
 	@echo "make clean     remove what make made"
 
@@ -66,6 +67,10 @@ sanitize: $(VENV)/.dev
 	LD_PRELOAD="$(call LIBRARY,libasan.so) $(call LIBRARY,libubsan.so)" ASAN_OPTIONS=detect_leaks=0 \
 	  UBSAN_OPTIONS=halt_on_error=1 $(SANITIZED)/bin/python -m pytest -q -x -p no:cacheprovider \
 	  -k "not fork" tests/engine tests/fuzz
+
+# Not part of `make test`: it takes half an hour. TESTS chooses some of it, in pytest's words.
+aarch64: $(VENV)/.dev
+	@sh tests/aarch64/run.sh $(TESTS)
 
 format: $(VENV)/.dev
 	$(BIN)/ruff check --fix-only

@@ -1,6 +1,7 @@
 """Shared by all tests: one thread per worker, and the same examples in every run."""
 
 import os
+import platform
 
 from hypothesis import settings
 
@@ -13,7 +14,7 @@ settings.register_profile("same", derandomize=True, deadline=None)
 settings.register_profile("search", max_examples=2000, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
-LEVELS = ("baseline", "avx2", "avx512")
+LEVELS = ("neon",) if platform.machine() in ("aarch64", "arm64") else ("baseline", "avx2", "avx512")
 
 
 def pytest_report_header() -> str:

@@ -19,10 +19,9 @@ size_t rows_of_a_task(size_t rows, size_t problems) {
   return std::clamp(even, kLeast, kMost);
 }
 
-constexpr size_t kPartKeys = 1024;
-
-// If rows are few, as when a model generates token by token, the keys are shared out as well.
-size_t parts_of_the_keys(size_t m, size_t tasks) {
+// If rows are few, as when a model generates token by token, threads share the parts of the keys as
+// well. This is how many take their share.
+size_t shares_of_the_keys(size_t m, size_t tasks) {
   constexpr size_t kTasks = 8;
   return std::clamp<size_t>(kTasks / tasks, 1, std::max<size_t>(1, m / kPartKeys));
 }
@@ -101,11 +100,12 @@ void attend(const Kernels& kernels, const Attentions& all, int threads) {
   threads = threads_worth(one, problems, threads);
   const size_t many = rows_of_a_task(rows, problems);
   const size_t chunks = (rows + many - 1) / many;
-  const size_t parts = parts_of_the_keys(one.m, problems * chunks);
-  const size_t keys = ((one.m + parts - 1) / parts + kPartKeys - 1) / kPartKeys * kPartKeys;
-  const size_t stride = std::min(many, rows) * part_bytes(one);
-  std::unique_ptr<char[]> found(parts == 1 ? nullptr
-                                           : new char[problems * chunks * parts * stride]);
+  const size_t parts = std::max<size_t>(1, (one.m + kPartKeys - 1) / kPartKeys);
+  const size_t shares = shares_of_the_keys(one.m, problems * chunks);
+  const size_t stride =
+      std::min(many, rows) * part_bytes(one, std::max<size_t>(kTypeSize[all.type], 4));
+  const size_t room = shares == 1 ? 0 : problems * chunks * parts * stride;
+  char* found = static_cast<char*>(scratch(room, Scratch::kSharedRow));
 
   const auto task_of = [&](const Attention& a, size_t index) {
     // Later rows of causal attention see more keys. They go first, so that no long task is left for
@@ -116,23 +116,25 @@ void attend(const Kernels& kernels, const Attentions& all, int threads) {
                          .count = count,
                          .keys = {.begin = 0, .end = one.m},
                          .part = nullptr,
-                         .scratch = scratch(forward_scratch(a, count))};
+                         .scratch = scratch(forward_scratch(a, count)),
+                         .stride = stride};
   };
-  parallel_for(problems * chunks * parts, threads, [&](size_t index) {
-    const Attention a = problem_at(all, index / parts % problems);
-    AttentionTask task = task_of(a, index / parts);
-    if (parts > 1) {
-      task.keys.begin = std::min(one.m, index % parts * keys);
-      task.keys.end = std::min(one.m, task.keys.begin + keys);
-      task.part = found.get() + index * stride;
+  parallel_for(problems * chunks * shares, threads, [&](size_t index) {
+    const size_t block = index / shares, share = index % shares;
+    const Attention a = problem_at(all, block % problems);
+    AttentionTask task = task_of(a, block);
+    if (shares > 1) {
+      const size_t first = share * parts / shares, last = (share + 1) * parts / shares;
+      task.keys = {.begin = first * kPartKeys, .end = std::min(one.m, last * kPartKeys)};
+      task.part = found + (block * parts + first) * stride;
     }
     kernels.attention->forward[all.type](a, task);
   });
-  if (parts == 1) return;
+  if (shares == 1) return;
   parallel_for(problems * chunks, threads, [&](size_t index) {
     const Attention a = problem_at(all, index % problems);
     AttentionTask task = task_of(a, index);
-    task.part = found.get() + index * parts * stride;
+    task.part = found + index * parts * stride;
     kernels.attention->merge_parts[all.type](a, task, {.count = parts, .stride = stride});
   });
 }

@@ -30,7 +30,7 @@ class Forward {
       : a(attention),
         task(rows),
         count(rows.count),
-        in_place(rows.count <= kFew),
+        in_place(a.heads * a.n <= kFew),
         wide(Output ? round_up(a.dv, kTile) : 0) {
     char* memory = static_cast<char*>(rows.scratch);
     const auto take = [&]<class T>(T*& to, size_t entries) {
@@ -45,12 +45,14 @@ class Forward {
     take(bias, kKeys);
     take(own_bias, kKeys);
     take(output.data, count * wide);
+    take(totals, count);
+    take(total_output.data, count * wide);
     take(block_output.data, kStrip * wide);
     C* copy = nullptr;
     if constexpr (sizeof(S) != sizeof(C)) take(copy, count * a.d);
     for (size_t s = 0; s < count; ++s) {
       const size_t head = (rows.first + s) / a.n, i = (rows.first + s) % a.n;
-      states[s] = kNoKeys;
+      states[s] = totals[s] = kNoKeys;
       row[s] = {.head = head, .i = i, .visible = visible_keys(i), .q = nullptr};
       const S* q = row_of<const S>(a.q, head, i);
       if constexpr (sizeof(S) == sizeof(C)) {
@@ -67,26 +69,28 @@ class Forward {
   void run() {
     KeyRange seen = {.begin = a.m, .end = 0};  // by any row
     for (size_t s = 0; s < count; ++s) widen(seen, row[s].visible);
-    for (size_t first = seen.begin / kKeys * kKeys; first < seen.end; first += kKeys) {
+    static_assert(kPartKeys % kKeys == 0);
+    const bool several = !empty(seen) && seen.begin / kPartKeys != (seen.end - 1) / kPartKeys;
+    for (size_t i = 0; several && i < count * wide; ++i) total_output.data[i] = 0;
+    if (task.part != nullptr) leave_nothing(seen);
+    for (size_t first = round_down(seen.begin, kKeys); first < seen.end; first += kKeys) {
       const KeyBlock block = block_at(first, kKeys, a);
       bias_is_shared = false;
       if (in_place) {
         with_rows(count, [&]<int R>() { strip<R>(0, block); });
-        continue;
-      }
-      pack(block);
-      for (size_t s = 0; s < count; s += kStrip) {
-        with_rows(count - s, [&]<int R>() { strip<R>(s, block); });
-      }
-    }
-    for (size_t s = 0; s < count; ++s) {
-      if (task.part == nullptr) {
-        write_results<S, N, Output>(a, row[s].head, row[s].i, states[s], output[s]);
       } else {
-        char* to = static_cast<char*>(task.part) + s * part_bytes(a);
-        __builtin_memcpy(to, &states[s], sizeof(RunningState));
-        if (Output) __builtin_memcpy(to + kPartOutput, output[s], a.dv * sizeof(C));
+        pack(block);
+        for (size_t s = 0; s < count; s += kStrip) {
+          with_rows(count - s, [&]<int R>() { strip<R>(s, block); });
+        }
       }
+      const size_t next = first + kKeys;
+      const bool ends = next % kPartKeys == 0 || next >= seen.end;
+      if (ends && (several || task.part != nullptr)) end_part(first);
+    }
+    for (size_t s = 0; task.part == nullptr && s < count; ++s) {
+      write_results<S, N, Output>(a, row[s].head, row[s].i, (several ? totals : states)[s],
+                                  (several ? total_output : output)[s]);
     }
   }
 
@@ -100,16 +104,45 @@ class Forward {
   const Attention& a;
   const AttentionTask& task;
   const size_t count;
-  const bool in_place;  // keys and values are read where they are, and not packed
-  const size_t wide;    // entries of a row of output, rounded up
-  RunningState* states;
+  const bool in_place;            // keys and values are read where they are, and not packed
+  const size_t wide;              // entries of a row of output, rounded up
+  RunningState *states, *totals;  // over a part of the keys, and over the parts before it
   Row* row;
   C *keys, *values;  // of a block, packed
   C *bias, *own_bias;
   Buffer<C, kKeys> scores;  // of a strip
-  Strided<C> output{nullptr, wide}, block_output{nullptr, wide};
+  Strided<C> output{nullptr, wide}, total_output{nullptr, wide}, block_output{nullptr, wide};
   bool values_not_finite = false;  // some value of the block is infinite or NaN
   bool bias_is_shared = false;     // `bias` holds what the mask adds in every row of the block
+
+  // Where to leave the result of a row for the part with this key.
+  char* left(size_t key, size_t s) const {
+    const size_t part = (key - task.keys.begin) / kPartKeys;
+    return static_cast<char*>(task.part) + part * task.stride + s * part_bytes(a, sizeof(C));
+  }
+
+  // Leaves empty states for the parts of which no key is seen.
+  void leave_nothing(KeyRange seen) const {
+    for (size_t first = task.keys.begin; first < task.keys.end; first += kPartKeys) {
+      if (first < seen.end && first + kPartKeys > seen.begin) continue;
+      for (size_t s = 0; s < count; ++s) __builtin_memcpy(left(first, s), &kNoKeys, sizeof kNoKeys);
+    }
+  }
+
+  // Puts away the sums over the part of the keys that this key is in, and begins the next.
+  void end_part(size_t key) {
+    for (size_t s = 0; s < count; ++s) {
+      if (task.part == nullptr) {
+        merge_part<Output>(totals[s], total_output[s], states[s], output[s], wide);
+      } else {
+        char* to = left(key, s);
+        __builtin_memcpy(to, &states[s], sizeof(RunningState));
+        if (Output) __builtin_memcpy(to + kPartOutput, output[s], a.dv * sizeof(C));
+      }
+      states[s] = kNoKeys;
+    }
+    for (size_t i = 0; i < count * wide; ++i) output.data[i] = 0;
+  }
 
   KeyRange visible_keys(size_t i) const {
     const int64_t from = a.positions[i] - a.left, to = a.positions[i] + a.right + 1;
@@ -161,7 +194,7 @@ class Forward {
       queries.scale[r] = static_cast<C>(a.scale[at.head]);
     }
     if (empty(seen)) return;
-    seen.begin = seen.begin / kTile * kTile;
+    seen.begin = round_down(seen.begin, kTile);
     const KeyRange computed = {.begin = seen.begin, .end = round_up(seen.end, kTile)};
     if constexpr (R <= kFew) {
       if (in_place) {
@@ -195,9 +228,12 @@ class Forward {
   SOFTSCOPE_INLINE void add_packed(size_t s, KeyRange seen) {
     for (size_t c = 0; c < wide; c += kTile) {
       // Each chain starts from 0 and is added at its end: rounding errors grow with a chain's
-      // length.
-      for (size_t j = seen.begin; j < seen.end; j += kChain) {
-        const size_t depth = seen.end - j < kChain ? seen.end - j : kChain;
+      // length. Chains end at multiples of kChain wherever they begin, so that a row's sums do not
+      // depend on what the other rows of its strip see.
+      for (size_t j = seen.begin, end; j < seen.end; j = end) {
+        end = round_down(j, kChain) + kChain;
+        if (end > seen.end) end = seen.end;
+        const size_t depth = end - j;
         V sum[R][2] = {};
         const C* p[R];
         for (size_t r = 0; r < R; ++r) p[r] = scores[r] + j;
@@ -279,14 +315,10 @@ class Forward {
       for (size_t j = computed.begin; j < computed.end; ++j) state.nan |= x[j] != x[j];
     }
     const V maximum = fill<C, N>(static_cast<C>(state.m));
-    RowSums<C, N, 4, Statistics> sums;
+    RowSums<C, N, Statistics> sums;
     size_t j = computed.begin;
-    for (; j + 4 * N <= computed.end; j += 4 * N) sums.step(x + j, maximum);
-    if (j < computed.end) {
-      RowSums<C, N, 2, Statistics> rest;
-      rest.step(x + j, maximum);
-      rest.add_to(state);
-    }
+    for (; j + 4 * N <= computed.end; j += 4 * N) sums.template step<4>(x + j, maximum);
+    if (j < computed.end) sums.template step<2>(x + j, maximum);
     sums.add_to(state);
   }
 

@@ -45,6 +45,7 @@ SOFTSCOPE_INLINE void hide(C* x, KeyRange computed, KeyRange visible) {
 }
 
 constexpr size_t round_up(size_t n, size_t by) { return (n + by - 1) / by * by; }
+constexpr size_t round_down(size_t n, size_t by) { return n / by * by; }
 
 }  // namespace
 }  // namespace softscope

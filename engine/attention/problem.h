@@ -80,12 +80,19 @@ struct KeyRange {
   size_t begin, end;
 };
 
-// Rows [first, first + count) of the heads·n query rows, against a range of the keys.
+// The keys of a row are summed in parts of this many, and the parts merged in their order. The cuts
+// count from the first key, so that nothing else about a call changes how a row's sums are rounded:
+// neither how many heads it has, nor which thread takes which part, nor how many keys follow.
+constexpr size_t kPartKeys = 1024;
+
+// Rows [first, first + count) of the heads·n query rows, against a range of the keys, which begins
+// where a part does.
 struct AttentionTask {
   size_t first, count;
   KeyRange keys;
   void* part;  // null, or where to leave what these keys give, part_bytes() for each row
   void* scratch;
+  size_t stride = 0;  // bytes from what one part of these keys gives to what the next does
 };
 
 // How the keys of a task were cut: into `count` parts, whose results lie `stride` bytes apart.
@@ -114,11 +121,16 @@ inline T* row_of(const HeadRows<Data>& rows, size_t head, size_t i) {
 
 constexpr size_t sum_width(size_t n, size_t width) { return (n + width - 1) / width * width; }
 
-constexpr size_t part_bytes(const Attention& a) { return 128 + 8 * (a.dv + 16); }
+// What a row leaves for a part of the keys: its state, and behind that its output of `computed`
+// bytes an entry. As little as possible: of many rows and keys, it is more than the caches hold.
+constexpr size_t kPartOutput = 80;
+constexpr size_t part_bytes(const Attention& a, size_t computed) {
+  return kPartOutput + (a.dv * computed + 15) / 16 * 16;
+}
 
 // Scratch for a task of `count` rows: upper bounds that hold for every kernel.
 constexpr size_t forward_scratch(const Attention& a, size_t count) {
-  return 8 * (300 * (a.d + a.dv + 64) + count * (a.d + a.dv + 64)) + 4096;
+  return 8 * (300 * (a.d + a.dv + 64) + count * (a.d + 2 * a.dv + 128)) + 4096;
 }
 constexpr size_t reading_width(size_t m) { return (m + 63) / 64 * 64; }
 constexpr size_t reading_scratch(const AttentionReading& r, size_t count) {

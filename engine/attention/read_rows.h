@@ -278,13 +278,11 @@ class ReadRows {
         distance += d;
         squares += d * d;
       }
-      RowSums<C, N, 4, true> four;
+      RowSums<C, N, true> chunk;
       size_t j = first;
-      for (; j + 4 * N <= end; j += 4 * N) four.step(exponentials + j, maximum);
-      RowSums<C, N, 2, true> two;
-      for (; j < end; j += kTile) two.step(exponentials + j, maximum);
-      four.add_to(state);
-      two.add_to(state);
+      for (; j + 4 * N <= end; j += 4 * N) chunk.template step<4>(exponentials + j, maximum);
+      for (; j < end; j += kTile) chunk.template step<2>(exponentials + j, maximum);
+      chunk.add_to(state);
       flush_into(sums.distance, distance);
       flush_into(sums.squares, squares);
     }

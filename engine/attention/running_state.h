@@ -24,6 +24,13 @@ struct RunningState : State {
     nan |= other.nan;
   }
 
+  // Adds keys of which none has weight. Their sums are 0, but adding that could turn a −0 into 0.
+  void add_unweighed(const RunningState& other) {
+    count += other.count;
+    if (other.highest > highest) highest = other.highest;
+    nan |= other.nan;
+  }
+
   // Counts from a larger maximum. Returns what the output shrinks by.
   double raise(double maximum) {
     const double delta = m - maximum;
@@ -42,13 +49,15 @@ constexpr RunningState kNoKeys = {kNoEntries, -kInfinity<double>, false};
 // x ← exp(x − m) for a stretch of logits, and the sums that its state gains. Without Statistics
 // only c and r; both even then, so that the output is the same whether statistics are wanted or
 // not.
-template <class C, int N, int K, bool Statistics>
+template <class C, int N, bool Statistics>
 struct RowSums {
   using V = Vec<C, N>;
   using I = Vec<typename IndexOf<C>::type, N>;
   V r = {}, u = {}, t = {}, w = {};
   I top = {}, visible = {};  // how many, negative: a true comparison is −1
 
+  // K vectors. A hidden logit adds 0, so sums over more of them come out the same.
+  template <int K>
   SOFTSCOPE_INLINE void step(C* x, V m) {
     V d[K], e[K];
     for (int k = 0; k < K; ++k) {

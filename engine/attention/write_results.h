@@ -9,8 +9,6 @@
 namespace softscope {
 namespace {
 
-// In a part of the keys, a row's output lies behind its state.
-constexpr size_t kPartOutput = 128;
 static_assert(sizeof(RunningState) <= kPartOutput);
 
 struct Factors {
@@ -59,30 +57,43 @@ void write_results(const Attention& a, size_t head, size_t i, RunningState state
   if (a.state.data != nullptr) write_state(state, row_of<double>(a.state, head, i));
 }
 
+// A row's sums over the keys so far gain those over the next part of them.
+template <bool Output, class C>
+SOFTSCOPE_INLINE void merge_part(RunningState& total, C* sums, RunningState part, const C* more,
+                                 size_t dv) {
+  if (part.z() != part.z() && part.m != kInfinity<double>) part.nan = true;
+  if (!(part.m > -kInfinity<double>)) {  // nothing visible, or only NaN
+    total.add_unweighed(part);
+    return;
+  }
+  if (!(total.m > -kInfinity<double>)) {
+    part.add_unweighed(total);
+    total = part;
+    for (size_t c = 0; Output && c < dv; ++c) sums[c] = more[c];
+    return;
+  }
+  if (part.m > total.m) {
+    const C shrink = static_cast<C>(total.raise(part.m));
+    for (size_t c = 0; Output && c < dv; ++c) sums[c] = sums[c] * shrink + more[c];
+  } else {
+    const C shrink = static_cast<C>(part.m < total.m ? part.raise(total.m) : 1);
+    for (size_t c = 0; Output && c < dv; ++c) sums[c] += more[c] * shrink;
+  }
+  total.add(part);
+}
+
 // The rows of a task, from what the parts of its keys gave.
 template <class S, int N, bool Output>
 void merge_key_parts(const Attention& a, const AttentionTask& task, const KeyParts& parts) {
   using C = Compute<S>;
   C* sums = static_cast<C*>(task.scratch);
   for (size_t s = 0; s < task.count; ++s) {
-    const char* first = static_cast<const char*>(task.part) + s * part_bytes(a);
+    const char* from = static_cast<const char*>(task.part) + s * part_bytes(a, sizeof(C));
     RunningState total = kNoKeys, part;
-    for (size_t i = 0; i < parts.count; ++i) {
-      __builtin_memcpy(&part, first + i * parts.stride, sizeof part);
-      if (part.m > total.m) total.m = part.m;
-    }
     for (size_t c = 0; c < a.dv; ++c) sums[c] = 0;
-    for (size_t i = 0; i < parts.count; ++i) {
-      __builtin_memcpy(&part, first + i * parts.stride, sizeof part);
-      const double shrink = part.m < total.m ? part.raise(total.m) : 1;
-      total.add(part);
-      if (!Output) continue;
-      const char* out = first + i * parts.stride + kPartOutput;
-      for (size_t c = 0; c < a.dv; ++c) {
-        C value;
-        __builtin_memcpy(&value, out + c * sizeof(C), sizeof(C));
-        sums[c] += value * static_cast<C>(shrink);
-      }
+    for (size_t i = 0; i < parts.count; ++i, from += parts.stride) {
+      __builtin_memcpy(&part, from, sizeof part);
+      merge_part<Output>(total, sums, part, reinterpret_cast<const C*>(from + kPartOutput), a.dv);
     }
     const size_t index = task.first + s;
     write_results<S, N, Output>(a, index / a.n, index % a.n, total, sums);

@@ -9,8 +9,8 @@
 namespace softscope {
 namespace {
 
-constexpr size_t kLongRow = size_t{1} << 18;      // entries from which on a row is shared
-constexpr size_t kFewRows = 16;                   // and only if there are fewer rows than this
+constexpr size_t kLongRow = size_t{1} << 18;      // entries from which on a row has parts
+constexpr size_t kFewRows = 16;                   // shared only if there are fewer rows than this
 constexpr size_t kManyEntries = size_t{1} << 22;  // of long rows that are done in one go
 
 size_t parts_of(size_t n) { return (n + kPartEntries - 1) / kPartEntries; }
@@ -142,12 +142,18 @@ void run_long_backward(const LongBackwardKernels& kernels, const Rows& rows,
 
 }  // namespace
 
-bool shares_rows(Operation operation, const Rows& rows, size_t count) {
-  const bool contiguous =
-      rows.x.step == 1 && rows.y.step == 1 && (!gives_rows(operation) || rows.out.step == 1);
-  // A shared logsumexp is written as float32; of other types it would have to be rounded.
+bool are_contiguous(Operation operation, const Rows& rows) {
+  return rows.x.step == 1 && rows.y.step == 1 && (!gives_rows(operation) || rows.out.step == 1);
+}
+
+bool have_parts(Operation operation, const Rows& rows) {
+  // logsumexp of parts is written as float32; of other types it would have to be rounded.
   const bool fits = operation != kLogSumExp || rows.type == kFloat32;
-  return contiguous && fits && rows.n >= kLongRow && count < kFewRows;
+  return fits && rows.n >= kLongRow;
+}
+
+bool shares_rows(Operation operation, const Rows& rows, size_t count) {
+  return have_parts(operation, rows) && are_contiguous(operation, rows) && count < kFewRows;
 }
 
 void run_long_rows(const Kernels& kernels, Operation operation, const Rows& rows, int threads) {

@@ -199,8 +199,9 @@ struct TileSums {
       c[g] = r[g] = u[g] = t[g] = w[g] = V{};
       seen[g] = fill<double, H>(Full ? 0.0 : static_cast<double>(n));
     }
+    V plain[kVectors] = {};
     if constexpr (!Full) {
-      if (take_plainly(entries, n)) return;
+      if (take_plainly(entries, n, plain)) return;
     }
     for (size_t i = 0; i < n; ++i) {
       V d[kVectors], e[kVectors];
@@ -225,12 +226,19 @@ struct TileSums {
         w[g] += e[g] * e[g];
       }
     }
+    // Rows for which the plain sum will do keep it: else their bits would depend on their
+    // neighbours.
+    for (int g = 0; !Full && g < kVectors; ++g) {
+      const auto enough = plain[g] > kEnough;
+      c[g] = enough ? fill<double, H>(1) : c[g];
+      r[g] = enough ? plain[g] - 1.0 : r[g];
+    }
   }
 
-  // One sum over all entries is quicker, and exact enough unless a row is so near one-hot that the
-  // 1 would swallow the others. Then this returns false and has done nothing.
-  SOFTSCOPE_INLINE bool take_plainly(const float* entries, size_t n) {
-    V z[kVectors] = {};
+  // One sum z over all entries is quicker, and exact enough unless a row is so near one-hot that
+  // the 1 would swallow the others. Then this returns false and has done nothing else.
+  static constexpr double kEnough = 1 + 1e-6;
+  SOFTSCOPE_INLINE bool take_plainly(const float* entries, size_t n, V (&z)[kVectors]) {
     for (size_t i = 0; i < n; ++i) {
       V e[kVectors];
       widen(entries + i * kWidth<N>, e);
@@ -238,8 +246,8 @@ struct TileSums {
       exp_for_float32<H, kVectors>(e);
       for (int g = 0; g < kVectors; ++g) z[g] += e[g];
     }
-    auto enough = z[0] > 1 + 1e-6;  // false for NaN
-    for (int g = 1; g < kVectors; ++g) enough &= z[g] > 1 + 1e-6;
+    auto enough = z[0] > kEnough;  // false for NaN
+    for (int g = 1; g < kVectors; ++g) enough &= z[g] > kEnough;
     for (int l = 0; l < H; ++l) {
       if (enough[l] == 0) return false;
     }

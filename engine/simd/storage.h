@@ -40,7 +40,7 @@ SOFTSCOPE_INLINE Vec<uint16_t, N> to_brain(Vec<float, N> v) {
   return __builtin_convertvector(v == v ? rounded : quiet, Vec<uint16_t, N>);
 }
 
-// float16 to float32 and back, for processors without F16C, which has an instruction for each.
+// float16 to float32 and back, by one instruction where the processor has it.
 template <int N>
 SOFTSCOPE_INLINE Vec<float, N> from_half(Vec<uint16_t, N> h) {
 #if defined(__AVX512F__) && !defined(__clang__)
@@ -54,6 +54,12 @@ SOFTSCOPE_INLINE Vec<float, N> from_half(Vec<uint16_t, N> h) {
   if constexpr (N == 8) {
     typedef short Shorts __attribute__((vector_size(16)));
     return (Vec<float, N>)__builtin_ia32_vcvtph2ps256((Shorts)h);
+  }
+#endif
+#if defined(__aarch64__) && !defined(__clang__)
+  if constexpr (N == 4) {
+    typedef __fp16 Halves __attribute__((vector_size(8)));
+    return __builtin_aarch64_float_extend_lo_v4sf((Halves)h);
   }
 #endif
   const Vec<uint32_t, N> wide = widen<N>(h);
@@ -81,6 +87,9 @@ SOFTSCOPE_INLINE Vec<uint16_t, N> to_half(Vec<float, N> v) {
     typedef float Floats __attribute__((vector_size(32)));
     return (Vec<uint16_t, N>)__builtin_ia32_vcvtps2ph256((Floats)v, 0);
   }
+#endif
+#if defined(__aarch64__) && !defined(__clang__)
+  if constexpr (N == 4) return (Vec<uint16_t, N>)__builtin_aarch64_float_truncate_lo_v4hf(v);
 #endif
   const Vec<uint32_t, N> bits = (Vec<uint32_t, N>)v;
   const Vec<uint32_t, N> sign = (bits >> 16) & 0x8000u;

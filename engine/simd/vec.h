@@ -59,7 +59,7 @@ constexpr int kAsSet = 4;  // rounds as the processor is set to
 #endif
 
 // The larger of each lane; b where either is NaN. x86 has one instruction for exactly that, but
-// GCC 12 turns the comparison into two.
+// GCC 12 turns the comparison into two. NEON has none: its fmax returns NaN where either is.
 template <class V>
 SOFTSCOPE_INLINE V max(V a, V b) {
 #if defined(__AVX512F__) && !defined(__clang__)
@@ -166,6 +166,9 @@ SOFTSCOPE_INLINE V fused(V a, V b, V c) {
 #if defined(__FMA__) && !defined(__clang__)
     if constexpr (__is_same(V, Vec<double, 4>)) return __builtin_ia32_vfmaddpd256(a, b, c);
     if constexpr (__is_same(V, Vec<double, 2>)) return __builtin_ia32_vfmaddpd(a, b, c);
+#endif
+#if defined(__aarch64__) && !defined(__clang__)
+    if constexpr (__is_same(V, Vec<double, 2>)) return __builtin_aarch64_fmav2df(a, b, c);
 #endif
     for (size_t i = 0; i < sizeof(V) / sizeof(double); ++i) c[i] = __builtin_fma(a[i], b[i], c[i]);
     return c;

@@ -8,9 +8,9 @@
 
 namespace softscope {
 
-// Two buffers per thread, because the thread that shares out a row also takes tasks of its own:
-// what it holds for the whole row must survive what its tasks ask for.
-enum class Scratch { kTask, kSharedRow };
+// Several buffers per thread, because the thread that shares out a row also takes tasks of its own:
+// what it holds for the whole row, or a copy of it, must survive what its tasks ask for.
+enum class Scratch { kTask, kSharedRow, kCopiedRow };
 
 // At least `bytes`, on a cache line of its own. Valid until this thread asks for the same kind
 // again; the contents are whatever was left there. Not zeroed: pages nobody touches cost nothing.
@@ -20,7 +20,7 @@ inline void* scratch(size_t bytes, Scratch kind = Scratch::kTask) {
     std::unique_ptr<char[]> memory;
     size_t size = 0;
   };
-  thread_local Buffer buffers[2];
+  thread_local Buffer buffers[3];
   Buffer& buffer = buffers[static_cast<size_t>(kind)];
   if (buffer.size < bytes) {
     buffer.size = 0;  // in case there is no memory for more
