@@ -9,8 +9,10 @@ import pytest
 import torch
 
 import softscope as ss
-import softscope._backends.torch  # what the first tensor would import
-from softscope._backends.choose import plain_attention
+from softscope._arguments.arrays import unchanged
+from softscope._arguments.attention import prepare
+from softscope._attention import attend
+from softscope._backends.torch.plain_attention import plain_attention
 
 DTYPES = [torch.float32, torch.float64, torch.float16, torch.bfloat16]
 SIZES = [(1, 1, 1, 4, 4, 8, 8), (2, 4, 2, 7, 33, 5, 3), (1, 8, 8, 1, 300, 64, 64), (3, 6, 1, 40, 40, 32, 16)]
@@ -23,9 +25,14 @@ def tensors(sizes: tuple[int, ...], dtype: torch.dtype) -> list[torch.Tensor]:
     return [torch.randn(shape).to(dtype) for shape in shapes]
 
 
-def full(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, **named: Any) -> torch.Tensor:
-    """By the full path: a window that hides nothing is an option."""
-    return ss.attention(q, k, v, window=(None, None), **named)
+def full(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *, statistics: bool = False, **named: Any) -> Any:
+    """By the full path, which the public function takes if the short way refuses."""
+    return attend(prepare(q, k, v, **named), unchanged, statistics)
+
+
+def short(q: Any, k: Any, v: Any, *options: Any, **named: Any) -> Any:
+    found = plain_attention(q, k, v, *options, **named)
+    return None if found is None else found[0]
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -33,7 +40,7 @@ def full(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, **named: Any) -> tor
 @pytest.mark.parametrize("named", [{}, {"causal": True}, {"causal": True, "query_start": 5}, {"scale": 0.3}])
 def test_the_same_bits(sizes: tuple[int, ...], dtype: torch.dtype, named: dict[str, Any]) -> None:
     q, k, v = tensors(sizes, dtype)
-    found = plain_attention(q, k, v, named.get("scale"), named.get("causal", False), named.get("query_start", 0))
+    found = short(q, k, v, named.get("scale"), named.get("causal", False), named.get("query_start", 0))
     assert found is not None
     assert torch.equal(found, full(q, k, v, **named))
     assert torch.equal(ss.attention(q, k, v, **named), found)
@@ -51,15 +58,15 @@ def test_strides_of_any_kind() -> None:
 def test_what_is_unusual_takes_the_full_path() -> None:
     q, k, v = tensors((2, 4, 2, 7, 9, 8, 8), torch.float32)
     bad: list[tuple[Any, ...]] = [
-        (q.numpy(), k, v), (q[0], k[0], v[0]), (q, k.double(), v), (q, k[:1], v), (q, k, v[:, :, :5]),
-        (q[:, :3], k, v), (q[:, :, :0], k, v), (q.transpose(2, 3).contiguous().transpose(2, 3), k, v),
-        (q.clone().requires_grad_(), k, v), (q, k, v.to_sparse()), (q[..., :4], k, v),
+        (q.numpy(), k, v), (q[0], k, v[0]), (q[0, 0], k[0, 0], v[0, 0]), (q, k.double(), v), (q, k[:1], v),
+        (q, k, v[:, :, :5]), (q[:, :3], k, v), (q[:, :, :0], k, v),
+        (q.transpose(2, 3).contiguous().transpose(2, 3), k, v), (q, k, v.to_sparse()), (q[..., :4], k, v),
     ]  # fmt: skip
     for given in bad:
         assert plain_attention(*given, None, False, 0) is None
     for scale, causal, start in (
         (math.nan, False, 0),
-        (1, False, 0),
+        (True, False, 0),
         (None, 1, 0),
         (None, False, 1.0),
         (-1.0, True, 0),

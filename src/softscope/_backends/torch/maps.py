@@ -12,27 +12,54 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from softscope._arguments.checks import plain_number
 from softscope._arguments.out import checked_out
 from softscope._backends.engine import kernels
 from softscope._backends.reference.partition import State
 from softscope._backends.torch import backward, tensor_entmax, tensor_jacobian, tensor_partition, tensor_softmax
-from softscope._backends.torch.autograd import DIFFERENTIABLE, Entmax
-from softscope._backends.torch.engine_memory import DTYPES, engine, flows, reachable
+from softscope._backends.torch.autograd import DIFFERENTIABLE, Entmax, applied
+from softscope._backends.torch.engine_memory import DTYPES, eager, engine, flows, held, reachable, two_inputs
 
 
-def plain(name: str, x: Any, temperature: Any, out: Tensor | None = None) -> Tensor | None:
-    """Take the fast path for the common case: one temperature, the last axis. None if the full path is needed."""
-    if type(temperature) is not float or not reachable(x) or x.dtype not in DTYPES:
+def plain(name: str, x: Any, temperature: Any, axis: int, out: Tensor | None = None, alpha: Any = 1.0) -> Tensor | None:
+    """Take the fast path for the common case: one temperature and alpha, the last axis. None for the full path."""
+    t, alpha = plain_number(temperature), plain_number(alpha)
+    if not (eager() and held(x)) or x.dtype not in DTYPES or not kernels.offers(x.itemsize, t):
         return None
-    if not (x.numel() and x.ndim and kernels.offers(x.itemsize, temperature)):
+    if not x.numel() or not x.ndim or axis not in (-1, x.ndim - 1) or not 1.0 <= alpha < math.inf:
         return None
+    sparse = None if name != "entmax" or alpha == 1.0 else alpha
+    if name == "entmax" and sparse is None:
+        name = "softmax"
     if out is None:
-        return _computed(name, x, temperature) if x.requires_grad else engine(name, x, temperature)
+        if not x.requires_grad or not torch.is_grad_enabled():
+            return engine(name, x, t, None, sparse)
+        return applied(DIFFERENTIABLE[name], x, t) if sparse is None else applied(Entmax, x, sparse, t)
     if not _plainly_fits(out, x):
         checked_out(out, x)
         if not reachable(out):
             return None
-    return engine(name, x, temperature, out)
+    return engine(name, x, t, out, sparse)
+
+
+def plain_state(x: Any, temperature: Any, axis: int) -> tuple[Tensor, float] | None:
+    """Compute each row's state in one tensor (…, 7), and return it with T as a float; None for the full path."""
+    t = plain_number(temperature)
+    if not (eager() and held(x)) or x.dtype not in DTYPES or not kernels.offers(x.itemsize, t):
+        return None
+    if not x.numel() or not x.ndim or axis not in (-1, x.ndim - 1) or flows(x):
+        return None
+    return engine("state", x, t), t
+
+
+def plain_product(p: Any, v: Any, alpha: Any, temperature: Any, axis: int) -> Tensor | None:
+    """Take the fast path of `jacobian_product`: one temperature and alpha up to 2, the last axis."""
+    t, a = plain_number(temperature), plain_number(alpha)
+    if not (eager() and held(p) and held(v)) or p.dtype not in DTYPES or flows(p) or flows(v):
+        return None
+    if not p.numel() or not p.ndim or axis not in (-1, p.ndim - 1) or not 1.0 <= a <= 2.0:
+        return None
+    return two_inputs("jacobian_product", p, v, t, a)
 
 
 def _plainly_fits(out: Any, x: Tensor) -> bool:
@@ -70,11 +97,7 @@ def entmax(x: Tensor, alpha: Any, temperature: Any, visible: Tensor | None) -> T
     if not known or not offered(x, temperature, visible):
         return tensor_entmax.entmax(x, alpha, temperature, visible)
     shown = tensor_softmax.hidden_to_minus_inf(x, visible)
-    p = (
-        _differentiable(Entmax, shown, alpha, temperature)
-        if flows(x)
-        else engine("entmax", shown, temperature, None, alpha)
-    )
+    p = applied(Entmax, shown, alpha, temperature) if flows(x) else engine("entmax", shown, temperature, None, alpha)
     return p if visible is None else p.masked_fill(~visible, 0.0)
 
 
@@ -82,9 +105,14 @@ def state(x: Tensor, temperature: Any, visible: Tensor | None) -> tuple[State, T
     """Compute the partition's state and the largest logit; with tensor operations if they need a gradient."""
     if flows(x) or not offered(x, temperature, visible):
         return tensor_partition.state(x, temperature, visible)
-    n, *sums = engine("state", tensor_softmax.hidden_to_minus_inf(x, visible), temperature).unbind(-1)
-    result = State(n.to(torch.int64), *sums)
-    return result, result.m
+    return split(engine("state", tensor_softmax.hidden_to_minus_inf(x, visible), temperature))
+
+
+def split(numbers: Tensor) -> tuple[State, Tensor]:
+    """Split the engine's numbers (…, 7) into a state and the largest logit; attention has that as an eighth."""
+    n, *sums = numbers.unbind(-1)
+    state = State(n.to(torch.int64), *sums[:6])
+    return state, sums[6] if len(sums) > 6 else state.m
 
 
 def jacobian_product(p: Tensor, v: Tensor, alpha: Any, temperature: Any) -> Tensor:
@@ -117,8 +145,4 @@ def _mapped(name: str, x: Tensor, temperature: Any, visible: Tensor | None, hidd
 
 
 def _computed(name: str, x: Tensor, temperature: Any) -> Tensor:
-    return _differentiable(DIFFERENTIABLE[name], x, temperature) if flows(x) else engine(name, x, temperature)
-
-
-def _differentiable(function: type[torch.autograd.Function], *arguments: Any) -> Tensor:
-    return function.apply(*arguments)  # type: ignore[no-untyped-call]
+    return applied(DIFFERENTIABLE[name], x, temperature) if flows(x) else engine(name, x, temperature)
