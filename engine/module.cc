@@ -1,6 +1,6 @@
-// softscope._engine: the only file, beside by_address.cc, that knows Python. It checks what the
-// type system cannot, releases the interpreter lock and calls the kernels. Friendlier checks are up
-// to the public functions.
+// softscope._engine: the only file, beside by_address.cc and tensors.cc, that knows Python. It
+// checks what the type system cannot, releases the interpreter lock and calls the kernels.
+// Friendlier checks are up to the public functions.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
@@ -11,6 +11,7 @@
 #include "by_address.h"
 #include "dispatch/choose_level.h"
 #include "rows/row_tasks.h"
+#include "tensors.h"
 #include "threads/parallel_for.h"
 
 namespace nb = nanobind;
@@ -387,6 +388,7 @@ NB_MODULE(_engine, m) {
   });
 
   softscope::define_calls_by_address(m);
+  softscope::define_tensors(m);
 
   define(m, "softmax", softscope::kSoftmax);
   define(m, "log_softmax", softscope::kLogSoftmax);

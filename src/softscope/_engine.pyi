@@ -97,6 +97,20 @@ PlacedMask = tuple[int, int, int, int, int, int]  # and that of the keys; then i
 Sizes = tuple[int, int, int, int, int, int, int]  # batch, heads, kv_heads, n, m, d, dv
 View = tuple[float, float, int, int, int, PlacedMask | None]  # scale, softcap or 0, query_start, left, right, mask
 
+Heads = tuple[Placed, Placed, Placed, Sizes, int]  # q, k, v, and their dtype
+
+def know_tensors(exchange: Any, tensor: type, parameter: type, /) -> None:
+    """Learn PyTorch's types, and DLPack's exchange interface to look into them."""
+
+def rows_of(x: object, /) -> tuple[int, RowsAt, int] | None:
+    """Return address, rows and number of axes of a plain CPU tensor of contiguous rows; None for anything else."""
+
+def labelled_rows_of(x: object, targets: object, /) -> tuple[int, int, RowsAt] | None:
+    """Return both addresses and the rows, if there is a contiguous int64 for each row; None for anything else."""
+
+def heads_of(q: object, k: object, v: object, /) -> Heads | None:
+    """Return where q, k, v lie, (batch, heads, n, d) or (heads, n, d), if they fit; None for anything else."""
+
 def attention_at(
     q: Placed, k: Placed, v: Placed, out: Placed, state: int, sizes: Sizes, view: View, statistics: bool, dtype: int,
     threads: int, /,

@@ -14,6 +14,7 @@ REDUCTIONS = {"none": 0, "sum": 1, "mean": 2}  # of losses, as the engine number
 
 # The temperatures at which neither 1/T nor the product with it leaves the dtype's range.
 TEMPERATURES = {8: (1e-290, 1e290), 4: (1e-30, 1e30), 2: (1e-30, 1e30)}
+RANGES = tuple(TEMPERATURES[size] for size in (2, 2, 4, 8))  # of the dtypes, as the engine numbers them
 
 
 def temperatures(x: Array, temperature: Any) -> Any:

@@ -12,10 +12,10 @@ import numpy as np
 
 from softscope import _engine, _threads
 from softscope._arguments.checks import LARGEST, plain_number
-from softscope._backends.engine.kernels import REDUCTIONS, TEMPERATURES, Array
+from softscope._backends.engine.kernels import RANGES, REDUCTIONS, Array
 
 # The engine's number of each dtype in native byte order, and the temperatures that it takes.
-_DTYPES = {np.dtype(np.float32): (2, *TEMPERATURES[4]), np.dtype(np.float64): (3, *TEMPERATURES[8])}
+_DTYPES = {np.dtype(np.float32): (2, *RANGES[2]), np.dtype(np.float64): (3, *RANGES[3])}
 _INT64 = np.dtype(np.int64)
 _AT = {"softmax": "softmax_at", "log_softmax": "log_softmax_at", "logsumexp": "logsumexp_at"}
 

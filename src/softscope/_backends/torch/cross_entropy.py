@@ -7,7 +7,7 @@ A row's loss and its gradient, with m = max x, z = Σ exp((x − m)/T) and the t
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -18,36 +18,40 @@ from softscope._backends.engine import kernels
 from softscope._backends.torch import backward, losses
 from softscope._backends.torch.autograd import applied
 from softscope._backends.torch.dtypes import like, row_dtype
-from softscope._backends.torch.engine_memory import DTYPES, eager, flows, held, reachable, rows_at, threads
+from softscope._backends.torch.engine_memory import DTYPES, flows, reachable, rows_at, single, threads, unwatched
 from softscope._backends.torch.maps import offered, softmax
 
-
-class Loss(NamedTuple):
-    """What is a number, as the engine takes it."""
-
-    ignored: int
-    smoothing: float
-    reduction: int
+if TYPE_CHECKING:
+    from softscope._engine import LossAt
 
 
 def plain_cross_entropy(
     x: Any, targets: Any, temperature: Any, smoothing: Any, ignored: Any, reduction: Any
 ) -> Tensor | None:
     """Take the short way for contiguous rows of classes; None if the full path is needed."""
-    if not (eager() and held(x) and held(targets) and x.is_contiguous() and targets.is_contiguous()):
+    found = _engine.labelled_rows_of(x, targets) if unwatched() else None
+    if found is None or type(ignored) is not int or not -LARGEST <= ignored <= LARGEST:
         return None
-    if x.dtype not in DTYPES or targets.dtype is not torch.int64 or not x.numel() or targets.shape != x.shape[:-1]:
+    rows = found[2]
+    low, high = kernels.RANGES[rows[2]]
+    t, epsilon = plain_number(temperature), plain_number(smoothing)
+    if not low <= t <= high or not 0.0 <= epsilon <= 1.0:
         return None
-    t, epsilon, kind = plain_number(temperature), plain_number(smoothing), type(reduction) is str and reduction
-    if not x.ndim or not kernels.offers(x.itemsize, t) or not 0.0 <= epsilon <= 1.0 or kind not in kernels.REDUCTIONS:
+    kind = kernels.REDUCTIONS.get(reduction) if type(reduction) is str else None
+    if kind is None:
         return None
-    if type(ignored) is not int or not -LARGEST <= ignored <= LARGEST:
-        return None
-    try:
-        found = _losses(x, targets, t, None, Loss(ignored, epsilon, kernels.REDUCTIONS[reduction]))
-    except NoClassError:
-        return None  # the full path finds it, and the words for it
-    return found if found.dtype is x.dtype else found.to(x.dtype)
+    loss = ignored, epsilon, kind
+    if x.requires_grad and torch.is_grad_enabled():
+        try:
+            result = applied(_CrossEntropy, x, targets, t, None, loss)
+        except NoClassError:
+            return None  # the full path finds it, and the words for it
+    else:
+        result = single(rows[2]) if kind else torch.empty(targets.shape, dtype=torch.float64)
+        address, classes, _ = found
+        if not _engine.cross_entropy_at(address, classes, rows, loss, t, 0, result.data_ptr(), 0, threads()):
+            return None
+    return result if kind else result.to(x.dtype)
 
 
 def cross_entropy(x: Tensor, targets: Tensor, temperature: Any, label_smoothing: float) -> Tensor:
@@ -57,23 +61,23 @@ def cross_entropy(x: Tensor, targets: Tensor, temperature: Any, label_smoothing:
     rows, t = None, temperature
     if isinstance(temperature, Tensor):
         rows, t = temperature.detach().double().expand((*x.shape[:-1], 1)).contiguous(), 1.0
-    return _losses(x.contiguous(), targets.contiguous(), t, rows, Loss(-1, label_smoothing, 0))
+    return _losses(x.contiguous(), targets.contiguous(), t, rows, (-1, label_smoothing, 0))
 
 
 class NoClassError(Exception):
     """A target is neither a class nor ignored."""
 
 
-def _losses(x: Tensor, targets: Tensor, temperature: float, temperatures: Tensor | None, loss: Loss) -> Tensor:
+def _losses(x: Tensor, targets: Tensor, temperature: float, temperatures: Tensor | None, loss: LossAt) -> Tensor:
     if flows(x):
         return applied(_CrossEntropy, x, targets, temperature, temperatures, loss)
     return _forward(x, targets, temperature, temperatures, loss, None)
 
 
 def _forward(
-    x: Tensor, targets: Tensor, temperature: float, temperatures: Tensor | None, loss: Loss, sums: Tensor | None
+    x: Tensor, targets: Tensor, temperature: float, temperatures: Tensor | None, loss: LossAt, sums: Tensor | None
 ) -> Tensor:
-    out = torch.empty((), dtype=x.dtype) if loss.reduction else torch.empty(targets.shape, dtype=torch.float64)
+    out = single(DTYPES[x.dtype]) if loss[2] else torch.empty(targets.shape, dtype=torch.float64)
     if not _engine.cross_entropy_at(
         x.data_ptr(), targets.data_ptr(), rows_at(x), loss, temperature, _address(temperatures), out.data_ptr(),
         _address(sums), threads(),
@@ -91,7 +95,7 @@ class _CrossEntropy(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, x: Tensor, targets: Tensor, temperature: float, temperatures: Tensor | None, loss: Loss
+        ctx: Any, x: Tensor, targets: Tensor, temperature: float, temperatures: Tensor | None, loss: LossAt
     ) -> Tensor:
         sums = torch.empty((targets.numel(), 2), dtype=torch.float64)  # each row's m and z − 1
         out = _forward(x, targets, temperature, temperatures, loss, sums)
@@ -114,14 +118,15 @@ class _CrossEntropy(torch.autograd.Function):
         return slope, None, None, None, None
 
 
-def _visible_slope(x: Tensor, targets: Tensor, temperature: Any, loss: Loss, g: Tensor) -> Tensor:
+def _visible_slope(x: Tensor, targets: Tensor, temperature: Any, loss: LossAt, g: Tensor) -> Tensor:
     """Compute the gradient with operations that autograd can differentiate again."""
-    wide, counted = row_dtype(x), targets != loss.ignored
+    ignored, smoothing, reduction = loss
+    wide, counted = row_dtype(x), targets != ignored
     g = g.to(wide)
-    if loss.reduction == kernels.REDUCTIONS["mean"]:
+    if reduction == kernels.REDUCTIONS["mean"]:
         g = g / counted.sum().clamp(min=1)
     at = targets.masked_fill(~counted, 0).unsqueeze(-1)
     p = softmax(x.to(wide), temperature, None)
-    pulled = p.scatter_add(-1, at, torch.full_like(at, loss.smoothing - 1.0, dtype=wide)) - loss.smoothing / x.shape[-1]
+    pulled = p.scatter_add(-1, at, torch.full_like(at, smoothing - 1.0, dtype=wide)) - smoothing / x.shape[-1]
     slope = pulled * (g.unsqueeze(-1) / like(temperature, wide))
     return slope.masked_fill(~counted.unsqueeze(-1), 0.0).to(x.dtype)

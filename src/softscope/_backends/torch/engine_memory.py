@@ -25,7 +25,7 @@ Array = np.ndarray[Any, Any]
 DTYPES = {torch.float16: 0, torch.bfloat16: 1, torch.float32: 2, torch.float64: 3}
 
 # The engine takes contiguous rows by address: wrapping ten numbers in NumPy arrays costs more than their softmax.
-_AT = {name: f"{name}_at" for name in ("softmax", "log_softmax", "logsumexp", "state", "entmax")}
+AT = {name: f"{name}_at" for name in ("softmax", "log_softmax", "logsumexp", "state", "entmax")}
 _TWO_INPUTS_AT = {name: f"{name}_at" for name in ("jacobian_product", "log_softmax_backward")}
 
 # These types hold a plain tensor's memory; other subclasses may hold anything.
@@ -41,6 +41,12 @@ _jit_trace = torch._C._get_tracing_state
 
 _torch_threads = torch.get_num_threads
 
+if hasattr(Tensor, "__dlpack_c_exchange_api__"):  # from PyTorch 2.10 on; without it, the engine knows no tensors
+    _engine.know_tensors(Tensor.__dlpack_c_exchange_api__, Tensor, torch.nn.Parameter)
+
+# Copying the form of one of these is the quickest way to a tensor for a single number; numbered as DTYPES.
+_SINGLES = [torch.empty((), dtype=dtype) for dtype in DTYPES]
+
 
 def reachable(x: Any) -> bool:
     """Tell whether x is a dense CPU tensor in eager mode, so that its memory holds its values.
@@ -53,9 +59,13 @@ def reachable(x: Any) -> bool:
 
 def eager() -> bool:
     """Tell whether nothing but autograd watches the operations."""
+    return not _is_compiling() and unwatched()
+
+
+def unwatched() -> bool:
+    """Tell the same where no compiler traces, which the quick ways have asked before."""
     return not (
-        _is_compiling()
-        or _transforms()
+        _transforms()
         or _dispatch_modes()
         or _function_modes()
         or forward_ad._current_level >= 0
@@ -146,6 +156,11 @@ def threads() -> int:
     return theirs if theirs < mine else mine
 
 
+def single(dtype: int) -> Tensor:
+    """Return a new tensor for one number of the dtype with this number."""
+    return torch.empty_like(_SINGLES[dtype])
+
+
 def rows_at(x: Tensor) -> tuple[int, int, int]:
     """Describe contiguous rows to the engine: how many, their length and dtype."""
     n = x.shape[-1]
@@ -165,7 +180,7 @@ def engine(name: str, x: Tensor, temperature: Any, out: Tensor | None = None, al
         out = torch.empty(x.shape[:-1], dtype=x.dtype) if name == "logsumexp" else torch.empty_like(x)
     numbers = () if alpha is None else (alpha,)
     if contiguous and (alpha is None or type(alpha) is float):
-        at = getattr(_engine, _AT[name])
+        at = getattr(_engine, AT[name])
         at(x.data_ptr(), out.data_ptr(), rows_at(x), temperature, *numbers, threads())
     else:
         kernels.run(name, memory(x), per_row(temperature), memory(out), threads(), *map(per_row, numbers))

@@ -20,10 +20,10 @@ from softscope._backends.engine.attention import FAR, STATE_NUMBERS
 from softscope._backends.torch import dense_attention
 from softscope._backends.torch.autograd import applied
 from softscope._backends.torch.backward import unseen
-from softscope._backends.torch.engine_memory import DTYPES, eager, flows, held, threads
+from softscope._backends.torch.engine_memory import DTYPES, flows, held, threads, unwatched
 
 if TYPE_CHECKING:
-    from softscope._engine import PlacedMask, Sizes, View
+    from softscope._engine import Heads, PlacedMask, Sizes, View
 
 MASKS = {**DTYPES, torch.bool: 4}  # as the engine numbers them
 
@@ -44,37 +44,16 @@ def plain_attention(
 
     None if the full path is needed, which also finds the words for what is wrong.
     """
-    if not (eager() and held(q) and held(k) and held(v)) or not q.dtype is k.dtype is v.dtype or q.dtype not in DTYPES:
+    found = _engine.heads_of(q, k, v) if unwatched() else None
+    if found is None or torch.is_autocast_enabled("cpu") or type(statistics) is not bool:
         return None
-    if not q.ndim == k.ndim == v.ndim or torch.is_autocast_enabled("cpu"):
-        return None
-    sizes = _sizes(q.shape, k.shape, v.shape)
-    if sizes is None or q.stride(-1) != 1 or k.stride(-1) != 1 or v.stride(-1) != 1 or type(statistics) is not bool:
-        return None
-    view = _view(sizes, scale, causal, start, window, mask, softcap)
+    view = _view(found[3], scale, causal, start, window, mask, softcap)
     if view is None:
         return None
-    if flows(q) or flows(k) or flows(v):
-        out, state = applied(_Attention, q, k, v, mask, sizes, view, statistics)
+    if torch.is_grad_enabled() and (q.requires_grad or k.requires_grad or v.requires_grad):
+        out, state = applied(_Attention, q, k, v, mask, found, view, statistics)
         return out, state
-    return _attended(q, k, v, sizes, view, statistics, statistics)
-
-
-def _sizes(q: torch.Size, k: torch.Size, v: torch.Size) -> Sizes | None:
-    """Return batch, heads, kv_heads, n, m, d, dv if the shapes fit and nothing is empty."""
-    if len(q) == 4:
-        batch, heads, n, d = q
-        if k[0] != batch or v[0] != batch:
-            return None
-    elif len(q) == 3:
-        batch, (heads, n, d) = 1, q
-    else:
-        return None
-    kv_heads, m = k[-3], k[-2]
-    if k[-1] != d or v[-3] != kv_heads or v[-2] != m or not kv_heads or heads % kv_heads:
-        return None
-    sizes = batch, heads, kv_heads, n, m, d, v[-1]
-    return sizes if all(sizes) else None
+    return _attended(q, found, view, statistics, statistics)
 
 
 def _view(sizes: Sizes, scale: Any, causal: Any, start: Any, window: Any, mask: Any, softcap: Any) -> View | None:
@@ -121,32 +100,31 @@ def _placed(x: Tensor) -> tuple[int, int, int, int]:
     return x.data_ptr(), batch, strides[-3], strides[-2]
 
 
-def _attended(
-    q: Tensor, k: Tensor, v: Tensor, sizes: Sizes, view: View, keep: bool, statistics: bool
-) -> tuple[Tensor, Tensor | None]:
-    shape = q.shape[:-1]
-    out = torch.empty((*shape, sizes[6]), dtype=q.dtype)
-    state = torch.empty((*shape, STATE_NUMBERS), dtype=torch.float64) if keep else None
+def _attended(q: Tensor, heads: Heads, view: View, keep: bool, statistics: bool) -> tuple[Tensor, Tensor | None]:
+    placed_q, placed_k, placed_v, sizes, dtype = heads
+    n, d, dv = sizes[3], sizes[5], sizes[6]
+    out = torch.empty_like(q) if dv == d and q.is_contiguous() else torch.empty((*q.shape[:-1], dv), dtype=q.dtype)
+    state = torch.empty((*q.shape[:-1], STATE_NUMBERS), dtype=torch.float64) if keep else None
     _engine.attention_at(
-        _placed(q), _placed(k), _placed(v), _placed(out), 0 if state is None else state.data_ptr(), sizes, view,
-        statistics, DTYPES[q.dtype], threads(),
+        placed_q, placed_k, placed_v, (out.data_ptr(), sizes[1] * n * dv, n * dv, dv),
+        0 if state is None else state.data_ptr(), sizes, view, statistics, dtype, threads(),
     )  # fmt: skip
     return out, state
 
 
 class _Attention(torch.autograd.Function):
-    """q, k, v, mask, sizes, view, whether statistics are wanted → the output, and every row's numbers."""
+    """q, k, v, mask, where they lie, view, whether statistics are wanted → the output, and every row's numbers."""
 
     @staticmethod
     def forward(
-        ctx: Any, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, sizes: Sizes, view: View, statistics: bool
+        ctx: Any, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, heads: Heads, view: View, statistics: bool
     ) -> tuple[Tensor, Tensor | None]:
-        out, state = _attended(q, k, v, sizes, view, True, statistics)
+        out, state = _attended(q, heads, view, True, statistics)
         assert state is not None
         ctx.mark_non_differentiable(state)
         ctx.set_materialize_grads(False)
         ctx.save_for_backward(q, k, v, mask, out, state)
-        ctx.how = sizes, view
+        ctx.how = heads, view
         return out, state
 
     @staticmethod
@@ -157,13 +135,13 @@ class _Attention(torch.autograd.Function):
         q, k, v, mask, out, state = ctx.saved_tensors
         if not unseen(gradient, q, k, v):
             return (*_through_dense(ctx, gradient, q, k, v, mask), *nothing[3:])
-        sizes, view = ctx.how
+        (placed_q, placed_k, placed_v, sizes, dtype), view = ctx.how  # the saved tensors keep their memory alive
         if gradient.stride(-1) != 1:
             gradient = gradient.contiguous()
         dq, dk, dv = (torch.empty(x.shape, dtype=x.dtype) for x in (q, k, v))
         _engine.attention_backward_at(
-            _placed(q), _placed(k), _placed(v), _placed(out), _placed(gradient), state.data_ptr(),
-            (dq.data_ptr(), dk.data_ptr(), dv.data_ptr()), sizes, view, DTYPES[q.dtype], threads(),
+            placed_q, placed_k, placed_v, _placed(out), _placed(gradient), state.data_ptr(),
+            (dq.data_ptr(), dk.data_ptr(), dv.data_ptr()), sizes, view, dtype, threads(),
         )  # fmt: skip
         return dq, dk, dv, *nothing[3:]
 
