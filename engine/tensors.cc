@@ -7,9 +7,11 @@
 #include "tensors.h"
 
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/array.h>
 
-#include <tuple>
+#include <array>
 
+#include "attention/problem.h"
 #include "rows/block.h"
 
 namespace softscope {
@@ -180,6 +182,26 @@ nb::object heads_of(nb::handle q_given, nb::handle k_given, nb::handle v_given) 
       type);
 }
 
+// Where a mask lies that broadcasts to (batch, heads, n, m), with strides of 0 where it is shared:
+// address, strides and MaskType; see PlacedMask in by_address.cc. `sizes` are those of heads_of.
+nb::object mask_of(nb::handle given, const std::array<int64_t, 7>& sizes) {
+  constexpr uint8_t kBool = 6;
+  Borrowed mask;
+  if (!look(given, mask) || mask.ndim > 4 || !aligned(mask)) return nb::none();
+  const bool boolean = mask.dtype.code == kBool && mask.dtype.bits == 8;
+  const int type = boolean ? static_cast<int>(kMaskBool) : type_of(mask.dtype);
+  if (!boolean && type == kTypes) return nb::none();
+  const int64_t wanted[] = {sizes[0], sizes[1], sizes[3], sizes[4]};
+  int64_t strides[4] = {};
+  for (int i = 0; i < mask.ndim; ++i) {
+    const int axis = i + 4 - mask.ndim;
+    if (mask.shape[i] == 1) continue;
+    if (mask.shape[i] != wanted[axis]) return nb::none();
+    strides[axis] = mask.strides[i];
+  }
+  return nb::make_tuple(address(mask), strides[0], strides[1], strides[2], strides[3], type);
+}
+
 }  // namespace
 
 void define_tensors(nb::module_& m) {
@@ -187,6 +209,7 @@ void define_tensors(nb::module_& m) {
   m.def("rows_of", rows_of);
   m.def("labelled_rows_of", labelled_rows_of);
   m.def("heads_of", heads_of);
+  m.def("mask_of", mask_of);
 }
 
 }  // namespace softscope

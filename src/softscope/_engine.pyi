@@ -111,6 +111,9 @@ def labelled_rows_of(x: object, targets: object, /) -> tuple[int, int, RowsAt] |
 def heads_of(q: object, k: object, v: object, /) -> Heads | None:
     """Return where q, k, v lie, (batch, heads, n, d) or (heads, n, d), if they fit; None for anything else."""
 
+def mask_of(mask: object, sizes: Sizes, /) -> PlacedMask | None:
+    """Return where a boolean or floating mask lies that broadcasts to (batch, heads, n, m); None for anything else."""
+
 def attention_at(
     q: Placed, k: Placed, v: Placed, out: Placed, state: int, sizes: Sizes, view: View, statistics: bool, dtype: int,
     threads: int, /,

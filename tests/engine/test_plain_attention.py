@@ -101,3 +101,56 @@ def test_a_probe_hears_it() -> None:
         scope.model(torch.randn(2, 3, 40, 8))
         scope.step()
     assert [site.heads for site in scope.sites] == [3]
+
+
+BLOCKED = torch.rand(7, 33, generator=torch.Generator().manual_seed(3)) > 0.3
+ADDED = torch.randn(2, 1, 7, 33, generator=torch.Generator().manual_seed(4))
+OPTIONS: list[dict[str, Any]] = [
+    {"mask": BLOCKED},
+    {"mask": ADDED},
+    {"mask": ADDED.double().expand(2, 4, 7, 33)},
+    {"mask": BLOCKED[:1], "causal": True, "query_start": 9},
+    {"mask": BLOCKED.T.contiguous().T},
+    {"window": (3, 2)},
+    {"window": (None, 2), "causal": True, "query_start": 20},
+    {"softcap": 3, "scale": 2},
+]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("named", OPTIONS, ids=lambda named: "-".join(named))
+def test_options_statistics_and_gradients_have_the_same_bits(named: dict[str, Any], dtype: torch.dtype) -> None:
+    inputs = [x.requires_grad_() for x in tensors((2, 4, 2, 7, 33, 5, 3), dtype)]
+    start = {"start" if name == "query_start" else name: value for name, value in named.items()}
+    assert plain_attention(*inputs, **start, statistics=True) is not None
+    found = []
+    for call in (ss.attention(*inputs, **named, return_partition=True), full(*inputs, **named, statistics=True)):
+        output, partition = call
+        slopes = torch.autograd.grad(output, inputs, torch.ones_like(output))
+        found.append([output, *partition.state, partition.highest, *slopes])
+    for got, wanted in zip(*found, strict=True):
+        assert torch.equal(torch.nan_to_num(got), torch.nan_to_num(wanted))
+
+
+def test_masks_that_do_not_fit_take_the_full_path() -> None:
+    q, k, v = tensors((2, 4, 2, 7, 33, 5, 3), torch.float32)
+    for mask in (
+        BLOCKED[:5],
+        BLOCKED.to(torch.int64),
+        ADDED.clone().requires_grad_(),
+        BLOCKED.numpy(),
+        BLOCKED[None, None, None],
+    ):
+        assert plain_attention(q, k, v, mask=mask) is None
+
+
+def test_a_head_without_a_batch() -> None:
+    q, k, v = (x[0] for x in tensors((1, 4, 2, 7, 33, 5, 3), torch.float32))
+    assert plain_attention(q, k, v) is not None
+    assert torch.equal(ss.attention(q, k, v, causal=True), full(q, k, v, causal=True))
+
+
+def test_second_derivatives() -> None:
+    inputs = [x.requires_grad_() for x in tensors((1, 2, 1, 3, 4, 3, 2), torch.float64)]
+    assert plain_attention(*inputs, causal=True, start=1) is not None
+    assert torch.autograd.gradgradcheck(lambda *z: ss.attention(*z, causal=True, query_start=1), inputs)

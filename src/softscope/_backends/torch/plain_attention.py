@@ -20,12 +20,10 @@ from softscope._backends.engine.attention import FAR, STATE_NUMBERS
 from softscope._backends.torch import dense_attention
 from softscope._backends.torch.autograd import applied
 from softscope._backends.torch.backward import unseen
-from softscope._backends.torch.engine_memory import DTYPES, flows, held, threads, unwatched
+from softscope._backends.torch.engine_memory import flows, threads, unwatched
 
 if TYPE_CHECKING:
-    from softscope._engine import Heads, PlacedMask, Sizes, View
-
-MASKS = {**DTYPES, torch.bool: 4}  # as the engine numbers them
+    from softscope._engine import Heads, Sizes, View
 
 
 def plain_attention(
@@ -57,7 +55,7 @@ def plain_attention(
 
 
 def _view(sizes: Sizes, scale: Any, causal: Any, start: Any, window: Any, mask: Any, softcap: Any) -> View | None:
-    """Return how queries see keys, as the engine takes it."""
+    """Return how queries see keys, as the engine takes it; None if an option is unusual."""
     factor = 1.0 / math.sqrt(sizes[5]) if scale is None else plain_number(scale)
     cap = 0.0 if softcap is None else plain_number(softcap)
     if not 0.0 < factor < math.inf or not (cap > 0.0 or softcap is None) or cap == math.inf:
@@ -72,26 +70,12 @@ def _view(sizes: Sizes, scale: Any, causal: Any, start: Any, window: Any, mask: 
         right = right if window[1] is None else min(window[1], right)
     if mask is None:
         return factor, cap, start, left, right, None
-    placed = _placed_mask(mask, sizes)
-    return None if placed is None else (factor, cap, start, left, right, placed)
+    placed = _engine.mask_of(mask, sizes)
+    return None if placed is None or flows(mask) else (factor, cap, start, left, right, placed)
 
 
 def _is_side(side: Any) -> bool:
     return side is None or (type(side) is int and 0 <= side < FAR)
-
-
-def _placed_mask(mask: Any, sizes: Sizes) -> PlacedMask | None:
-    """Return where a mask lies: strides of 0 where it is shared. None if it does not broadcast, or needs a gradient."""
-    if not held(mask) or mask.dtype not in MASKS or flows(mask) or mask.ndim > 4:
-        return None
-    strides = [0] * (4 - mask.ndim)
-    wanted = sizes[0], sizes[1], sizes[3], sizes[4]
-    for size, stride, full in zip(mask.shape, mask.stride(), wanted[4 - mask.ndim :], strict=True):
-        if size != full and size != 1:
-            return None
-        strides.append(0 if size == 1 else stride)
-    batch, head, row, key = strides
-    return mask.data_ptr(), batch, head, row, key, MASKS[mask.dtype]
 
 
 def _placed(x: Tensor) -> tuple[int, int, int, int]:
