@@ -206,10 +206,12 @@ nb::object mask_of(nb::handle given, const std::array<int64_t, 7>& sizes) {
 
 void define_tensors(nb::module_& m) {
   m.def("know_tensors", know_tensors);
-  m.def("rows_of", rows_of);
-  m.def("labelled_rows_of", labelled_rows_of);
-  m.def("heads_of", heads_of);
-  m.def("mask_of", mask_of);
+  // Whatever a user passes comes here, also None, which nanobind would refuse in words of its own.
+  const auto any = nb::arg().none();
+  m.def("rows_of", rows_of, any);
+  m.def("labelled_rows_of", labelled_rows_of, any, any);
+  m.def("heads_of", heads_of, any, any, any);
+  m.def("mask_of", mask_of, any, nb::arg());
 }
 
 }  // namespace softscope

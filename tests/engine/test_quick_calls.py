@@ -227,6 +227,20 @@ def test_the_same_refusals_of_attention(bad: str) -> None:
     assert found == refusal(lambda: fully(call))
 
 
+@pytest.mark.parametrize("x", [None, "text", object(), {}, 3, [[1.0], [2.0, 3.0]]], ids=lambda x: type(x).__name__)
+@pytest.mark.parametrize("name", [*CALLS, "cross_entropy", "targets", "attention", "mask"])
+def test_what_is_no_array_gets_the_words_of_the_full_path(name: str, x: Any) -> None:
+    q = torch.ones(1, 2, 4, 3)
+    calls = {
+        "cross_entropy": lambda: ss.cross_entropy(x, TENSOR),
+        "targets": lambda: ss.cross_entropy(TENSOR, x),
+        "attention": lambda: ss.attention(x, q, q),
+        "mask": lambda: ss.attention(q, q, q, mask=x),
+    }
+    call = calls.get(name) or functools.partial(CALLS[name], lambda _: x, (3, 7))
+    assert refusal(call) == refusal(lambda: fully(call))
+
+
 def test_a_gradient_nobody_asks_for_is_zero_even_beside_nan() -> None:
     x = torch.tensor([[1.0, np.nan, 2.0], [np.inf, 0.0, 1.0], [0.5, 0.25, 0.0]], requires_grad=True)
     (slope,) = torch.autograd.grad(ss.cross_entropy(x, torch.tensor([-100, -100, 1])), x)
