@@ -1,19 +1,17 @@
-// softscope._engine: the only file that knows Python. It checks what the type system cannot,
-// releases the interpreter lock and calls the kernels. Friendlier checks are up to the public
-// functions.
+// softscope._engine: the only file, beside by_address.cc and tensors.cc, that knows Python. It
+// checks what the type system cannot, releases the interpreter lock and calls the kernels.
+// Friendlier checks are up to the public functions.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
-#include <nanobind/stl/array.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
-#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
-#include <cstdlib>
-
 #include "attention/attention_tasks.h"
+#include "by_address.h"
 #include "dispatch/choose_level.h"
 #include "rows/row_tasks.h"
+#include "tensors.h"
 #include "threads/parallel_for.h"
 
 namespace nb = nanobind;
@@ -25,17 +23,11 @@ using Input = nb::ndarray<nb::ro, nb::device::cpu>;
 using Output = nb::ndarray<nb::device::cpu>;
 using Numbers = nb::ndarray<const double, nb::device::cpu>;
 
-using softscope::Kernels, softscope::MaskType, softscope::Operand, softscope::Operation,
-    softscope::Rows, softscope::State, softscope::Type, softscope::gives_rows, softscope::kTypeSize,
-    softscope::numbers_per_row;
+using softscope::Kernels, softscope::kernels, softscope::MaskType, softscope::Operand,
+    softscope::Operation, softscope::Rows, softscope::State, softscope::Type, softscope::gives_rows,
+    softscope::kTypeSize, softscope::numbers_per_row;
 
 constexpr size_t kStateNumbers = sizeof(State) / sizeof(double);
-
-const Kernels& kernels() {
-  // Chosen once, at import.
-  static const Kernels& chosen = softscope::choose_kernels(getenv("SOFTSCOPE_ISA"));
-  return chosen;
-}
 
 Type type_of(const nb::dlpack::dtype& dtype, bool brain) {
   if (dtype == nb::dtype<float>()) return softscope::kFloat32;
@@ -129,32 +121,6 @@ void run(Operation operation, const Input& x, const Input& y, const Output& out,
   softscope::run(kernels(), operation, rows, threads);
 }
 
-// Contiguous rows given by address, for tensors: softmax, log_softmax and logsumexp.
-void run_at(Operation operation, uintptr_t x, uintptr_t out, size_t count, size_t n, int type,
-            double temperature, int threads) {
-  if (x == 0 || out == 0 || type < 0 || type >= softscope::kTypes ||
-      numbers_per_row(operation) > 1) {
-    throw nb::value_error("no rows at this address, or of another type.");
-  }
-  const bool to_rows = gives_rows(operation);
-  const auto row = static_cast<ptrdiff_t>(n);
-  const Operand<const char> input = {
-      .data = reinterpret_cast<const char*>(x), .strides = {row}, .step = 1};
-  const Rows rows = {.type = static_cast<Type>(type),
-                     .lead = {count},
-                     .n = n,
-                     .x = input,
-                     .y = input,
-                     .out = {.data = reinterpret_cast<char*>(out),
-                             .strides = {to_rows ? row : 1},
-                             .step = to_rows ? 1 : 0},
-                     .out_size = kTypeSize[type],
-                     .numbers = &temperature,
-                     .numbers_strides = {0}};
-  const nb::gil_scoped_release released;
-  softscope::run(kernels(), operation, rows, threads);
-}
-
 // With a number for all rows (PerRowArgument is double), or with an array of them.
 template <class PerRowArgument>
 void define_with(nb::module_& m, const char* name, Operation operation) {
@@ -178,11 +144,6 @@ void define_with(nb::module_& m, const char* name, Operation operation) {
 void define(nb::module_& m, const char* name, Operation operation) {
   define_with<double>(m, name, operation);
   define_with<const Numbers&>(m, name, operation);
-}
-
-void define_at(nb::module_& m, const char* name, Operation operation) {
-  m.def(name, [operation](uintptr_t x, uintptr_t out, size_t count, size_t n, int type, double t,
-                          int threads) { run_at(operation, x, out, count, n, type, t, threads); });
 }
 
 using Indices = nb::ndarray<const int64_t, nb::ndim<1>, nb::device::cpu>;
@@ -308,59 +269,6 @@ void attention(const Input& q, const Input& k, const std::optional<Input>& v,
   softscope::attend(kernels(), all, threads);
 }
 
-// Where a tensor (batch, heads, rows, entries) lies: its address, and the distance between batch
-// entries, heads and rows. Entries are contiguous.
-using Placed = std::tuple<uintptr_t, ptrdiff_t, ptrdiff_t, ptrdiff_t>;
-
-template <class Data>
-softscope::HeadRows<Data> placed(const Placed& at) {
-  return {.data = reinterpret_cast<Data*>(std::get<0>(at)),
-          .head = std::get<2>(at),
-          .row = std::get<3>(at)};
-}
-
-// Attention of tensors by address, without mask, sink and cap, for calls that cost more than their
-// work. `sizes`: batch, heads, key heads, n, m, d, dv.
-void attention_at(const Placed& q, const Placed& k, const Placed& v, const Placed& out,
-                  const std::array<size_t, 7>& sizes, double scale, int64_t start, bool causal,
-                  int type, int threads) {
-  const auto [batch, heads, kv_heads, n, m, d, dv] = sizes;
-  if (type < 0 || type >= softscope::kTypes || kv_heads == 0 || heads % kv_heads != 0 ||
-      std::get<0>(q) == 0 || std::get<0>(k) == 0 || std::get<0>(v) == 0 || std::get<0>(out) == 0) {
-    throw nb::value_error("no tensors at these addresses, or of another type.");
-  }
-  constexpr int64_t far = int64_t{1} << 60;
-  const std::vector<double> scales(heads, scale);
-  std::vector<int64_t> positions(n);
-  for (size_t i = 0; i < n; ++i) positions[i] = start + static_cast<int64_t>(i);
-  softscope::Attentions all;
-  all.type = static_cast<Type>(type);
-  all.kv_heads = kv_heads;
-  all.batch = {batch};
-  all.q = {std::get<1>(q)};
-  all.k = {std::get<1>(k)};
-  all.v = {std::get<1>(v)};
-  all.out = {std::get<1>(out)};
-  softscope::Attention& one = all.one;
-  one = {};
-  one.heads = heads / kv_heads;
-  one.n = n;
-  one.m = m;
-  one.d = d;
-  one.dv = dv;
-  one.q = placed<const void>(q);
-  one.k = placed<const void>(k);
-  one.v = placed<const void>(v);
-  one.out = placed<void>(out);
-  one.scale = scales.data();
-  one.positions = positions.data();
-  one.left = far;
-  one.right = causal ? 0 : far;
-  one.mask.type = softscope::kNoMask;
-  const nb::gil_scoped_release released;
-  softscope::attend(kernels(), all, threads);
-}
-
 void attention_backward(const Input& q, const Input& k, const Input& v, const Input& out,
                         const Vectors& state, const Input& grad, const Output& dq, const Output& dk,
                         const Output& dv, const nb::ndarray<double, nb::c_contig>& dscale,
@@ -479,9 +387,8 @@ NB_MODULE(_engine, m) {
     return names;
   });
 
-  define_at(m, "softmax_at", softscope::kSoftmax);
-  define_at(m, "log_softmax_at", softscope::kLogSoftmax);
-  define_at(m, "logsumexp_at", softscope::kLogSumExp);
+  softscope::define_calls_by_address(m);
+  softscope::define_tensors(m);
 
   define(m, "softmax", softscope::kSoftmax);
   define(m, "log_softmax", softscope::kLogSoftmax);
@@ -520,7 +427,6 @@ NB_MODULE(_engine, m) {
   m.def("attention", attention, given("q"), given("k"), optional("v"), nb::kw_only(),
         optional("out"), optional("state"), nb::arg("options"), nb::arg("brain"),
         nb::arg("statistics"), nb::arg("threads"));
-  m.def("attention_at", attention_at);
   m.def("attention_backward", attention_backward, given("q"), given("k"), given("v"), nb::kw_only(),
         given("out"), given("state"), given("grad"), given("dq"), given("dk"), given("dv"),
         given("dscale"), nb::arg("options"), nb::arg("brain"), nb::arg("threads"));

@@ -1,5 +1,6 @@
 #include "dispatch/choose_level.h"
 
+#include <cstdlib>
 #include <stdexcept>
 
 namespace softscope {
@@ -50,6 +51,11 @@ const Kernels& choose_kernels(const char* wanted) {
   throw std::invalid_argument("SOFTSCOPE_ISA is '" + std::string(wanted) +
                               "', but this build on this processor can run only: " + names +
                               "; unset it for the best of them.");
+}
+
+const Kernels& kernels() {
+  static const Kernels& chosen = choose_kernels(std::getenv("SOFTSCOPE_ISA"));
+  return chosen;
 }
 
 }  // namespace softscope

@@ -15,4 +15,7 @@ std::vector<const Kernels*> runnable_kernels();
 // std::invalid_argument, with one sentence, if there is none of that name.
 const Kernels& choose_kernels(const char* wanted);
 
+// The chosen ones: chosen once, at import, by the environment's SOFTSCOPE_ISA.
+const Kernels& kernels();
+
 }  // namespace softscope

@@ -7,6 +7,7 @@
 #include "attention/problem.h"
 #include "entmax/long_row.h"
 #include "rows/block.h"
+#include "rows/classes.h"
 #include "rows/long_row.h"
 #include "rows/state.h"
 
@@ -58,6 +59,15 @@ struct LongEntmaxKernels {
   PerType<void (*)(const EntmaxPart&)> weights;
 };
 
+// Cross-entropy: the losses of a block, or of long rows from their states; what stands at the
+// targets of a gradient; and single numbers in the type of an array.
+struct CrossEntropyKernels {
+  PerType<Kernel> losses, at_targets;
+  PerType<void (*)(const Block&, const State*)> of_states;
+  PerType<double (*)(const void*)> read;
+  PerType<void (*)(double, void*)> write;
+};
+
 // In a unit of their own, because they take as long to compile as all the others together.
 struct AttentionKernels {
   size_t width;  // of a row of sums, in entries: a multiple of it, two vectors of floats
@@ -74,6 +84,7 @@ struct Kernels {
   LongRowKernels long_row;
   LongEntmaxKernels long_entmax;
   LongBackwardKernels long_backward[kOperations - kFirstBackward];
+  CrossEntropyKernels cross_entropy;
 
   const AttentionKernels* attention;
 };

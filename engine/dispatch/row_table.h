@@ -5,6 +5,7 @@
 #include "entmax/entmax_block.h"
 #include "entmax/long_row_parts.h"
 #include "jacobian/jacobian_product.h"
+#include "rows/cross_entropy.h"
 #include "rows/log_softmax_backward.h"
 #include "rows/long_row_parts.h"
 #include "rows/scaled_weights.h"
@@ -70,6 +71,18 @@ constexpr LongEntmaxKernels long_entmax_kernels() {
   };
 }
 
+template <int F, int D>
+constexpr CrossEntropyKernels cross_entropy_kernels() {
+  return {
+      .losses = row_kernels<F, D, 56>(
+          []<class S, int N>() -> Kernel { return reduction<S, N, RowLosses>(); }),
+      .at_targets = per_type<F, D>([]<class S, int N>() -> Kernel { return put_targets<S, N>; }),
+      .of_states = per_type<F, D>([]<class S, int N>() { return losses_of_states<S, N>; }),
+      .read = per_type<F, D>([]<class S, int N>() { return read_number<S, N>; }),
+      .write = per_type<F, D>([]<class S, int N>() { return write_number<S, N>; }),
+  };
+}
+
 // With F lanes of float32 and D of float64.
 template <int F, int D>
 constexpr Kernels all_kernels(const char* isa, const AttentionKernels* attention) {
@@ -78,6 +91,7 @@ constexpr Kernels all_kernels(const char* isa, const AttentionKernels* attention
             .long_row = long_row_kernels<F, D>(),
             .long_entmax = long_entmax_kernels<F, D>(),
             .long_backward = {},
+            .cross_entropy = cross_entropy_kernels<F, D>(),
             .attention = attention};
 
   k.rows[kSoftmax] = row_kernels<F, D, 20>(

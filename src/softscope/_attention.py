@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal, overload
 
-from softscope._arguments.arrays import Array, giver
+from softscope._arguments.arrays import Array, giver, unchanged
 from softscope._arguments.attention import NO_VALUES, Call, prepare
 from softscope._arguments.checks import flag, real_beside
 from softscope._backends.choose import attention_backend_of, plain_attention
@@ -104,11 +104,11 @@ def attention(
     >>> ss.attention(q, k, v, causal=True)[0, 0]    # the first sees itself alone
     array([1., 0., 0.])
     """
-    bare = mask is None and window is None and softcap is None and sink is None and type(alpha) is float
-    if bare and alpha == 1.0 and return_partition is False and attend is _UNWATCHED:
-        quick = plain_attention(q, k, v, scale, causal, query_start)
+    if sink is None and type(alpha) in (float, int) and alpha == 1 and attend is _UNWATCHED:
+        quick = plain_attention(q, k, v, scale, causal, query_start, window, mask, softcap, return_partition)
         if quick is not None:
-            return quick
+            output, numbers = quick
+            return (output, Partition.of_numbers(numbers, 1.0, unchanged)) if return_partition else output
     call = prepare(
         q, k, v, scale=scale, causal=causal, query_start=query_start, window=window, mask=mask,
         softcap=softcap, sink=sink, alpha=alpha,

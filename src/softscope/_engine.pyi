@@ -23,14 +23,51 @@ def logsumexp(x: Any, out: Any, temperature: Any, brain: bool, threads: int) -> 
 def state(x: Any, out: Any, temperature: Any, brain: bool, threads: int) -> None:
     """Write n, c, m, r, u, t, w of each row into out (…, 7)."""
 
-def softmax_at(x: int, out: int, rows: int, n: int, dtype: int, temperature: float, threads: int) -> None:
-    """softmax of contiguous rows at an address; dtype counts float16, bfloat16, float32, float64."""
+# Contiguous arrays, by address or as objects with a buffer.
+Memory = Any
+RowsAt = tuple[int, int, int]  # how many, their length, and their dtype: float16, bfloat16, float32, float64 are 0 to 3
 
-def log_softmax_at(x: int, out: int, rows: int, n: int, dtype: int, temperature: float, threads: int) -> None:
+def softmax_at(x: Memory, out: Memory, rows: RowsAt, temperature: float, threads: int, /) -> None:
+    """softmax of contiguous rows."""
+
+def log_softmax_at(x: Memory, out: Memory, rows: RowsAt, temperature: float, threads: int, /) -> None:
     """log_softmax in the same way."""
 
-def logsumexp_at(x: int, out: int, rows: int, n: int, dtype: int, temperature: float, threads: int) -> None:
+def logsumexp_at(x: Memory, out: Memory, rows: RowsAt, temperature: float, threads: int, /) -> None:
     """logsumexp in the same way."""
+
+def state_at(x: Memory, out: Memory, rows: RowsAt, temperature: float, threads: int, /) -> None:
+    """state in the same way."""
+
+def entmax_at(x: Memory, out: Memory, rows: RowsAt, temperature: float, alpha: float, threads: int, /) -> None:
+    """entmax in the same way."""
+
+def jacobian_product_at(
+    x: Memory, y: Memory, out: Memory, rows: RowsAt, temperature: float, alpha: float, threads: int, /
+) -> None:
+    """jacobian_product in the same way."""
+
+def log_softmax_backward_at(
+    x: Memory, y: Memory, out: Memory, rows: RowsAt, temperature: float, alpha: float, threads: int, /
+) -> None:
+    """log_softmax_backward in the same way; alpha is not read."""
+
+LossAt = tuple[int, float, int]  # ignore_index, label_smoothing, and the reduction: none, sum, mean are 0 to 2
+
+def cross_entropy_at(
+    x: Memory, targets: Memory, rows: RowsAt, loss: LossAt, temperature: float, temperatures: Memory, out: Memory,
+    sums: int, threads: int, /,
+) -> bool:  # fmt: skip
+    """Write each loss in float64, or their sum or mean in x's dtype; and into sums, if not 0, each row's m and z − 1.
+
+    temperatures has one for each row, or is 0. False if a target is neither a class nor ignored.
+    """
+
+def cross_entropy_backward_at(
+    x: Memory, targets: Memory, rows: RowsAt, loss: LossAt, temperature: float, temperatures: Memory, gradient: int,
+    sums: int, out: int, threads: int, /,
+) -> None:  # fmt: skip
+    """Write the gradient of x, given that of each loss in float64, or of their sum or mean in x's dtype."""
 
 def jacobian_product(x: Any, y: Any, out: Any, numbers: Any, brain: bool, threads: int) -> None:
     """Write J·y/T at the weights x into out, which may be either; numbers (…, 2) holds T and α of each row."""
@@ -55,13 +92,39 @@ def attention(
 ) -> None:  # fmt: skip
     """Write the output and the states of attention: see `_backends.engine.attention.run`, which alone calls it."""
 
-Placed = tuple[int, int, int, int]
+Placed = tuple[int, int, int, int]  # an address, and the strides of batch, heads and rows
+PlacedMask = tuple[int, int, int, int, int, int]  # and that of the keys; then its dtype, bool being 4
+Sizes = tuple[int, int, int, int, int, int, int]  # batch, heads, kv_heads, n, m, d, dv
+View = tuple[float, float, int, int, int, PlacedMask | None]  # scale, softcap or 0, query_start, left, right, mask
+
+Heads = tuple[Placed, Placed, Placed, Sizes, int]  # q, k, v, and their dtype
+
+def know_tensors(exchange: Any, tensor: type, parameter: type, /) -> None:
+    """Learn PyTorch's types, and DLPack's exchange interface to look into them."""
+
+def rows_of(x: object, /) -> tuple[int, RowsAt, int] | None:
+    """Return address, rows and number of axes of a plain CPU tensor of contiguous rows; None for anything else."""
+
+def labelled_rows_of(x: object, targets: object, /) -> tuple[int, int, RowsAt] | None:
+    """Return both addresses and the rows, if there is a contiguous int64 for each row; None for anything else."""
+
+def heads_of(q: object, k: object, v: object, /) -> Heads | None:
+    """Return where q, k, v lie, (batch, heads, n, d) or (heads, n, d), if they fit; None for anything else."""
+
+def mask_of(mask: object, sizes: Sizes, /) -> PlacedMask | None:
+    """Return where a boolean or floating mask lies that broadcasts to (batch, heads, n, m); None for anything else."""
 
 def attention_at(
-    q: Placed, k: Placed, v: Placed, out: Placed, sizes: tuple[int, int, int, int, int, int, int], scale: float,
-    start: int, causal: bool, dtype: int, threads: int, /,
+    q: Placed, k: Placed, v: Placed, out: Placed, state: int, sizes: Sizes, view: View, statistics: bool, dtype: int,
+    threads: int, /,
 ) -> None:  # fmt: skip
-    """Attention of tensors, each an address and its first three strides; sizes: batch, heads, kv_heads, n, m, d, dv."""
+    """Attention of tensors; state is the address of 8 numbers for each row, or 0."""
+
+def attention_backward_at(
+    q: Placed, k: Placed, v: Placed, out: Placed, grad: Placed, state: int, gradients: tuple[int, int, int],
+    sizes: Sizes, view: View, dtype: int, threads: int, /,
+) -> None:  # fmt: skip
+    """Its gradients: the addresses of dq, dk and dv."""
 
 def attention_backward(
     q: Any, k: Any, v: Any, *, out: Any, state: Any, grad: Any, dq: Any, dk: Any, dv: Any, dscale: Any,

@@ -7,7 +7,7 @@ from typing import Any
 from softscope._arguments.arrays import Array, beside, dtype_name, floating, giver, is_tensor
 from softscope._arguments.axes import Axis, Rows, one_axis
 from softscope._arguments.checks import alpha_for_rows, temperature_for_rows
-from softscope._backends.choose import backend_of
+from softscope._backends.choose import backend_of, plain_product
 
 
 def jacobian(weights: Array, *, alpha: Any = 1.0, axis: int = -1, temperature: Any = 1.0) -> Array:
@@ -47,6 +47,10 @@ def jacobian_product(weights: Array, v: Array, *, alpha: Any = 1.0, axis: Axis =
     >>> ss.jacobian_product([0.5, 0.25, 0.25], [1.0, 0.0, 0.0])
     array([ 0.25 , -0.125, -0.125])
     """
+    if type(axis) is int:
+        quick = plain_product(weights, v, alpha, temperature, axis)
+        if quick is not None:
+            return quick
     p = floating(weights, "weights")
     w = floating(beside(v, p, "v") if is_tensor(p) else v, "v")
     if is_tensor(p) != is_tensor(w):

@@ -11,7 +11,7 @@ from softscope._arguments.arrays import Array, beside, dtype_name, floating, giv
 from softscope._arguments.axes import Rows, one_axis
 from softscope._arguments.checks import number, short, temperature_for_rows, whole_number
 from softscope._arguments.seen import seen
-from softscope._backends.choose import backend_of
+from softscope._backends.choose import backend_of, plain_cross_entropy
 from softscope._backends.numpy.maps import rounded
 
 HOTTEST = 1e150  # the square of a distillation's temperature is finite
@@ -43,6 +43,10 @@ def cross_entropy(
     >>> round(float(ss.cross_entropy([[0.0, 0.0], [0.0, 4.0]], [0, 1])), 4)
     0.3556
     """
+    if type(axis) is int and axis == -1:
+        quick = plain_cross_entropy(logits, targets, temperature, label_smoothing, ignore_index, reduction)
+        if quick is not None:
+            return quick
     x = floating(logits, "logits")
     rows = Rows(x.shape, one_axis(axis))
     if x.ndim == 0:

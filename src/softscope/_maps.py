@@ -102,8 +102,8 @@ def logsumexp(
     1000.6931
     """
     keepdims = flag(keepdims, "keepdims")
-    if where is None and type(axis) is int and axis == -1 and not keepdims:
-        quick = plain("logsumexp", x, temperature)
+    if where is None and type(axis) is int and not keepdims:
+        quick = plain("logsumexp", x, temperature, axis)
         if quick is not None:
             return scalar_if_0d(quick)
     array = floating(x, "x")
@@ -123,10 +123,10 @@ def _map(
     out: Array | None,
     extra: tuple[Any, ...] = (),
 ) -> Array:
-    if where is None and type(axis) is int and axis == -1:
+    if where is None and type(axis) is int:
         if out is not None and isinstance(x, np.ndarray):
             checked_out(out, floating(x, "x"))
-        quick = plain(name, x, temperature, out, *extra)
+        quick = plain(name, x, temperature, axis, out, *extra)
         if quick is not None:
             return quick
     array = floating(x, "x")

@@ -12,7 +12,7 @@ from softscope._arguments.arrays import Array, floating, giver, is_tensor, names
 from softscope._arguments.axes import Axis, Rows
 from softscope._arguments.checks import temperature_for_rows, visible_for_rows
 from softscope._arguments.seen import seen
-from softscope._backends.choose import backend_of
+from softscope._backends.choose import backend_of, plain_state
 from softscope._backends.reference.partition import State
 
 if TYPE_CHECKING:
@@ -40,6 +40,22 @@ class Partition:
     highest: Array  # the largest logit as the caller sees it; in attention, before cap and mask
     temperature: Any = 1.0
     give: Callable[[Array], Array] = scalar_if_0d
+
+    @classmethod
+    def of_numbers(cls, numbers: Array, temperature: float, give: Callable[[Array], Array]) -> Partition:
+        """Make it from the engine's numbers (…, 7 or 8), which become a state when somebody asks for it."""
+        made = cls.__new__(cls)
+        made.__dict__.update(numbers=numbers, temperature=temperature, give=give)
+        return made
+
+    def __getattr__(self, name: str) -> Any:
+        """Split the numbers; Python asks here only for what is not there yet."""
+        numbers = self.__dict__.get("numbers")
+        if numbers is None or name not in ("state", "highest"):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        state, highest = backend_of(numbers).split(numbers)
+        self.__dict__.update(state=state, highest=highest)
+        return self.__dict__[name]
 
     @classmethod
     def empty(cls, shape: tuple[int, ...] = ()) -> Partition:
@@ -187,6 +203,10 @@ def partition(x: Array, /, *, axis: Axis = -1, temperature: Any = 1.0, where: An
     >>> round(float(p.entropy), 4), round(float(p.effective_support), 3), int(p.count)
     (1.0953, 2.99, 3)
     """
+    if where is None and type(axis) is int:
+        quick = plain_state(x, temperature, axis)
+        if quick is not None:
+            return Partition.of_numbers(*quick, giver(x))
     array = floating(x, "x")
     rows = Rows(array.shape, axis)
     t = temperature_for_rows(temperature, array, rows)

@@ -9,8 +9,10 @@ import pytest
 import torch
 
 import softscope as ss
-import softscope._backends.torch  # what the first tensor would import
-from softscope._backends.choose import plain_attention
+from softscope._arguments.arrays import unchanged
+from softscope._arguments.attention import prepare
+from softscope._attention import attend
+from softscope._backends.torch.plain_attention import plain_attention
 
 DTYPES = [torch.float32, torch.float64, torch.float16, torch.bfloat16]
 SIZES = [(1, 1, 1, 4, 4, 8, 8), (2, 4, 2, 7, 33, 5, 3), (1, 8, 8, 1, 300, 64, 64), (3, 6, 1, 40, 40, 32, 16)]
@@ -23,9 +25,14 @@ def tensors(sizes: tuple[int, ...], dtype: torch.dtype) -> list[torch.Tensor]:
     return [torch.randn(shape).to(dtype) for shape in shapes]
 
 
-def full(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, **named: Any) -> torch.Tensor:
-    """By the full path: a window that hides nothing is an option."""
-    return ss.attention(q, k, v, window=(None, None), **named)
+def full(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *, statistics: bool = False, **named: Any) -> Any:
+    """By the full path, which the public function takes if the short way refuses."""
+    return attend(prepare(q, k, v, **named), unchanged, statistics)
+
+
+def short(q: Any, k: Any, v: Any, *options: Any, **named: Any) -> Any:
+    found = plain_attention(q, k, v, *options, **named)
+    return None if found is None else found[0]
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -33,7 +40,7 @@ def full(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, **named: Any) -> tor
 @pytest.mark.parametrize("named", [{}, {"causal": True}, {"causal": True, "query_start": 5}, {"scale": 0.3}])
 def test_the_same_bits(sizes: tuple[int, ...], dtype: torch.dtype, named: dict[str, Any]) -> None:
     q, k, v = tensors(sizes, dtype)
-    found = plain_attention(q, k, v, named.get("scale"), named.get("causal", False), named.get("query_start", 0))
+    found = short(q, k, v, named.get("scale"), named.get("causal", False), named.get("query_start", 0))
     assert found is not None
     assert torch.equal(found, full(q, k, v, **named))
     assert torch.equal(ss.attention(q, k, v, **named), found)
@@ -51,15 +58,15 @@ def test_strides_of_any_kind() -> None:
 def test_what_is_unusual_takes_the_full_path() -> None:
     q, k, v = tensors((2, 4, 2, 7, 9, 8, 8), torch.float32)
     bad: list[tuple[Any, ...]] = [
-        (q.numpy(), k, v), (q[0], k[0], v[0]), (q, k.double(), v), (q, k[:1], v), (q, k, v[:, :, :5]),
-        (q[:, :3], k, v), (q[:, :, :0], k, v), (q.transpose(2, 3).contiguous().transpose(2, 3), k, v),
-        (q.clone().requires_grad_(), k, v), (q, k, v.to_sparse()), (q[..., :4], k, v),
+        (q.numpy(), k, v), (q[0], k, v[0]), (q[0, 0], k[0, 0], v[0, 0]), (q, k.double(), v), (q, k[:1], v),
+        (q, k, v[:, :, :5]), (q[:, :3], k, v), (q[:, :, :0], k, v),
+        (q.transpose(2, 3).contiguous().transpose(2, 3), k, v), (q, k, v.to_sparse()), (q[..., :4], k, v),
     ]  # fmt: skip
     for given in bad:
         assert plain_attention(*given, None, False, 0) is None
     for scale, causal, start in (
         (math.nan, False, 0),
-        (1, False, 0),
+        (True, False, 0),
         (None, 1, 0),
         (None, False, 1.0),
         (-1.0, True, 0),
@@ -94,3 +101,56 @@ def test_a_probe_hears_it() -> None:
         scope.model(torch.randn(2, 3, 40, 8))
         scope.step()
     assert [site.heads for site in scope.sites] == [3]
+
+
+BLOCKED = torch.rand(7, 33, generator=torch.Generator().manual_seed(3)) > 0.3
+ADDED = torch.randn(2, 1, 7, 33, generator=torch.Generator().manual_seed(4))
+OPTIONS: list[dict[str, Any]] = [
+    {"mask": BLOCKED},
+    {"mask": ADDED},
+    {"mask": ADDED.double().expand(2, 4, 7, 33)},
+    {"mask": BLOCKED[:1], "causal": True, "query_start": 9},
+    {"mask": BLOCKED.T.contiguous().T},
+    {"window": (3, 2)},
+    {"window": (None, 2), "causal": True, "query_start": 20},
+    {"softcap": 3, "scale": 2},
+]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("named", OPTIONS, ids=lambda named: "-".join(named))
+def test_options_statistics_and_gradients_have_the_same_bits(named: dict[str, Any], dtype: torch.dtype) -> None:
+    inputs = [x.requires_grad_() for x in tensors((2, 4, 2, 7, 33, 5, 3), dtype)]
+    start = {"start" if name == "query_start" else name: value for name, value in named.items()}
+    assert plain_attention(*inputs, **start, statistics=True) is not None
+    found = []
+    for call in (ss.attention(*inputs, **named, return_partition=True), full(*inputs, **named, statistics=True)):
+        output, partition = call
+        slopes = torch.autograd.grad(output, inputs, torch.ones_like(output))
+        found.append([output, *partition.state, partition.highest, *slopes])
+    for got, wanted in zip(*found, strict=True):
+        assert torch.equal(torch.nan_to_num(got), torch.nan_to_num(wanted))
+
+
+def test_masks_that_do_not_fit_take_the_full_path() -> None:
+    q, k, v = tensors((2, 4, 2, 7, 33, 5, 3), torch.float32)
+    for mask in (
+        BLOCKED[:5],
+        BLOCKED.to(torch.int64),
+        ADDED.clone().requires_grad_(),
+        BLOCKED.numpy(),
+        BLOCKED[None, None, None],
+    ):
+        assert plain_attention(q, k, v, mask=mask) is None
+
+
+def test_a_head_without_a_batch() -> None:
+    q, k, v = (x[0] for x in tensors((1, 4, 2, 7, 33, 5, 3), torch.float32))
+    assert plain_attention(q, k, v) is not None
+    assert torch.equal(ss.attention(q, k, v, causal=True), full(q, k, v, causal=True))
+
+
+def test_second_derivatives() -> None:
+    inputs = [x.requires_grad_() for x in tensors((1, 2, 1, 3, 4, 3, 2), torch.float64)]
+    assert plain_attention(*inputs, causal=True, start=1) is not None
+    assert torch.autograd.gradgradcheck(lambda *z: ss.attention(*z, causal=True, query_start=1), inputs)

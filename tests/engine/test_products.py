@@ -368,7 +368,3 @@ def test_the_bridge(dtype):
     assert kernels.log_softmax_backward(y, v, hot, out)
     np.testing.assert_array_equal(as_bits(out), as_bits(run("log_softmax_backward", y, v, numbers=hot[:, 0])))
     assert not kernels.log_softmax_backward(y, v, np.full((4, 1), np.nan), out)
-    numbers = np.broadcast_to([0.5, 3.0, 2.0, 1.5, 0.25], (4, 5))
-    assert kernels.scaled_weights(v, numbers, out)
-    np.testing.assert_array_equal(as_bits(out), as_bits(run("scaled_weights", v, numbers=numbers)))
-    assert not kernels.scaled_weights(v, np.full((4, 5), np.inf), out)

@@ -22,7 +22,8 @@ def _as_before() -> object:
 
 def test_a_call_sets_it_for_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = []
-    monkeypatch.setattr(_engine, "softmax", lambda *arguments: seen.append(arguments[-1]))
+    for name in ("softmax", "softmax_at"):
+        monkeypatch.setattr(_engine, name, lambda *arguments: seen.append(arguments[-1]))
     for n in (1, 3):
         ss.set_num_threads(n)
         assert ss.get_num_threads() == _threads.count == n

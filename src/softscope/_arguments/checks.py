@@ -37,6 +37,13 @@ def number(value: object, name: str, rule: str = "a real number") -> float:
     return result
 
 
+def plain_number(value: object) -> float:
+    """Return a float or an int as a float, and NaN for anything that deserves a closer look: the quick ways' check."""
+    if type(value) is float:
+        return value
+    return float(value) if type(value) is int and -LARGEST <= value <= LARGEST else math.nan
+
+
 def positive(value: object, name: str, fix: str, *, rule: str = "a positive number") -> float:
     """Return the value as a float if it is finite and above 0."""
     result = number(value, name, rule)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from softscope._arguments.arrays import Array, is_tensor, tracing
-from softscope._backends.engine import kernels
+from softscope._backends.engine import quick
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -32,17 +32,40 @@ def attention_backend_of(x: Array) -> ModuleType | Any:
     return backend
 
 
-def plain_attention(q: Any, k: Any, v: Any, scale: Any, causal: Any, start: Any) -> Array | None:
-    """Take the short way for attention of tensors without further options. None if the full path is needed."""
-    backend = None if tracing() else sys.modules.get("softscope._backends.torch")
-    return None if backend is None else backend.plain_attention(q, k, v, scale, causal, start)
+def quick_backend() -> ModuleType | None:
+    """Return the torch backend if it is loaded, for the quick ways of tensors; None while a compiler traces us.
+
+    The first tensor imports the backend. Importing in each call would be slow, and a compiler must not see the module
+    table change.
+    """
+    return None if tracing() else sys.modules.get("softscope._backends.torch")
 
 
-def plain(name: str, x: Array, temperature: Any, out: Array | None = None, *extra: Any) -> Array | None:
+def plain_attention(q: Any, k: Any, v: Any, *options: Any) -> Any:
+    """Take the short way for attention of tensors with common options. None if the full path is needed."""
+    backend = quick_backend()
+    return None if backend is None else backend.plain_attention(q, k, v, *options)
+
+
+def plain(name: str, x: Array, temperature: Any, axis: int, out: Array | None = None, alpha: Any = 1.0) -> Array | None:
     """Take the fast path for the common case: one temperature, the last axis. None if the full path is needed."""
-    if type(x) is np.ndarray:
-        return kernels.plain(name, x, temperature, out, *extra)
-    # The first tensor imports the backend. Importing in each call would be slow, and a compiler must not see the module
-    # table change.
-    backend = None if extra or tracing() else sys.modules.get("softscope._backends.torch")
-    return None if backend is None else backend.plain(name, x, temperature, out)
+    backend: Any = quick if type(x) is np.ndarray else quick_backend()
+    return None if backend is None else backend.plain(name, x, temperature, axis, out, alpha)
+
+
+def plain_state(x: Array, temperature: Any, axis: int) -> tuple[Array, float] | None:
+    """Take the fast path of `partition`: each row's state in one array (…, 7), and T as a float."""
+    backend: Any = quick if type(x) is np.ndarray else quick_backend()
+    return None if backend is None else backend.plain_state(x, temperature, axis)
+
+
+def plain_product(p: Array, v: Array, alpha: Any, temperature: Any, axis: Any) -> Array | None:
+    """Take the fast path of `jacobian_product`, for two arrays of one kind, shape and dtype."""
+    backend: Any = quick if type(p) is np.ndarray else quick_backend()
+    return None if backend is None else backend.plain_product(p, v, alpha, temperature, axis)
+
+
+def plain_cross_entropy(x: Array, targets: Array, *numbers: Any) -> Array | None:
+    """Take the fast path of `cross_entropy`, for classes on the last axis."""
+    backend: Any = quick if type(x) is np.ndarray else quick_backend()
+    return None if backend is None else backend.plain_cross_entropy(x, targets, *numbers)

@@ -38,6 +38,9 @@ def scaled_dot_product_attention(
     >>> softscope.nn.scaled_dot_product_attention(q, k, v, is_causal=True)[0, 0]
     tensor([1., 0., 0.])
     """
+    plain = type(dropout_p) is float and dropout_p == 0.0 and type(is_causal) is bool
+    if plain and not (is_causal and attn_mask is not None) and _fit(query, key, value, enable_gqa):
+        return softscope.attention(query, key, value, scale=scale, causal=is_causal, mask=attn_mask)
     if flag(is_causal, "is_causal") and attn_mask is not None:
         raise ValueError(
             "attn_mask must be None when is_causal is True, but got both; put the causal triangle into the mask"
@@ -52,6 +55,13 @@ def scaled_dot_product_attention(
         key, value = (x.repeat_interleave(group, dim=-3) for x in (key, value))
     scale = query.shape[-1] ** -0.5 if scale is None else scale
     return composite.attend(query, key, value, dropout=dropout, scale=scale, causal=is_causal, mask=attn_mask)[0]
+
+
+def _fit(query: Tensor, key: Tensor, value: Tensor, grouped: bool) -> bool:
+    """Tell at a glance whether the heads fit as they are; this is asked for every token that a model generates."""
+    if not type(query) is type(key) is type(value) is Tensor or not query.ndim == key.ndim == value.ndim == 4:
+        return False
+    return grouped is True or (grouped is False and query.shape[1] == key.shape[1])
 
 
 def _heads(query: Tensor, key: Tensor, value: Tensor, grouped: bool) -> tuple[Tensor, Tensor, Tensor]:

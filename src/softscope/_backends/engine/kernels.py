@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -11,44 +10,16 @@ from softscope import _engine, _threads
 
 Array = np.ndarray[Any, Any]
 
+REDUCTIONS = {"none": 0, "sum": 1, "mean": 2}  # of losses, as the engine numbers them
+
 # The temperatures at which neither 1/T nor the product with it leaves the dtype's range.
-_TEMPERATURES = {8: (1e-290, 1e290), 4: (1e-30, 1e30), 2: (1e-30, 1e30)}
-_PLAIN = {np.dtype(np.float32): _TEMPERATURES[4], np.dtype(np.float64): _TEMPERATURES[8]}  # in native byte order
-
-
-def plain(name: str, x: Any, temperature: Any, out: Array | None = None, alpha: Any = 1.0) -> Array | None:
-    """Take the fast path for the common case: a float32 or float64 NumPy array, one temperature, the last axis.
-
-    If the function takes an alpha, it must be a single number, too.
-
-    On ten numbers, the checks for everything else cost twenty times the computation.
-    """
-    if type(x) is not np.ndarray or type(temperature) is not float or not x.size:
-        return None
-    limits = _PLAIN.get(x.dtype)
-    if limits is None or type(alpha) is not float or not 1.0 <= alpha < math.inf:
-        return None
-    flags = x.flags
-    if not (limits[0] <= temperature <= limits[1] and x.ndim and flags.aligned):
-        return None
-    if not flags.c_contiguous and any(stride % x.itemsize for stride in x.strides):
-        return None
-    if out is None:
-        out = np.empty_like(x) if name != "logsumexp" else np.empty(x.shape[:-1], x.dtype)
-    elif not (out.flags.aligned and all(stride % out.itemsize == 0 for stride in out.strides)):
-        return None
-    if name != "entmax":
-        getattr(_engine, name)(x, out, temperature, False, _threads.count)
-    elif alpha == 1.0:
-        _engine.softmax(x, out, temperature, False, _threads.count)
-    else:
-        _engine.entmax(x, out, np.array((temperature, alpha)), False, _threads.count)
-    return out
+TEMPERATURES = {8: (1e-290, 1e290), 4: (1e-30, 1e30), 2: (1e-30, 1e30)}
+RANGES = tuple(TEMPERATURES[size] for size in (2, 2, 4, 8))  # of the dtypes, as the engine numbers them
 
 
 def temperatures(x: Array, temperature: Any) -> Any:
     """Return the temperature, or one per row; None if any lies outside the engine's range."""
-    low, high = _TEMPERATURES[x.dtype.itemsize]
+    low, high = TEMPERATURES[x.dtype.itemsize]
     if isinstance(temperature, float):
         return temperature if low <= temperature <= high else None
     t = np.broadcast_to(temperature[..., 0], x.shape[:-1])
@@ -62,7 +33,7 @@ def bits(x: Array) -> Array:
 
 def offers(itemsize: int, temperature: float) -> bool:
     """Tell whether the engine meets its error bounds for entries of this size at this temperature."""
-    low, high = _TEMPERATURES[itemsize]
+    low, high = TEMPERATURES[itemsize]
     return low <= temperature <= high
 
 
@@ -117,15 +88,18 @@ def log_softmax_backward(y: Array, g: Array, temperature: Any, out: Array, threa
     return True
 
 
-def scaled_weights(x: Array, numbers: Array, out: Array, threads: int = 0) -> bool:
-    """Let the engine fill `out`, which may be x, with a·exp((x − m)/T)/z + b; return False if it cannot.
-
-    `numbers` (…, 5) holds each row's T, m, z, a and b in float64. Where m is −inf or z is 0, the weights are 0.
-    """
-    if x.size == 0 or temperatures(x, numbers[..., :1]) is None:
+def cross_entropy(x: Array, targets: Array, temperature: Any, label_smoothing: float, losses: Array) -> bool:
+    """Let the engine fill `losses` in float64; every target must be a class. Return False if the engine cannot."""
+    t = temperatures(x, temperature)
+    if t is None or x.size == 0:
         return False
-    _engine.scaled_weights(bits(x), bits(out), numbers, brain(x), threads or _threads.count)
-    return True
+    n, dtype = x.shape[-1], {"float16": 0, "float32": 2, "float64": 3}.get(x.dtype.name, 1)
+    one, each = (t, 0) if isinstance(t, float) else (1.0, np.ascontiguousarray(t, np.float64))
+    loss = -1, label_smoothing, REDUCTIONS["none"]
+    rows = np.ascontiguousarray(bits(x))
+    return _engine.cross_entropy_at(
+        rows, np.ascontiguousarray(targets), (x.size // n, n, dtype), loss, one, each, losses, 0, _threads.count
+    )
 
 
 def native(x: Array) -> Array:

@@ -9,6 +9,7 @@ from softscope._backends.numpy.maps import (
     log_softmax,
     logsumexp,
     softmax,
+    split,
     state,
 )
 
@@ -21,5 +22,6 @@ __all__ = [
     "log_softmax",
     "logsumexp",
     "softmax",
+    "split",
     "state",
 ]

@@ -102,16 +102,21 @@ def entmax(x: Array, alpha: Any, temperature: Any, visible: Array | None) -> Arr
     return out.astype(x.dtype, copy=False)
 
 
+def split(numbers: Array) -> tuple[State, Array]:
+    """Split the engine's numbers (…, 7) into a state and the largest logit."""
+    result = _partition.State(numbers[..., 0].astype(np.int64), *(numbers[..., i] for i in range(1, 7)))
+    return result, result.m
+
+
 @quietly
 def state(x: Array, temperature: Any, visible: Array | None) -> tuple[State, Array]:
     """Compute the partition's state and the largest logit, in float64 whatever the input dtype."""
     shown = kernels.native(_softmax.hidden_to_minus_inf(x, visible).astype(x.dtype, copy=False))
     out = np.empty((*x.shape[:-1], 7))
     if kernels.run("state", shown, temperature, out):
-        result = _partition.State(out[..., 0].astype(np.int64), *(out[..., i] for i in range(1, 7)))
-    else:
-        n, *sums = _partition.state(wider(shown), temperature)
-        result = _partition.State(n, *(rounded(part, np.float64) for part in sums))
+        return split(out)
+    n, *sums = _partition.state(wider(shown), temperature)
+    result = _partition.State(n, *(rounded(part, np.float64) for part in sums))
     return result, result.m
 
 
@@ -134,34 +139,10 @@ def jacobian_product(p: Array, v: Array, alpha: float, temperature: Any) -> Arra
 @quietly
 def cross_entropy(x: Array, targets: Array, temperature: Any, label_smoothing: float) -> Array:
     """Compute each row's loss in float64; the public function reduces before it rounds."""
-    if x.dtype.itemsize < 8:
-        return _cross_entropy_of_state(x, targets, temperature, label_smoothing)
+    losses = np.empty(x.shape[:-1])
+    if kernels.cross_entropy(kernels.native(x), targets, temperature, label_smoothing, losses):
+        return losses
     return _losses.cross_entropy(wider(x), targets, temperature, label_smoothing)
-
-
-def _cross_entropy_of_state(x: Array, targets: Array, temperature: Any, label_smoothing: float) -> Array:
-    """Compute (max − x[target])/T + log z, with z from the engine.
-
-    With label smoothing, the mean over the classes replaces a share ε of x[target].
-    """
-    t = np.broadcast_to(temperature if isinstance(temperature, float) else temperature[..., 0], x.shape[:-1])
-    part = state(x, temperature, None)[0]
-    wanted = exact(np.take_along_axis(x, targets[..., None], axis=-1)[..., 0])
-    with np.errstate(invalid="ignore", divide="ignore"):
-        log_z = np.log(part.c) + np.log1p(part.r / part.c)
-        loss = (part.m - wanted) / t + log_z
-        if label_smoothing:
-            spread = (part.m - np.mean(x, axis=-1, dtype=np.float64)) / t + log_z
-            loss = (1.0 - label_smoothing) * loss + label_smoothing * spread
-        # float32 exponentials leave an error of u·(mean distance + 2) in log z. The distance is at most log n − log z
-        # and counts three times at a temperature. That exceeds 2 ulp where both the maximum and log z are near 0.
-        larger = np.maximum(np.abs(part.m / t), log_z)
-        error = (np.log(x.shape[-1]) - log_z) * np.where(t == 1.0, 1.0, 3.0) + 2.0
-        coarse = error >= 3.0 * np.exp2(np.floor(np.log2(larger)))
-    loss = np.asarray(loss)  # of a single row, NumPy's operations return a number
-    if x.dtype.itemsize == 4 and coarse.any():
-        loss[coarse] = _losses.cross_entropy(wider(x[coarse]), targets[coarse], t[coarse][..., None], label_smoothing)
-    return loss
 
 
 @quietly

@@ -4,9 +4,20 @@ They take rows on the last axis, like the NumPy backend's. CPU tensors in eager 
 uses plain tensor operations, so that torch.compile, transforms and other devices need nothing from us.
 """
 
-from softscope._backends.torch.cross_entropy import cross_entropy
+from softscope._backends.torch.cross_entropy import cross_entropy, plain_cross_entropy
 from softscope._backends.torch.losses import distillation
-from softscope._backends.torch.maps import entmax, jacobian_product, log_softmax, logsumexp, plain, softmax, state
+from softscope._backends.torch.maps import (
+    entmax,
+    jacobian_product,
+    log_softmax,
+    logsumexp,
+    plain,
+    plain_product,
+    plain_state,
+    softmax,
+    split,
+    state,
+)
 from softscope._backends.torch.plain_attention import plain_attention
 from softscope._backends.torch.tensor_jacobian import jacobian
 
@@ -20,6 +31,10 @@ __all__ = [
     "logsumexp",
     "plain",
     "plain_attention",
+    "plain_cross_entropy",
+    "plain_product",
+    "plain_state",
     "softmax",
+    "split",
     "state",
 ]

@@ -18,17 +18,24 @@ from softscope._backends.torch import backward
 from softscope._backends.torch.engine_memory import engine
 
 
+def applied(function: type[torch.autograd.Function], *arguments: Any) -> Tensor:
+    """Apply an autograd function, without PyTorch's questions about transforms, which `eager` has asked."""
+    return super(torch.autograd.Function, function).apply(*arguments)  # type: ignore[misc]
+
+
 def keep(ctx: Any, temperature: Any, *tensors: Tensor) -> None:
     """Save what the backward pass needs; a temperature may be a number, which autograd cannot save."""
-    number = not isinstance(temperature, Tensor)
-    ctx.number = temperature if number else None
-    ctx.save_for_backward(None if number else temperature, *tensors)
+    if isinstance(temperature, Tensor):
+        ctx.number = None
+        ctx.save_for_backward(temperature, *tensors)
+    else:
+        ctx.number = temperature
+        ctx.save_for_backward(*tensors)
 
 
 def kept(ctx: Any) -> tuple[Any, ...]:
     """Return the saved temperature and tensors."""
-    temperature, *tensors = ctx.saved_tensors
-    return ctx.number if temperature is None else temperature, *tensors
+    return ctx.saved_tensors if ctx.number is None else (ctx.number, *ctx.saved_tensors)
 
 
 class Softmax(torch.autograd.Function):
@@ -84,11 +91,13 @@ class Entmax(torch.autograd.Function):
         p = engine("entmax", x.double() if kernels.steep(alpha) else x, temperature, alpha=alpha)
         ctx.alpha = alpha
         keep(ctx, temperature, p)
-        return p.to(x.dtype)
+        return p if p.dtype is x.dtype else p.to(x.dtype)
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
         temperature, p = kept(ctx)
+        if p.dtype is gradient.dtype:
+            return backward.weights(p, gradient, ctx.alpha, temperature), None, None
         flow = backward.weights(p, gradient.to(p.dtype), ctx.alpha, temperature)
         return flow.to(gradient.dtype), None, None
 

@@ -10,13 +10,17 @@ from torch import Tensor
 from softscope._backends.engine import kernels
 from softscope._backends.torch import tensor_softmax
 from softscope._backends.torch.dtypes import like, row_dtype
-from softscope._backends.torch.engine_memory import engine, memory, per_row, reachable, threads
+from softscope._backends.torch.engine_memory import eager, engine, held, memory, per_row, threads, two_inputs
 from softscope._backends.torch.tensor_jacobian import jacobian_product
 
 
 def weights(p: Tensor, g: Tensor, alpha: Any, temperature: Any) -> Tensor:
     """Compute J·g/T for the weights of softmax (alpha 1) and entmax."""
     if unseen(p, g):
+        if type(alpha) is float and alpha <= 2.0:
+            quick = two_inputs("jacobian_product", p, g, temperature, alpha)
+            if quick is not None:
+                return quick
         out = torch.empty_like(p)
         if run("jacobian_product", (p, g), (alpha, temperature), out):
             return out
@@ -26,6 +30,9 @@ def weights(p: Tensor, g: Tensor, alpha: Any, temperature: Any) -> Tensor:
 def log_softmax(y: Tensor, g: Tensor, temperature: Any) -> Tensor:
     """(g − exp(y)·Σg)/T."""
     if unseen(y, g):
+        quick = two_inputs("log_softmax_backward", y, g, temperature)
+        if quick is not None:
+            return quick
         out = torch.empty_like(y)
         if run("log_softmax_backward", (y, g), (temperature,), out):
             return out
@@ -39,24 +46,16 @@ def log_softmax(y: Tensor, g: Tensor, temperature: Any) -> Tensor:
 def logsumexp(x: Tensor, g: Tensor, temperature: Any) -> Tensor:
     """g·p/T."""
     if unseen(x, g):
-        return engine("softmax", x, temperature).mul_((g / _of_rows(temperature)).unsqueeze(-1))
+        flow = g if type(temperature) is float and temperature == 1.0 else g / _of_rows(temperature)
+        return engine("softmax", x, temperature).mul_(flow.unsqueeze(-1))
     wide = row_dtype(x)
     p = tensor_softmax.softmax(x.to(wide), temperature, None)
     return (p * g.to(wide).unsqueeze(-1) / like(temperature, wide)).to(x.dtype)
 
 
-def scaled_weights(x: Tensor, numbers: Tensor) -> Tensor:
-    """Compute a·exp((x − m)/T)/z + b on accessible memory, with each row's T, m, z, a, b in `numbers` (…, 5)."""
-    out = torch.empty_like(x)
-    if run("scaled_weights", (x,), (numbers,), out):
-        return out
-    a, b = (numbers[..., i : i + 1].to(x.dtype) for i in (3, 4))
-    return engine("softmax", x, numbers[..., :1], out).mul_(a).add_(b)
-
-
 def unseen(*tensors: Tensor) -> bool:
     """Tell whether the operations may stay hidden: no second derivative is needed, and all memory is accessible."""
-    return not torch.is_grad_enabled() and all(reachable(t) for t in tensors)
+    return not torch.is_grad_enabled() and eager() and all(map(held, tensors))
 
 
 def run(name: str, rows_of: tuple[Tensor, ...], numbers: tuple[Any, ...], out: Tensor) -> bool:

@@ -24,8 +24,9 @@ Array = np.ndarray[Any, Any]
 # The engine's dtypes, numbered as in its enum Type.
 DTYPES = {torch.float16: 0, torch.bfloat16: 1, torch.float32: 2, torch.float64: 3}
 
-# The engine takes these by address if contiguous: wrapping ten numbers in NumPy arrays costs more than their softmax.
-_AT = {"softmax": "softmax_at", "log_softmax": "log_softmax_at", "logsumexp": "logsumexp_at"}
+# The engine takes contiguous rows by address: wrapping ten numbers in NumPy arrays costs more than their softmax.
+AT = {name: f"{name}_at" for name in ("softmax", "log_softmax", "logsumexp", "state", "entmax")}
+_TWO_INPUTS_AT = {name: f"{name}_at" for name in ("jacobian_product", "log_softmax_backward")}
 
 # These types hold a plain tensor's memory; other subclasses may hold anything.
 _KINDS = (Tensor, torch.nn.Parameter)
@@ -40,6 +41,12 @@ _jit_trace = torch._C._get_tracing_state
 
 _torch_threads = torch.get_num_threads
 
+if hasattr(Tensor, "__dlpack_c_exchange_api__"):  # from PyTorch 2.10 on; without it, the engine knows no tensors
+    _engine.know_tensors(Tensor.__dlpack_c_exchange_api__, Tensor, torch.nn.Parameter)
+
+# Copying the form of one of these is the quickest way to a tensor for a single number; numbered as DTYPES.
+_SINGLES = [torch.empty((), dtype=dtype) for dtype in DTYPES]
+
 
 def reachable(x: Any) -> bool:
     """Tell whether x is a dense CPU tensor in eager mode, so that its memory holds its values.
@@ -47,18 +54,28 @@ def reachable(x: Any) -> bool:
     Everything else uses tensor operations: compilers, transforms and modes must see them, a dual level carries
     tangents next to the values, and other devices and layouts have no memory that we could read.
     """
-    if (
-        _is_compiling()
-        or type(x) not in _KINDS
-        or not x.is_cpu
-        or x.is_neg()
-        or x.is_nested
-        or _transforms()
+    return eager() and held(x)
+
+
+def eager() -> bool:
+    """Tell whether nothing but autograd watches the operations."""
+    return not _is_compiling() and unwatched()
+
+
+def unwatched() -> bool:
+    """Tell the same where no compiler traces, which the quick ways have asked before."""
+    return not (
+        _transforms()
         or _dispatch_modes()
         or _function_modes()
         or forward_ad._current_level >= 0
         or _jit_trace() is not None
-    ):
+    )
+
+
+def held(x: Any) -> bool:
+    """Tell whether x is a dense CPU tensor with memory of its own, if in eager mode."""
+    if type(x) not in _KINDS or not x.is_cpu or x.is_neg() or x.is_nested:
         return False
     try:
         address = x.data_ptr()
@@ -139,20 +156,44 @@ def threads() -> int:
     return theirs if theirs < mine else mine
 
 
+def single(dtype: int) -> Tensor:
+    """Return a new tensor for one number of the dtype with this number."""
+    return torch.empty_like(_SINGLES[dtype])
+
+
+def rows_at(x: Tensor) -> tuple[int, int, int]:
+    """Describe contiguous rows to the engine: how many, their length and dtype."""
+    n = x.shape[-1]
+    return x.numel() // n, n, DTYPES[x.dtype]
+
+
 def engine(name: str, x: Tensor, temperature: Any, out: Tensor | None = None, alpha: Any = None) -> Tensor:
     """Run the engine on the rows of x, which must be reachable, nonempty and supported."""
-    contiguous = x.is_contiguous() and name in _AT and type(temperature) is float
+    contiguous = x.is_contiguous() and type(temperature) is float
     if out is not None:
         # PyTorch does not see this write, so tell it that `out` no longer holds what autograd may have saved.
         torch.autograd.graph.increment_version(out)
         contiguous = contiguous and out.is_contiguous()
     elif name == "state":
-        out = x.new_empty((*x.shape[:-1], 7), dtype=torch.float64)
+        out = torch.empty((*x.shape[:-1], 7), dtype=torch.float64)
     else:
-        out = x.new_empty(x.shape[:-1]) if name == "logsumexp" else torch.empty_like(x)
-    if contiguous:
-        n, at = x.shape[-1], getattr(_engine, _AT[name])
-        at(x.data_ptr(), out.data_ptr(), x.numel() // n, n, DTYPES[x.dtype], temperature, threads())
+        out = torch.empty(x.shape[:-1], dtype=x.dtype) if name == "logsumexp" else torch.empty_like(x)
+    numbers = () if alpha is None else (alpha,)
+    if contiguous and (alpha is None or type(alpha) is float):
+        at = getattr(_engine, AT[name])
+        at(x.data_ptr(), out.data_ptr(), rows_at(x), temperature, *numbers, threads())
     else:
-        kernels.run(name, memory(x), per_row(temperature), memory(out), threads(), per_row(alpha))
+        kernels.run(name, memory(x), per_row(temperature), memory(out), threads(), *map(per_row, numbers))
+    return out
+
+
+def two_inputs(name: str, x: Tensor, y: Tensor, temperature: Any, alpha: float = 1.0) -> Tensor | None:
+    """Run a kernel on two tensors of contiguous rows, at one temperature and alpha; None if they are not."""
+    if not (type(temperature) is float and x.dtype is y.dtype and x.is_contiguous() and y.is_contiguous()):
+        return None
+    if x.shape != y.shape or not kernels.offers(x.itemsize, temperature):
+        return None
+    out = torch.empty_like(x)
+    at = getattr(_engine, _TWO_INPUTS_AT[name])
+    at(x.data_ptr(), y.data_ptr(), out.data_ptr(), rows_at(x), temperature, alpha, threads())
     return out

@@ -12,27 +12,107 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from softscope import _engine
+from softscope._arguments.checks import plain_number
 from softscope._arguments.out import checked_out
 from softscope._backends.engine import kernels
 from softscope._backends.reference.partition import State
 from softscope._backends.torch import backward, tensor_entmax, tensor_jacobian, tensor_partition, tensor_softmax
-from softscope._backends.torch.autograd import DIFFERENTIABLE, Entmax
-from softscope._backends.torch.engine_memory import DTYPES, engine, flows, reachable
+from softscope._backends.torch.autograd import DIFFERENTIABLE, Entmax, applied
+from softscope._backends.torch.engine_memory import (
+    AT,
+    DTYPES,
+    engine,
+    flows,
+    held,
+    reachable,
+    single,
+    threads,
+    unwatched,
+)
 
 
-def plain(name: str, x: Any, temperature: Any, out: Tensor | None = None) -> Tensor | None:
-    """Take the fast path for the common case: one temperature, the last axis. None if the full path is needed."""
-    if type(temperature) is not float or not reachable(x) or x.dtype not in DTYPES:
+def plain(name: str, x: Any, temperature: Any, axis: int, out: Tensor | None = None, alpha: Any = 1.0) -> Tensor | None:
+    """Take the fast path for the common case: one temperature and alpha, the last axis. None for the full path."""
+    if not unwatched():
         return None
-    if not (x.numel() and x.ndim and kernels.offers(x.itemsize, temperature)):
+    t, alpha = plain_number(temperature), plain_number(alpha)
+    sparse = alpha if name == "entmax" and alpha != 1.0 else None
+    if not 1.0 <= alpha < math.inf:
+        return None
+    if name == "entmax" and sparse is None:
+        name = "softmax"
+    found = _engine.rows_of(x) if out is None else None
+    if found is None:
+        return _plain_slowly(name, x, t, axis, out, sparse)
+    address, rows, ndim = found
+    low, high = kernels.RANGES[rows[2]]
+    if not low <= t <= high or (axis != -1 and axis != ndim - 1):
+        return None
+    if x.requires_grad and torch.is_grad_enabled():
+        return applied(DIFFERENTIABLE[name], x, t) if sparse is None else applied(Entmax, x, sparse, t)
+    if name != "logsumexp":
+        out = torch.empty_like(x)
+    else:
+        out = single(rows[2]) if ndim == 1 else torch.empty(x.shape[:-1], dtype=x.dtype)
+    numbers = (t,) if sparse is None else (t, sparse)
+    getattr(_engine, AT[name])(address, out.data_ptr(), rows, *numbers, threads())
+    return out
+
+
+def _plain_slowly(
+    name: str, x: Any, temperature: float, axis: int, out: Tensor | None, alpha: float | None
+) -> Tensor | None:
+    """Do the same for tensors with gaps between their rows, for `out`, and for a PyTorch before 2.10."""
+    if not held(x) or x.dtype not in DTYPES or not kernels.offers(x.itemsize, temperature):
+        return None
+    if not x.numel() or not x.ndim or axis not in (-1, x.ndim - 1):
         return None
     if out is None:
-        return _computed(name, x, temperature) if x.requires_grad else engine(name, x, temperature)
+        if not flows(x):
+            return engine(name, x, temperature, None, alpha)
+        return (
+            applied(DIFFERENTIABLE[name], x, temperature) if alpha is None else applied(Entmax, x, alpha, temperature)
+        )
     if not _plainly_fits(out, x):
         checked_out(out, x)
         if not reachable(out):
             return None
-    return engine(name, x, temperature, out)
+    return engine(name, x, temperature, out, alpha)
+
+
+def plain_state(x: Any, temperature: Any, axis: int) -> tuple[Tensor, float] | None:
+    """Compute each row's state in one tensor (…, 7), and return it with T as a float; None for the full path."""
+    t = plain_number(temperature)
+    found = _engine.rows_of(x) if unwatched() else None
+    if found is None or flows(x):
+        return None
+    address, rows, ndim = found
+    low, high = kernels.RANGES[rows[2]]
+    if not low <= t <= high or (axis != -1 and axis != ndim - 1):
+        return None
+    shape = (7,) if ndim == 1 else (*x.shape[:-1], 7)
+    out = torch.empty(shape, dtype=torch.float64)
+    _engine.state_at(address, out.data_ptr(), rows, t, threads())
+    return out, t
+
+
+def plain_product(p: Any, v: Any, alpha: Any, temperature: Any, axis: int) -> Tensor | None:
+    """Take the fast path of `jacobian_product`: one temperature and alpha up to 2, the last axis."""
+    t, a = plain_number(temperature), plain_number(alpha)
+    watched = not unwatched()
+    weights, other = (None, None) if watched else (_engine.rows_of(p), _engine.rows_of(v))
+    if weights is None or other is None or weights[1] != other[1] or weights[2] != other[2] or not 1.0 <= a <= 2.0:
+        return None
+    address, rows, ndim = weights
+    low, high = kernels.RANGES[rows[2]]
+    if not low <= t <= high or (axis != -1 and axis != ndim - 1) or flows(p) or flows(v):
+        return None
+    if ndim > 2 and p.shape != v.shape:  # as many rows, but in another arrangement
+        return None
+    out = torch.empty_like(p)
+    _engine.jacobian_product_at(address, other[0], out.data_ptr(), rows, t, a, threads())
+    return out
 
 
 def _plainly_fits(out: Any, x: Tensor) -> bool:
@@ -70,11 +150,7 @@ def entmax(x: Tensor, alpha: Any, temperature: Any, visible: Tensor | None) -> T
     if not known or not offered(x, temperature, visible):
         return tensor_entmax.entmax(x, alpha, temperature, visible)
     shown = tensor_softmax.hidden_to_minus_inf(x, visible)
-    p = (
-        _differentiable(Entmax, shown, alpha, temperature)
-        if flows(x)
-        else engine("entmax", shown, temperature, None, alpha)
-    )
+    p = applied(Entmax, shown, alpha, temperature) if flows(x) else engine("entmax", shown, temperature, None, alpha)
     return p if visible is None else p.masked_fill(~visible, 0.0)
 
 
@@ -82,9 +158,14 @@ def state(x: Tensor, temperature: Any, visible: Tensor | None) -> tuple[State, T
     """Compute the partition's state and the largest logit; with tensor operations if they need a gradient."""
     if flows(x) or not offered(x, temperature, visible):
         return tensor_partition.state(x, temperature, visible)
-    n, *sums = engine("state", tensor_softmax.hidden_to_minus_inf(x, visible), temperature).unbind(-1)
-    result = State(n.to(torch.int64), *sums)
-    return result, result.m
+    return split(engine("state", tensor_softmax.hidden_to_minus_inf(x, visible), temperature))
+
+
+def split(numbers: Tensor) -> tuple[State, Tensor]:
+    """Split the engine's numbers (…, 7) into a state and the largest logit; attention has that as an eighth."""
+    n, *sums = numbers.unbind(-1)
+    state = State(n.to(torch.int64), *sums[:6])
+    return state, sums[6] if len(sums) > 6 else state.m
 
 
 def jacobian_product(p: Tensor, v: Tensor, alpha: Any, temperature: Any) -> Tensor:
@@ -117,8 +198,4 @@ def _mapped(name: str, x: Tensor, temperature: Any, visible: Tensor | None, hidd
 
 
 def _computed(name: str, x: Tensor, temperature: Any) -> Tensor:
-    return _differentiable(DIFFERENTIABLE[name], x, temperature) if flows(x) else engine(name, x, temperature)
-
-
-def _differentiable(function: type[torch.autograd.Function], *arguments: Any) -> Tensor:
-    return function.apply(*arguments)  # type: ignore[no-untyped-call]
+    return applied(DIFFERENTIABLE[name], x, temperature) if flows(x) else engine(name, x, temperature)
