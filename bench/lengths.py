@@ -4,7 +4,7 @@
 
 Unit: nanoseconds of processor time for one entry, on one thread, in arrays of 100,000 float32 entries, which the
 second-level cache holds; the lengths take turns, and the best of several turns counts. "worst" compares each length
-with the mean of the two beside it. The chart in this folder is from the processor that its title names.
+with the quicker one of the two beside it. The chart in this folder is from the processor that its title names.
 """
 
 from __future__ import annotations
@@ -62,13 +62,10 @@ def measure(lengths: list[int], turns: int) -> dict[str, dict[int, float]]:
 
 
 def worst(times: dict[int, float]) -> tuple[float, int]:
-    """The largest ratio of a length's time to the mean of its neighbours', and the length."""
+    """The largest ratio of a length's time to that of the quicker one beside it, and the length."""
     lengths = sorted(times)
-    inner = [
-        (times[b] / (0.5 * (times[a] + times[c])), b)
-        for a, b, c in zip(lengths, lengths[1:], lengths[2:], strict=False)
-    ]
-    return max(inner)
+    beside = zip(lengths, lengths[1:], lengths[2:], strict=False)
+    return max((times[b] / min(times[a], times[c]), b) for a, b, c in beside)
 
 
 def draw(found: dict[str, dict[int, float]], title: str, path: Path) -> None:

@@ -21,21 +21,24 @@ bool any_nan(const S* x, size_t n) {
 // Sums the entries below the maximum apart from those at it. Four vectors at a time are added as a
 // tree before the careful sum takes over; see kSumBlock.
 template <class S, int N, bool Full>
-State careful_state(const S* x, size_t n, Shift<Compute<S>> shift) {
+[[gnu::noinline]] State careful_state(const S* x, size_t n, Shift<Compute<S>> shift) {
   using C = Compute<S>;
   using V = Vec<C, N>;
   Sum<C, N> c, r, u, t, w, seen;
-  const auto tree = [](const V(&v)[4])
-                        __attribute__((always_inline)) { return (v[0] + v[1]) + (v[2] + v[3]); };
-  const auto add = [&](V(&x4)[4]) __attribute__((always_inline)) {
-    V d[4], e[4], at[4], first[4];
+  const auto tree = []<int K>(const V(&v)[K]) __attribute__((always_inline)) {
+    if constexpr (K == 1) return v[0];
+    if constexpr (K == 2) return v[0] + v[1];
+    if constexpr (K == 4) return (v[0] + v[1]) + (v[2] + v[3]);
+  };
+  const auto add = [&]<int K>(V(&x4)[K]) __attribute__((always_inline)) {
+    V d[K], e[K], at[K], first[K];
     if constexpr (Full) {
-      for (int k = 0; k < 4; ++k) at[k] = x4[k] != -kInfinity<C> ? fill<C, N>(1) : V{};
+      for (int k = 0; k < K; ++k) at[k] = x4[k] != -kInfinity<C> ? fill<C, N>(1) : V{};
       seen.add(tree(at));
     }
-    for (int k = 0; k < 4; ++k) e[k] = d[k] = distance<C, N>(x4[k], shift);
-    exp_nonpositive<N, 4>(e);
-    for (int k = 0; k < 4; ++k) {
+    for (int k = 0; k < K; ++k) e[k] = d[k] = distance<C, N>(x4[k], shift);
+    exp_nonpositive<N, K>(e);
+    for (int k = 0; k < K; ++k) {
       const auto below = d[k] < C(0);  // false for NaN, which thus reaches c and every reading
       at[k] = below ? V{} : e[k];
       e[k] = below ? e[k] : V{};
@@ -44,23 +47,25 @@ State careful_state(const S* x, size_t n, Shift<Compute<S>> shift) {
     r.add(tree(e));
     if constexpr (Full) {
       // Where exp underflows, d may be −inf, and 0·(−inf) is NaN.
-      for (int k = 0; k < 4; ++k) d[k] = max(d[k], fill<C, N>(-1e3f));
-      for (int k = 0; k < 4; ++k) first[k] = e[k] * d[k];
+      for (int k = 0; k < K; ++k) d[k] = max(d[k], fill<C, N>(-1e3f));
+      for (int k = 0; k < K; ++k) first[k] = e[k] * d[k];
       u.add(tree(first));
-      for (int k = 0; k < 4; ++k) first[k] *= d[k];
+      for (int k = 0; k < K; ++k) first[k] *= d[k];
       t.add(tree(first));
-      for (int k = 0; k < 4; ++k) e[k] *= e[k];
+      for (int k = 0; k < K; ++k) e[k] *= e[k];
       w.add(tree(e));
     }
   };
-  V v[4];
   size_t i = 0;
   for (; i + 4 * N <= n; i += 4 * N) {
+    V v[4];
     for (size_t k = 0; k < 4; ++k) v[k] = load<S, N>(x + i + k * N);
     add(v);
   }
-  if (i < n) {
-    for (size_t k = 0; k < 4; ++k, i += N) {
+  // Of one to four vectors that are left, the last one filled up.
+  const auto add_rest = [&]<int K>() __attribute__((always_inline)) {
+    V v[K];
+    for (size_t k = 0; k < K; ++k, i += N) {
       v[k] = fill<C, N>(-kInfinity<C>);
       if (i + N <= n) {
         v[k] = load<S, N>(x + i);
@@ -69,6 +74,13 @@ State careful_state(const S* x, size_t n, Shift<Compute<S>> shift) {
       }
     }
     add(v);
+  };
+  if (n > i + 2 * N) {
+    add_rest.template operator()<4>();
+  } else if (n > i + N) {
+    add_rest.template operator()<2>();
+  } else if (n > i) {
+    add_rest.template operator()<1>();
   }
   return {.count = Full ? seen.value() : static_cast<double>(n),
           .c = c.value(),

@@ -149,6 +149,12 @@ SOFTSCOPE_INLINE Vec<Compute<S>, N> load_first(const S* from, size_t count, Comp
   if constexpr (__is_same(S, double) && N == 8) {
     return __builtin_ia32_loadupd512_mask(from, fill<double, N>(rest), static_cast<uint8_t>(mask));
   }
+  if constexpr (__is_same(S, float) && N == 8) {
+    return __builtin_ia32_loadups256_mask(from, fill<float, N>(rest), static_cast<uint8_t>(mask));
+  }
+  if constexpr (__is_same(S, double) && N == 4) {
+    return __builtin_ia32_loadupd256_mask(from, fill<double, N>(rest), static_cast<uint8_t>(mask));
+  }
 #endif
   if constexpr (sizeof(S) != 2) {
     Vec<S, N> v = fill<S, N>(rest);
@@ -179,6 +185,14 @@ SOFTSCOPE_INLINE void store_first(S* to, size_t count, Vec<Compute<S>, N> v) {
   }
   if constexpr (__is_same(S, double) && N == 8) {
     __builtin_ia32_storeupd512_mask(to, v, static_cast<uint8_t>(mask));
+    return;
+  }
+  if constexpr (__is_same(S, float) && N == 8) {
+    __builtin_ia32_storeups256_mask(to, v, static_cast<uint8_t>(mask));
+    return;
+  }
+  if constexpr (__is_same(S, double) && N == 4) {
+    __builtin_ia32_storeupd256_mask(to, v, static_cast<uint8_t>(mask));
     return;
   }
 #endif
