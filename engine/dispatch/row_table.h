@@ -104,12 +104,11 @@ constexpr Kernels all_kernels(const char* isa, const AttentionKernels* attention
       []<class S, int N>() -> Kernel { return reduction<S, N, LogSumExp>(); });
   k.rows[kState] = row_kernels<F, D, 56>(
       []<class S, int N>() -> Kernel { return reduction<S, N, WholeState>(); });
-  // Never wider than 256 bits: rows of 128 floats took 0.41 ns an entry with sixteen lanes and 0.21
-  // with eight, rows of 1000 0.30 and 0.20, longer ones the same (AMD EPYC, Zen 5).
-  k.rows[kJacobianProduct] = per_type<F, D>([]<class S, int N>() -> Kernel {
-    constexpr int M = kTransposes<Compute<S>, N> ? N : N / 2;
-    return map_block_two_inputs<S, M, JacobianProduct<S, M>>;
-  });
+  if constexpr (kTransposes<float, F>) {  // wider, it is slower: see choose_level.cc
+    k.rows[kJacobianProduct] = per_type<F, D>([]<class S, int N>() -> Kernel {
+      return map_block_two_inputs<S, N, JacobianProduct<S, N>>;
+    });
+  }
   k.rows[kLogSoftmaxBackward] = row_kernels<F, D, 12>([]<class S, int N>() -> Kernel {
     return map_block_two_inputs<S, N, LogSoftmaxBackward<S, N>>;
   });
