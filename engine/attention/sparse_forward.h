@@ -1,0 +1,199 @@
+// Attention with sparsemax or α-entmax in place of softmax, any α ≥ 1 for each head. Of a row, all
+// logits are computed; but weights, and the products with values, only for tiles of keys that have
+// weight.
+#pragma once
+
+#include "attention/sparse_rows.h"
+#include "attention/sparse_statistics.h"
+
+namespace softscope {
+namespace {
+
+template <class S, int N>
+class SparseForward : SparseRows<S, N> {
+  using Base = SparseRows<S, N>;
+  using Base::a, Base::count, Base::group, Base::live, Base::peaks, Base::row, Base::seen,
+      Base::tiles, Base::width, Base::x, Base::kPair;
+  using typename Base::C;
+  using typename Base::Row;
+  using typename Base::V;
+  static constexpr int D = sizeof(C) == 8 ? N : N / 2;
+
+ public:
+  SparseForward(const Attention& attention, const AttentionTask& rows)
+      : SparseForward(attention, rows, Arena(rows.scratch)) {}
+
+  void run() {
+    if (has_output()) pack_values();
+    for (size_t s = 0; s < count; s += group) {
+      const size_t many = count - s < group ? count - s : group;
+      Base::score(s, many);
+      for (size_t r = 0; r < many; r += kStrip) {
+        const size_t rows = many - r < kStrip ? many - r : kStrip;
+        with_rows(rows, [&]<int R>() { strip<R>(s + r, r); });
+      }
+    }
+  }
+
+ private:
+  SparseForward(const Attention& attention, const AttentionTask& rows, Arena arena)
+      : Base(attention, rows, false, arena), wide(round_up(attention.dv, Base::kPair)) {
+    arena.take(values, has_output() ? width * wide : 0);
+    arena.take(finite, width / kSparseBlock);
+    arena.take(picked, width + 64);
+    arena.take(e, width + 64);
+    arena.take(output.data, kStrip * wide);
+  }
+
+  const size_t wide;  // entries of a row of output, rounded up
+  C* values;          // packed with columns as lanes
+  bool* finite;       // whether all values of a block are
+  C* picked;          // the logits of a row that may have weight
+  double* e;
+  Strided<C> output{nullptr, wide};
+
+  bool has_output() const { return a.out.data != nullptr; }
+
+  void pack_values() {
+    for (size_t first = seen.begin / kSparseBlock * kSparseBlock; first < seen.end;
+         first += kSparseBlock) {
+      const KeyBlock block = block_at(first, kSparseBlock, a);
+      C* to = values + first * kPair;
+      finite[first / kSparseBlock] =
+          pack_columns_as_lanes<S, N>({.data = row_of<const S>(a.v, 0, first),
+                                       .row = a.v.row,
+                                       .count = block.count,
+                                       .width = a.dv},
+                                      to, width);
+      for (size_t c = 0; c < wide; c += kPair) {
+        C* column = to + c * width;
+        for (size_t i = block.count * kPair; i < kSparseBlock * kPair; ++i) column[i] = 0;
+        if (finite[first / kSparseBlock]) continue;
+        for (size_t i = 0; i < block.count * kPair; ++i) {  // 0·NaN would reach all rows
+          if (!(column[i] - column[i] == 0)) column[i] = 0;
+        }
+      }
+    }
+  }
+
+  // R rows from s on, which are rows r … of their group.
+  template <int R>
+  void strip(size_t s, size_t r) {
+    for (size_t i = 0; i < R; ++i) solve_row(row[s + i], r + i);
+    if (has_output()) {
+      for (size_t i = 0; i < R * wide; ++i) output.data[i] = 0;
+      for (size_t i = 0; i < R; ++i) poison(s + i, r + i, output[i]);
+      const KeyRange of = Base::tiles_of(s, R);
+      const size_t found = Base::find_live(s, r, R, of);
+      for (size_t i = 0; i < R; ++i) write_weights(row[s + i], r + i, found);
+      add_values<R>(r, found);
+    }
+    for (size_t i = 0; i < R; ++i) write(row[s + i], output[i]);
+  }
+
+  // Finds where the weights of a row sum to 1, and its statistics.
+  void solve_row(Row& at, size_t r) {
+    double* to = a.state.data == nullptr ? nullptr : row_of<double>(a.state, at.head, at.i);
+    const bool nothing = at.root.maximum == -kInfinity<double>;
+    if (nothing || at.nan) {
+      if (to == nullptr) return;
+      for (size_t i = 0; i < kSparseNumbers; ++i) to[i] = __builtin_nan("");
+      to[kSize] = 0;
+      to[kMaximum] = at.root.maximum;
+      return;
+    }
+    const Reach<C> reach = reach_from<C>(at.root);
+    size_t many = 0;
+    const C floor = reach.floor(1);
+    const KeyRange of = Base::tiles_of(static_cast<size_t>(&at - row), 1);
+    for (size_t t = of.begin; t < of.end; ++t) {
+      if (!(peaks[r][t] > floor)) continue;
+      const C* from = x[r] + t * kSparseTile;
+      for (size_t j = 0; j < kSparseTile; j += N) {
+        many += store_above<C, N>(picked + many, load_raw<C, N>(from + j), floor);
+      }
+    }
+    with_any_form(at.root.alpha, [&](auto& form) {
+      const double origin = reach.origin, scale = reach.scale;
+      const C* from = picked;
+      double* to_e = e;
+      for (size_t i = 0; i < many; ++i) {
+        to_e[i] = (static_cast<double>(from[i]) - origin) * scale;
+      }
+      at.root.total = solve<D>(form, e, many);
+      keep(form, at.root);
+      at.floor = floor_of(reach, form);
+    });
+    if (to == nullptr) return;
+    if (a.statistics) sparse_statistics<C, D>(at.root, picked, many, e, to);
+    to[kMaximum] = at.root.maximum;
+    to[kRoot] = at.root.root;
+    to[kLowest] = at.root.lowest;
+    to[kTotal] = at.root.total;
+  }
+
+  // Turns the logits of the tiles that are live in the strip into weights.
+  void write_weights(const Row& at, size_t r, size_t found) {
+    C* to = x[r];
+    if (at.nan) return;  // `write` knows
+    with_root<C>(at.root, [&](const auto& rooted) {
+      for (size_t i = 0; i < found; ++i) {
+        const size_t t = tiles[i];
+        C* tile = to + t * kSparseTile;
+        const bool some = peaks[r][t] > at.floor;
+        for (size_t j = 0; j < kSparseTile; j += N) {
+          store_raw<C, N>(tile + j, some ? weigh<C, N>(rooted, load_raw<C, N>(tile + j)).p : V{});
+        }
+      }
+    });
+  }
+
+  // The outputs of a strip gain Σ p·v over the live tiles.
+  template <int R>
+  void add_values(size_t r, size_t found) {
+    for (size_t c = 0; c < wide; c += kPair) {
+      for (size_t first = 0; first < found; first += kChainTiles) {
+        const size_t end = found - first < kChainTiles ? found : first + kChainTiles;
+        V sum[R][2] = {};
+        for (size_t i = first; i < end; ++i) {
+          const size_t j = tiles[i] * kSparseTile;
+          const C* p[R];
+          for (size_t k = 0; k < R; ++k) p[k] = x[r + k] + j;
+          multiply<C, N, R>(p, values + c * width + j * kPair, kSparseTile, sum);
+        }
+        add_tile(sum, Strided<C>{output.data + c, wide});
+      }
+    }
+  }
+
+  // A row that sees an infinite value or a NaN gets NaN there, whatever its weight.
+  void poison(size_t s, size_t r, C* out) {
+    const KeyRange visible = row[s].visible;
+    for (size_t j = visible.begin; j < visible.end; ++j) {
+      if (finite[j / kSparseBlock]) {
+        j = (j / kSparseBlock + 1) * kSparseBlock - 1;
+        continue;
+      }
+      if (x[r][j] == -kInfinity<C>) continue;
+      const S* v = row_of<const S>(a.v, 0, j);
+      for (size_t c = 0; c < a.dv; ++c) {
+        const C value = load_first<S, N>(v + c, 1, 0)[0];
+        if (!(value - value == 0)) out[c] = static_cast<C>(__builtin_nan(""));
+      }
+    }
+  }
+
+  void write(const Row& at, const C* sums) const {
+    if (!has_output()) return;
+    S* out = row_of<S>(a.out, at.head, at.i);
+    const C add = at.nan ? static_cast<C>(__builtin_nan("")) : C(0);
+    size_t c = 0;
+    for (; c + N <= a.dv; c += N) store<S, N>(out + c, load_raw<C, N>(sums + c) + add);
+    if (c < a.dv) {
+      store_first<S, N>(out + c, a.dv - c, load_first<C, N>(sums + c, a.dv - c, 0) + add);
+    }
+  }
+};
+
+}  // namespace
+}  // namespace softscope
