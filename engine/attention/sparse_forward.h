@@ -3,11 +3,16 @@
 // weight.
 #pragma once
 
+#include <type_traits>
+
 #include "attention/sparse_rows.h"
 #include "attention/sparse_statistics.h"
 
 namespace softscope {
 namespace {
+
+// Reading values key by key costs so many times as much for each as in tiles (measured, Zen 5).
+constexpr size_t kScattered = 4;
 
 template <class S, int N>
 class SparseForward : SparseRows<S, N> {
@@ -42,6 +47,7 @@ class SparseForward : SparseRows<S, N> {
     arena.take(finite, width / kSparseBlock);
     arena.take(picked, width + 64);
     arena.take(e, width + 64);
+    arena.take(places, width + 64);
     arena.take(output.data, kStrip * wide);
   }
 
@@ -50,6 +56,7 @@ class SparseForward : SparseRows<S, N> {
   bool* finite;       // whether all values of a block are
   C* picked;          // the logits of a row that may have weight
   double* e;
+  uint32_t* places;  // of the keys with weight
   Strided<C> output{nullptr, wide};
 
   bool has_output() const { return a.out.data != nullptr; }
@@ -85,8 +92,13 @@ class SparseForward : SparseRows<S, N> {
       for (size_t i = 0; i < R; ++i) poison(s + i, r + i, output[i]);
       const KeyRange of = Base::tiles_of(s, R);
       const size_t found = Base::find_live(s, r, R, of);
-      for (size_t i = 0; i < R; ++i) write_weights(row[s + i], r + i, found);
-      add_values<R>(r, found);
+      size_t with = 0;  // how many weights are not 0
+      for (size_t i = 0; i < R; ++i) with += write_weights(row[s + i], r + i, found);
+      if (kScattered * with < R * found * kSparseTile) {
+        for (size_t i = 0; i < R; ++i) add_scattered(row[s + i], r + i, found, output[i]);
+      } else {
+        add_values<R>(r, found);
+      }
     }
     for (size_t i = 0; i < R; ++i) write(row[s + i], output[i]);
   }
@@ -113,39 +125,99 @@ class SparseForward : SparseRows<S, N> {
         many += store_above<C, N>(picked + many, load_raw<C, N>(from + j), floor);
       }
     }
-    with_any_form(at.root.alpha, [&](auto& form) {
-      const double origin = reach.origin, scale = reach.scale;
-      const C* from = picked;
-      double* to_e = e;
-      for (size_t i = 0; i < many; ++i) {
-        to_e[i] = (static_cast<double>(from[i]) - origin) * scale;
-      }
-      at.root.total = solve<D>(form, e, many);
+    with_any_form<C>(at.root.alpha, [&]<class Form>(Form& form) {
+      at.root.total = root_of(form, reach, many);
       keep(form, at.root);
       at.floor = floor_of(reach, form);
     });
     if (to == nullptr) return;
-    if (a.statistics) sparse_statistics<C, D>(at.root, picked, many, e, to);
+    if (a.statistics) {
+      size_t kept = 0;
+      for (size_t i = many; i < many + N; ++i) picked[i] = -kInfinity<C>;
+      for (size_t i = 0; i < many; i += N) {
+        kept += store_above<C, N>(picked + kept, load_raw<C, N>(picked + i), at.floor);
+      }
+      sparse_statistics<C, D>(at.root, picked, kept, e, to);
+    }
     to[kMaximum] = at.root.maximum;
     to[kRoot] = at.root.root;
     to[kLowest] = at.root.lowest;
     to[kTotal] = at.root.total;
   }
 
-  // Turns the logits of the tiles that are live in the strip into weights.
-  void write_weights(const Row& at, size_t r, size_t found) {
+  // Finds the root from the logits that were picked. Returns Σ p there.
+  template <class Form>
+  double root_of(Form& form, const Reach<C>& reach, size_t many) {
+    constexpr bool single = __is_same(Form, SingleGeneral);
+    using E = std::conditional_t<single, float, double>;
+    const E origin = static_cast<E>(reach.origin), scale = static_cast<E>(reach.scale);
+    const C* from = picked;
+    E* to = reinterpret_cast<E*>(e);
+    for (size_t i = 0; i < many; ++i) to[i] = (static_cast<E>(from[i]) - origin) * scale;
+    if constexpr (single) {
+      return solve<N>(form, to, many);
+    } else {
+      return solve<D>(form, to, many);
+    }
+  }
+
+  // Turns the logits of the tiles that are live in the strip into weights. Returns how many are not
+  // 0.
+  size_t write_weights(const Row& at, size_t r, size_t found) {
     C* to = x[r];
-    if (at.nan) return;  // `write` knows
+    if (at.nan) return 0;  // `write` knows
+    using Index = typename IndexOf<C>::type;
+    Vec<Index, N> with = {};  // negative: a true comparison is −1
     with_root<C>(at.root, [&](const auto& rooted) {
       for (size_t i = 0; i < found; ++i) {
         const size_t t = tiles[i];
         C* tile = to + t * kSparseTile;
         const bool some = peaks[r][t] > at.floor;
         for (size_t j = 0; j < kSparseTile; j += N) {
-          store_raw<C, N>(tile + j, some ? weigh<C, N>(rooted, load_raw<C, N>(tile + j)).p : V{});
+          const V p = some ? weigh<C, N>(rooted, load_raw<C, N>(tile + j)).p : V{};
+          store_raw<C, N>(tile + j, p);
+          with += p > C(0);
         }
       }
     });
+    return static_cast<size_t>(-sum_lanes<Index, N>(with));
+  }
+
+  // The output of a row gains Σ p·v, one key after the other: if few of the strip's keys have
+  // weight, that is faster than products of whole tiles.
+  void add_scattered(const Row& at, size_t r, size_t found, C* out) {
+    if (at.nan) return;
+    size_t many = 0;
+    for (size_t i = 0; i < found; ++i) {
+      if (!(peaks[r][tiles[i]] > at.floor)) continue;
+      const size_t first = tiles[i] * kSparseTile;
+      for (size_t j = first; j < first + kSparseTile; j += N) {
+        many += store_places_above<C, N>(picked + many, places + many, load_raw<C, N>(x[r] + j),
+                                         C(0), static_cast<uint32_t>(j));
+      }
+    }
+    constexpr size_t kWide = 4;  // vectors of the output at a time, in registers
+    size_t c = 0;
+    for (; c + kWide * N <= a.dv; c += kWide * N) {
+      V sum[kWide] = {};
+      for (size_t i = 0; i < many; ++i) {
+        const S* v = row_of<const S>(a.v, 0, places[i]) + c;
+        const V p = fill<C, N>(picked[i]);
+        for (size_t k = 0; k < kWide; ++k) sum[k] += p * load<S, N>(v + k * N);
+      }
+      for (size_t k = 0; k < kWide; ++k) {
+        store_raw<C, N>(out + c + k * N, load_raw<C, N>(out + c + k * N) + sum[k]);
+      }
+    }
+    for (; c < a.dv; c += N) {
+      const size_t left = a.dv - c;
+      V sum = {};
+      for (size_t i = 0; i < many; ++i) {
+        const S* v = row_of<const S>(a.v, 0, places[i]) + c;
+        sum += picked[i] * (left >= N ? load<S, N>(v) : load_first<S, N>(v, left, 0));
+      }
+      store_raw<C, N>(out + c, load_raw<C, N>(out + c) + sum);
+    }
   }
 
   // The outputs of a strip gain Σ p·v over the live tiles.

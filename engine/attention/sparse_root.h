@@ -5,6 +5,7 @@
 #include "attention/problem.h"
 #include "entmax/entmax_row.h"
 #include "entmax/exponential.h"
+#include "entmax/single.h"
 
 namespace softscope {
 namespace {
@@ -17,8 +18,15 @@ struct SparseRoot {
 };
 
 // Calls back with the form of the problem for this alpha ≥ 1, before the root is known.
-template <class Call>
+template <class C, class Call>
 SOFTSCOPE_INLINE void with_any_form(double alpha, const Call& call) {
+  if constexpr (sizeof(C) == 4) {
+    if (alpha > 1 && alpha < 2 && alpha != 1.5) {
+      SingleGeneral form(alpha - 1);
+      call(form);
+      return;
+    }
+  }
   if (alpha == 1) {
     Exponential form;
     call(form);
@@ -72,7 +80,7 @@ struct Rooted {
 // Calls back with the Rooted form.
 template <class C, class Call>
 SOFTSCOPE_INLINE void with_root(const SparseRoot& at, const Call& call) {
-  with_any_form(at.alpha, [&]<class Form>(Form& form) {
+  with_any_form<C>(at.alpha, [&]<class Form>(Form& form) {
     restore(form, at);
     call(Rooted<C, Form>{reach_from<C>(at), form, 1 / at.total});
   });
@@ -86,7 +94,13 @@ struct Weighed {
 
 template <class C, int N, class R>
 SOFTSCOPE_INLINE Weighed<C, N> weigh(const R& rooted, Vec<C, N> x) {
-  if constexpr (sizeof(C) == 8) {
+  if constexpr (__is_same(decltype(rooted.form), SingleGeneral)) {
+    Vec<float, N> p, s;
+    rooted.form.template single<N>(
+        (x - static_cast<float>(rooted.reach.maximum)) * static_cast<float>(rooted.reach.scale), p,
+        s);
+    return {p * static_cast<float>(rooted.inverse), s};
+  } else if constexpr (sizeof(C) == 8) {
     const Term<N> t = rooted.template term<N>(x);
     return {t.p, t.u};
   } else {

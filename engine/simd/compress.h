@@ -33,5 +33,32 @@ SOFTSCOPE_INLINE size_t store_above(C* to, Vec<C, N> v, C floor) {
   return count;
 }
 
+// The same, and the place of each lane that was written; the first lane is at place `first`.
+template <class C, int N>
+SOFTSCOPE_INLINE size_t store_places_above(C* to, uint32_t* places, Vec<C, N> v, C floor,
+                                           uint32_t first) {
+#if defined(__AVX512F__) && !defined(__clang__)
+  if constexpr (__is_same(C, float) && N == 16) {
+    constexpr int kGreater = 14;
+    const auto above = static_cast<uint16_t>(__builtin_ia32_cmpps512_mask(
+        v, fill<float, 16>(floor), kGreater, kAllLanes<uint16_t>, kAsSet));
+    Vec<int32_t, 16> place;
+    for (int l = 0; l < 16; ++l) place[l] = l;
+    place += static_cast<int32_t>(first);
+    place = __builtin_ia32_compresssi512_mask(place, place, above);
+    __builtin_memcpy(places, &place, sizeof place);
+    store_raw<float, 16>(to, __builtin_ia32_compresssf512_mask(v, v, above));
+    return static_cast<size_t>(__builtin_popcount(above));
+  }
+#endif
+  size_t count = 0;
+  for (int l = 0; l < N; ++l) {
+    to[count] = v[l];
+    places[count] = first + static_cast<uint32_t>(l);
+    count += v[l] > floor;
+  }
+  return count;
+}
+
 }  // namespace
 }  // namespace softscope

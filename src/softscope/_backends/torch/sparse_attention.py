@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def offers(call: Call, additive: Any) -> bool:
-    """Tell whether the engine supports the call: sparse weights of CPU tensors, no transform, no gradient for the mask."""
+    """Tell whether the engine supports the call: sparse weights, and tensors that the engine can access."""
     return _engine.offers(call, additive) and engine_attention.reaches(call)
 
 
