@@ -17,7 +17,7 @@ namespace {
 
 constexpr size_t kKeys = 256;   // in a block: its scores for one strip fit the first-level cache
 constexpr size_t kChain = 128;  // products that are added up before they join the output
-constexpr int kFewRows = 4;         // rows for which packing the keys costs more than it saves
+constexpr int kFewRows = 4;     // rows for which packing the keys costs more than it saves
 
 template <class S, int N, bool Output, bool Statistics>
 class Forward {

@@ -62,9 +62,9 @@ def sparse_backward(q: Any, k: Any, v: Any) -> list[Any]:
     options = Options(scale=0.25, positions=np.arange(q.shape[-2]), alpha=1.5)
     out, found = np.empty_like(q), np.empty((*q.shape[:-1], sparse_attention.NUMBERS))
     sparse_attention.run(q, k, v, options, out, found, statistics=False)
-    gradients: list[Any] = [np.empty_like(q), np.empty_like(k), np.empty_like(v), np.empty(q.shape[:-1]), None]
-    sparse_attention.run_backward(q, k, v, options, found, q, gradients)
-    return gradients[:-1]
+    gradients = [np.empty_like(q), np.empty_like(k), np.empty_like(v), np.empty(q.shape[:-1])]
+    sparse_attention.run_backward(q, k, v, options, found, q, gradients, None)
+    return gradients
 
 
 def numbers(found: Any) -> list[bytes]:

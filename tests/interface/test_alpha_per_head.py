@@ -67,6 +67,14 @@ def test_one_graph_forward_and_back() -> None:
         torch.testing.assert_close(got, wanted, rtol=1e-12, atol=1e-13)
 
 
+def test_a_row_that_sees_nothing_leaves_the_gradient_of_alpha_finite() -> None:
+    shown = torch.tensor([[True] * 7, [False] * 7])
+    alpha = torch.tensor([[1.5], [1.5]], dtype=torch.float64, requires_grad=True)
+    (got,) = torch.autograd.grad((ss.entmax(K[0, :, 0, :7], alpha, where=shown) ** 2).sum(), alpha)
+    assert got[0].abs() > 1e-3
+    assert got[1] == 0.0
+
+
 class Head(torch.nn.Module):
     """Attention whose heads learn how sparse to be."""
 

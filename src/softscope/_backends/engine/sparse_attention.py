@@ -57,12 +57,13 @@ def run_backward(
     options: Options,
     numbers: Array,
     grad: Array,
-    gradients: list[Array | None],
+    gradients: list[Array],
+    dalpha: Array | None,
     threads: int = 0,
 ) -> None:
-    """Fill `gradients`: dq, dk, dv, and each row's share of the gradients of scale and alpha, which may be None."""
+    """Fill `gradients`: dq, dk, dv, and each row's share of the scale's gradient; and, if wanted, of alpha's."""
     batch = numbers.shape[:-3]
-    dq, dk, dv, dscale, dalpha = gradients
+    dq, dk, dv, dscale = gradients
     _engine.sparse_attention_backward(
         *(dense(x, batch) for x in (q, k, v)),
         alpha=per_head(options.alpha, q.shape[-3]),

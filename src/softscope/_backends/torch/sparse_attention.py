@@ -47,7 +47,7 @@ def _read(numbers: Tensor) -> dict[str, Tensor]:
     return found
 
 
-def _flat(call: Call) -> tuple[Any, ...]:
+def _flat(call: Call) -> tuple[Tensor, Tensor | None, Tensor, Tensor, int, int, float]:
     """Flatten the options, because PyTorch's operators take no records; `_options` rebuilds them."""
     mask, scale, _, positions, left, right, softcap = flat_options(call)
     return per_head(call, call.options.alpha), mask, scale, positions, left, right, softcap
@@ -141,7 +141,7 @@ def _backward(
     *others, dalpha = (memory(x) for x in found)
     _engine.run_backward(
         memory(q), memory(k), memory(v), options, memory(numbers), memory(gradient),
-        [*others, dalpha if learns_alpha else None], threads(),
+        others, dalpha if learns_alpha else None, threads(),
     )  # fmt: skip
     return found
 
