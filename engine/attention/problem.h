@@ -161,7 +161,7 @@ constexpr size_t sparse_scratch(const Attention& a, size_t count, bool backward)
   const size_t width = sparse_width(a.m), d = a.d + 64, dv = a.dv + 64;
   const size_t packed = width * (backward ? 2 * d + dv : d + dv);
   const size_t rows = sparse_group(a.m, 4) * width * (backward ? (a.softcap == 0 ? 2 : 3) : 1);
-  return 8 * (packed + rows + 12 * width + (count + 48) * (2 * d + 2 * dv + 64)) + 8192;
+  return 8 * (packed + rows + 24 * width + (count + 48) * (2 * d + 2 * dv + 64)) + 8192;
 }
 
 }  // namespace

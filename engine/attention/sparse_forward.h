@@ -7,6 +7,7 @@
 
 #include "attention/sparse_rows.h"
 #include "attention/sparse_statistics.h"
+#include "entmax/in_turns.h"
 
 namespace softscope {
 namespace {
@@ -45,17 +46,17 @@ class SparseForward : SparseRows<S, N> {
       : Base(attention, rows, false, arena), wide(round_up(attention.dv, Base::kPair)) {
     arena.take(values, has_output() ? width * wide : 0);
     arena.take(finite, width / kSparseBlock);
-    arena.take(picked, width + 64);
-    arena.take(e, width + 64);
+    arena.take(picked.data, kStrip * picked.row);
+    arena.take(e.data, kStrip * e.row);
     arena.take(places, width + 64);
     arena.take(output.data, kStrip * wide);
   }
 
-  const size_t wide;  // entries of a row of output, rounded up
-  C* values;          // packed with columns as lanes
-  bool* finite;       // whether all values of a block are
-  C* picked;          // the logits of a row that may have weight
-  double* e;
+  const size_t wide;                       // entries of a row of output, rounded up
+  C* values;                               // packed with columns as lanes
+  bool* finite;                            // whether all values of a block are
+  Strided<C> picked{nullptr, width + 64};  // the logits of each row that may have weight
+  Strided<double> e{nullptr, width + 64};
   uint32_t* places;  // of the keys with weight
   Strided<C> output{nullptr, wide};
 
@@ -86,7 +87,7 @@ class SparseForward : SparseRows<S, N> {
   // R rows from s on, which are rows r … of their group.
   template <int R>
   void strip(size_t s, size_t r) {
-    for (size_t i = 0; i < R; ++i) solve_row(row[s + i], r + i);
+    solve_rows<R>(s, r);
     if (has_output()) {
       for (size_t i = 0; i < R * wide; ++i) output.data[i] = 0;
       for (size_t i = 0; i < R; ++i) poison(s + i, r + i, output[i]);
@@ -103,41 +104,87 @@ class SparseForward : SparseRows<S, N> {
     for (size_t i = 0; i < R; ++i) write(row[s + i], output[i]);
   }
 
-  // Finds where the weights of a row sum to 1, and its statistics.
-  void solve_row(Row& at, size_t r) {
-    double* to = a.state.data == nullptr ? nullptr : row_of<double>(a.state, at.head, at.i);
-    const bool nothing = at.root.maximum == -kInfinity<double>;
-    if (nothing || at.nan) {
-      if (to == nullptr) return;
+  // Finds where the weights of each row sum to 1, and its statistics.
+  template <int R>
+  void solve_rows(size_t s, size_t r) {
+    const double alpha = row[s].root.alpha;
+    bool in_turns = sizeof(C) == 4 && (alpha == 1.5 || alpha == 2);
+    size_t many[R];
+    for (size_t i = 0; i < R; ++i) {
+      many[i] = pick(s + i, r + i, picked[i]);
+      in_turns &= row[s + i].root.alpha == alpha;
+    }
+    if (in_turns) {
+      find_roots_in_turns<R>(s, many);
+    } else {
+      for (size_t i = 0; i < R; ++i) {
+        if (many[i] != 0) find_root(row[s + i], picked[i], many[i]);
+      }
+    }
+    for (size_t i = 0; i < R; ++i) write_numbers(row[s + i], picked[i], many[i]);
+  }
+
+  // The logits of a row that may have weight. Returns how many they are.
+  size_t pick(size_t s, size_t r, C* to) {
+    const Row& at = row[s];
+    if (at.nan || at.root.maximum == -kInfinity<double>) return 0;
+    const C floor = reach_from<C>(at.root).floor(1);
+    const KeyRange of = Base::tiles_of(s, 1);
+    const C* peak = peaks[r];
+    size_t many = 0;
+    for (size_t t = of.begin; t < of.end; ++t) {
+      if (!(peak[t] > floor)) continue;
+      const C* from = x[r] + t * kSparseTile;
+      for (size_t j = 0; j < kSparseTile; j += N) {
+        many += store_above<C, N>(to + many, load_raw<C, N>(from + j), floor);
+      }
+    }
+    return many;
+  }
+
+  template <int R>
+  void find_roots_in_turns(size_t s, const size_t (&many)[R]) {
+    const double alpha = row[s].root.alpha;
+    RowInTurn turns[R];
+    for (size_t i = 0; i < R; ++i) {
+      turns[i] = {.e = e[i], .n = many[i], .s = 1, .total = 1};
+      to_arguments(reach_from<C>(row[s + i].root), picked[i], many[i], turns[i].e);
+    }
+    (alpha == 2 ? solve_in_turns<D, false> : solve_in_turns<D, true>)(turns, R);
+    for (size_t i = 0; i < R; ++i) {
+      if (many[i] == 0) continue;
+      SparseRoot& at = row[s + i].root;
+      at.root = turns[i].s;
+      at.total = turns[i].total;
+      row[s + i].floor = reach_from<C>(at).floor(at.root);
+    }
+  }
+
+  void find_root(Row& at, const C* from, size_t many) {
+    const Reach<C> reach = reach_from<C>(at.root);
+    with_any_form<C>(at.root.alpha, [&]<class Form>(Form& form) {
+      at.root.total = root_of(form, reach, from, many);
+      keep(form, at.root);
+      at.floor = floor_of(reach, form);
+    });
+  }
+
+  void write_numbers(const Row& at, C* from, size_t many) {
+    if (a.state.data == nullptr) return;
+    double* to = row_of<double>(a.state, at.head, at.i);
+    if (many == 0) {
       for (size_t i = 0; i < kSparseNumbers; ++i) to[i] = __builtin_nan("");
       to[kSize] = 0;
       to[kMaximum] = at.root.maximum;
       return;
     }
-    const Reach<C> reach = reach_from<C>(at.root);
-    size_t many = 0;
-    const C floor = reach.floor(1);
-    const KeyRange of = Base::tiles_of(static_cast<size_t>(&at - row), 1);
-    for (size_t t = of.begin; t < of.end; ++t) {
-      if (!(peaks[r][t] > floor)) continue;
-      const C* from = x[r] + t * kSparseTile;
-      for (size_t j = 0; j < kSparseTile; j += N) {
-        many += store_above<C, N>(picked + many, load_raw<C, N>(from + j), floor);
-      }
-    }
-    with_any_form<C>(at.root.alpha, [&]<class Form>(Form& form) {
-      at.root.total = root_of(form, reach, many);
-      keep(form, at.root);
-      at.floor = floor_of(reach, form);
-    });
-    if (to == nullptr) return;
     if (a.statistics) {
       size_t kept = 0;
-      for (size_t i = many; i < many + N; ++i) picked[i] = -kInfinity<C>;
+      store_raw<C, N>(from + many, fill<C, N>(-kInfinity<C>));
       for (size_t i = 0; i < many; i += N) {
-        kept += store_above<C, N>(picked + kept, load_raw<C, N>(picked + i), at.floor);
+        kept += store_above<C, N>(from + kept, load_raw<C, N>(from + i), at.floor);
       }
-      sparse_statistics<C, D>(at.root, picked, kept, e, to);
+      sparse_statistics<C, D>(at.root, from, kept, e[0], to);
     }
     to[kMaximum] = at.root.maximum;
     to[kRoot] = at.root.root;
@@ -145,15 +192,20 @@ class SparseForward : SparseRows<S, N> {
     to[kTotal] = at.root.total;
   }
 
+  template <class E>
+  SOFTSCOPE_INLINE static void to_arguments(const Reach<C>& reach, const C* from, size_t many,
+                                            E* to) {
+    const E origin = static_cast<E>(reach.origin), scale = static_cast<E>(reach.scale);
+    for (size_t i = 0; i < many; ++i) to[i] = (static_cast<E>(from[i]) - origin) * scale;
+  }
+
   // Finds the root from the logits that were picked. Returns Σ p there.
   template <class Form>
-  double root_of(Form& form, const Reach<C>& reach, size_t many) {
+  double root_of(Form& form, const Reach<C>& reach, const C* from, size_t many) {
     constexpr bool single = __is_same(Form, SingleGeneral);
     using E = std::conditional_t<single, float, double>;
-    const E origin = static_cast<E>(reach.origin), scale = static_cast<E>(reach.scale);
-    const C* from = picked;
-    E* to = reinterpret_cast<E*>(e);
-    for (size_t i = 0; i < many; ++i) to[i] = (static_cast<E>(from[i]) - origin) * scale;
+    E* to = reinterpret_cast<E*>(e[0]);
+    to_arguments(reach, from, many, to);
     if constexpr (single) {
       return solve<N>(form, to, many);
     } else {
@@ -187,12 +239,13 @@ class SparseForward : SparseRows<S, N> {
   // weight, that is faster than products of whole tiles.
   void add_scattered(const Row& at, size_t r, size_t found, C* out) {
     if (at.nan) return;
+    C* weights = picked[0];
     size_t many = 0;
     for (size_t i = 0; i < found; ++i) {
       if (!(peaks[r][tiles[i]] > at.floor)) continue;
       const size_t first = tiles[i] * kSparseTile;
       for (size_t j = first; j < first + kSparseTile; j += N) {
-        many += store_places_above<C, N>(picked + many, places + many, load_raw<C, N>(x[r] + j),
+        many += store_places_above<C, N>(weights + many, places + many, load_raw<C, N>(x[r] + j),
                                          C(0), static_cast<uint32_t>(j));
       }
     }
@@ -202,7 +255,7 @@ class SparseForward : SparseRows<S, N> {
       V sum[kWide] = {};
       for (size_t i = 0; i < many; ++i) {
         const S* v = row_of<const S>(a.v, 0, places[i]) + c;
-        const V p = fill<C, N>(picked[i]);
+        const V p = fill<C, N>(weights[i]);
         for (size_t k = 0; k < kWide; ++k) sum[k] += p * load<S, N>(v + k * N);
       }
       for (size_t k = 0; k < kWide; ++k) {
@@ -214,7 +267,7 @@ class SparseForward : SparseRows<S, N> {
       V sum = {};
       for (size_t i = 0; i < many; ++i) {
         const S* v = row_of<const S>(a.v, 0, places[i]) + c;
-        sum += picked[i] * (left >= N ? load<S, N>(v) : load_first<S, N>(v, left, 0));
+        sum += weights[i] * (left >= N ? load<S, N>(v) : load_first<S, N>(v, left, 0));
       }
       store_raw<C, N>(out + c, load_raw<C, N>(out + c) + sum);
     }

@@ -25,38 +25,38 @@ SOFTSCOPE_INLINE Vec<double, D> load_wide(const C* from) {
   }
 }
 
-// The trace Σ s_i·(1 − s_i/Σs) of n weights, s = p^(2−α), padded with zeros to a whole vector. The
-// largest s stays out of the sums: 1 − s/Σs would cancel there.
+// The trace Σ s_i·(1 − s_i/Σs) for α < 2, s = p^(2−α) from log p, padded with −inf to a whole
+// vector; `top` is log p of the largest. Its s stays out of the sums: 1 − s/Σs would cancel there.
 template <int D>
-double sparse_trace(const double* p, size_t n, double alpha, double strongest) {
+double sparse_trace(const double* log_p, size_t n, double alpha, double top) {
   using V = Vec<double, D>;
-  const double exponent = 2 - alpha, log_strongest = ::log(strongest);
-  const double log_top = exponent * log_strongest;
+  const double exponent = 2 - alpha;
   V ties{}, sum{}, squares{};
   for (size_t i = 0; i < n; i += D) {
-    const V at = load_raw<double, D>(p + i), none{};
-    const V s = exp_nonpositive<D>(exponent * (log_positive<D>(at) - log_strongest));
-    const auto other = (at > 0.0) & (at != strongest);
-    ties += at == strongest ? fill<double, D>(1) : none;
-    sum += other ? s : none;
-    squares += other ? s * s : none;
+    const V at = load_raw<double, D>(log_p + i), none{};
+    const V s = exp_nonpositive<D>(exponent * (at - top));  // in units of the largest
+    const auto largest = at == top;
+    ties += largest ? fill<double, D>(1) : none;
+    sum += largest ? none : s;
+    squares += largest ? none : s * s;
   }
   const double tops = sum_lanes<double, D>(ties), others = sum_lanes<double, D>(sum);
   const double total = tops + others;
-  if (alpha <= 2) {
-    const double twice = tops * ((tops - 1) + others) + others * total;
-    return (twice - sum_lanes<double, D>(squares)) / total * ::exp(log_top);
-  }
-  // s may leave the range, though the trace does not: one s, however large, does no harm.
-  double trace = 0;
-  bool first = true;
+  const double twice = tops * ((tops - 1) + others) + others * total;
+  return (twice - sum_lanes<double, D>(squares)) / total * ::exp(exponent * top);
+}
+
+// The same for α > 2, where s may leave the range though the trace does not: the largest s, here
+// that of the smallest weight, does no harm however large.
+SOFTSCOPE_INLINE double steep_trace(const double* log_p, size_t n, double alpha) {
+  const double exponent = 2 - alpha;
+  size_t first = 0;
+  for (size_t i = 1; i < n; ++i) first = log_p[i] < log_p[first] ? i : first;
+  double total = 0, trace = 0;
+  for (size_t i = 0; i < n; ++i) total += ::exp(exponent * (log_p[i] - log_p[first]));
   for (size_t i = 0; i < n; ++i) {
-    if (first && p[i] == strongest) {
-      first = false;
-    } else {
-      const double log_s = exponent * ::log(p[i]);
-      trace += ::exp(log_s) * (1 / total + (1 - ::exp(log_s - log_top) / total));
-    }
+    const double share = ::exp(exponent * (log_p[i] - log_p[first])) / total;
+    if (i != first) trace += ::exp(exponent * log_p[i]) * (1 / total + (1 - share));
   }
   return trace;
 }
@@ -74,21 +74,24 @@ void sparse_statistics(const SparseRoot& at, C* logits, size_t count, double* we
     }
   });
   for (size_t i = size; i < size + D; ++i) weights[i] = 0;
-  V entropy{}, collision{}, highest{}, lowest = fill<double, D>(1);
+  V entropy{}, collision{}, highest{}, top = fill<double, D>(-kInfinity<double>);
   for (size_t i = 0; i < size; i += D) {
-    const V p = load_raw<double, D>(weights + i), none{};
-    entropy -= p > 0.0 ? p * log_positive<D>(p) : none;
+    const V p = load_raw<double, D>(weights + i);
+    const V log = p > 0.0 ? log_positive<D>(p) : fill<double, D>(-kInfinity<double>);
+    entropy -= p > 0.0 ? p * log : V{};
     collision += p * p;
     highest = max(p, highest);
-    lowest = (p > 0.0) & (p < lowest) ? p : lowest;
+    top = max(log, top);
+    store_raw<double, D>(weights + i, log);
   }
-  const double peak = max_lane<double, D>(highest), least = -max_lane<double, D>(-lowest);
   to[kTau] = tau_of(at);
   to[kSize] = static_cast<double>(size);
   to[kEntropy] = sum_lanes<double, D>(entropy);
   to[kCollision] = sum_lanes<double, D>(collision);
-  to[kPeak] = peak;
-  to[kTrace] = sparse_trace<D>(weights, size, at.alpha, at.alpha > 2 ? least : peak);
+  to[kPeak] = max_lane<double, D>(highest);
+  to[kTrace] = at.alpha > 2    ? steep_trace(weights, size, at.alpha)
+               : at.alpha == 2 ? static_cast<double>(size) - 1
+                               : sparse_trace<D>(weights, size, at.alpha, max_lane<double, D>(top));
 }
 
 }  // namespace
