@@ -269,6 +269,17 @@ void attention(const Input& q, const Input& k, const std::optional<Input>& v,
   softscope::attend(kernels(), all, threads);
 }
 
+// Whether a gradient is contiguous, of q's type, and of this shape after q's axes before the heads.
+bool whole(const Output& x, const Input& q, size_t heads, size_t n, size_t width) {
+  size_t step = 1;
+  bool contiguous = has(x, q, heads, n, width) && x.dtype() == q.dtype();
+  for (size_t i = x.ndim(); contiguous && i-- > 0;) {
+    contiguous = x.shape(i) == 1 || x.stride(i) == static_cast<int64_t>(step);
+    step *= x.shape(i);
+  }
+  return contiguous;
+}
+
 void attention_backward(const Input& q, const Input& k, const Input& v, const Input& out,
                         const Vectors& state, const Input& grad, const Output& dq, const Output& dk,
                         const Output& dv, const nb::ndarray<double, nb::c_contig>& dscale,
@@ -276,20 +287,11 @@ void attention_backward(const Input& q, const Input& k, const Input& v, const In
   softscope::Attentions all = attentions(q, k, v, options, brain);
   softscope::Attention& one = all.one;
   const size_t lead = q.ndim() - 3, heads = q.shape(lead), kv_heads = all.kv_heads;
-  const auto whole = [&](const Output& x, size_t h, size_t n, size_t width) {
-    size_t step = 1;
-    bool contiguous = has(x, q, h, n, width) && x.dtype() == q.dtype();
-    for (size_t i = x.ndim(); contiguous && i-- > 0;) {
-      contiguous = x.shape(i) == 1 || x.stride(i) == static_cast<int64_t>(step);
-      step *= x.shape(i);
-    }
-    return contiguous;
-  };
   if (!(has(out, q, heads, one.n, one.dv) && dense(out) && out.dtype() == q.dtype() &&
         has(grad, q, heads, one.n, one.dv) && dense(grad) && grad.dtype() == q.dtype() &&
         has(state, q, heads, one.n, softscope::kAttentionNumbers) && dense(state) &&
-        whole(dq, heads, one.n, one.d) && whole(dk, kv_heads, one.m, one.d) &&
-        whole(dv, kv_heads, one.m, one.dv) && dscale.size() * one.d == dq.size())) {
+        whole(dq, q, heads, one.n, one.d) && whole(dk, q, kv_heads, one.m, one.d) &&
+        whole(dv, q, kv_heads, one.m, one.dv) && dscale.size() * one.d == dq.size())) {
     throw nb::value_error("the shapes or dtypes of the gradients do not fit.");
   }
   all.out = before_heads(out);
@@ -306,7 +308,69 @@ void attention_backward(const Input& q, const Input& k, const Input& v, const In
       .dq = dq.data(),
       .dk = dk.data(),
       .dv = dv.data(),
-      .dscale = dscale.data()};
+      .dscale = dscale.data(),
+      .dalpha = nullptr};
+  const nb::gil_scoped_release released;
+  softscope::attend_backward(kernels(), all, gradients, threads);
+}
+
+// Sparse attention, with an alpha for each head: the output, the numbers of every row, or both.
+void sparse_attention(const Input& q, const Input& k, const std::optional<Input>& v,
+                      const Vector& alpha, const std::optional<Output>& out, const Output& numbers,
+                      const AttentionOptions& options, bool brain, bool statistics, int threads) {
+  softscope::Attentions all = attentions(q, k, v, options, brain);
+  softscope::Attention& one = all.one;
+  const size_t lead = q.ndim() - 3, heads = q.shape(lead);
+  if (alpha.shape(0) != heads || v.has_value() != out.has_value() || options.sink ||
+      (out && !(has(*out, q, heads, one.n, one.dv) && dense(*out) && out->dtype() == q.dtype())) ||
+      !(has(numbers, q, heads, one.n, softscope::kSparseNumbers) && dense(numbers) &&
+        numbers.dtype() == nb::dtype<double>())) {
+    throw nb::value_error("the shapes or dtypes of the results do not fit.");
+  }
+  if (out) {
+    all.out = before_heads(*out);
+    one.out = {.data = out->data(), .head = out->stride(lead), .row = out->stride(lead + 1)};
+  }
+  all.state = before_heads(numbers);
+  one.state = {.data = static_cast<double*>(numbers.data()),
+               .head = numbers.stride(lead),
+               .row = numbers.stride(lead + 1)};
+  one.statistics = statistics;
+  one.alpha = alpha.data();
+  const nb::gil_scoped_release released;
+  softscope::attend_sparsely(kernels(), all, threads);
+}
+
+void sparse_attention_backward(const Input& q, const Input& k, const Input& v, const Vector& alpha,
+                               const Vectors& numbers, const Input& grad, const Output& dq,
+                               const Output& dk, const Output& dv,
+                               const nb::ndarray<double, nb::c_contig>& dscale,
+                               const std::optional<nb::ndarray<double, nb::c_contig>>& dalpha,
+                               const AttentionOptions& options, bool brain, int threads) {
+  softscope::Attentions all = attentions(q, k, v, options, brain);
+  softscope::Attention& one = all.one;
+  const size_t lead = q.ndim() - 3, heads = q.shape(lead), kv_heads = all.kv_heads;
+  if (!(alpha.shape(0) == heads && !options.sink && has(grad, q, heads, one.n, one.dv) &&
+        dense(grad) && grad.dtype() == q.dtype() &&
+        has(numbers, q, heads, one.n, softscope::kSparseNumbers) && dense(numbers) &&
+        whole(dq, q, heads, one.n, one.d) && whole(dk, q, kv_heads, one.m, one.d) &&
+        whole(dv, q, kv_heads, one.m, one.dv) && dscale.size() * one.d == dq.size() &&
+        (!dalpha || dalpha->size() == dscale.size()))) {
+    throw nb::value_error("the shapes or dtypes of the gradients do not fit.");
+  }
+  all.state = before_heads(numbers);
+  one.state = {.data = const_cast<double*>(numbers.data()),  // the backward pass only reads it
+               .head = numbers.stride(lead),
+               .row = numbers.stride(lead + 1)};
+  one.alpha = alpha.data();
+  const softscope::Gradients gradients = {
+      .grad = {.data = grad.data(), .head = grad.stride(lead), .row = grad.stride(lead + 1)},
+      .grad_batch = before_heads(grad),
+      .dq = dq.data(),
+      .dk = dk.data(),
+      .dv = dv.data(),
+      .dscale = dscale.data(),
+      .dalpha = dalpha ? dalpha->data() : nullptr};
   const nb::gil_scoped_release released;
   softscope::attend_backward(kernels(), all, gradients, threads);
 }
@@ -430,6 +494,13 @@ NB_MODULE(_engine, m) {
   m.def("attention_backward", attention_backward, given("q"), given("k"), given("v"), nb::kw_only(),
         given("out"), given("state"), given("grad"), given("dq"), given("dk"), given("dv"),
         given("dscale"), nb::arg("options"), nb::arg("brain"), nb::arg("threads"));
+  m.def("sparse_attention", sparse_attention, given("q"), given("k"), optional("v"), nb::kw_only(),
+        given("alpha"), optional("out"), given("numbers"), nb::arg("options"), nb::arg("brain"),
+        nb::arg("statistics"), nb::arg("threads"));
+  m.def("sparse_attention_backward", sparse_attention_backward, given("q"), given("k"), given("v"),
+        nb::kw_only(), given("alpha"), given("numbers"), given("grad"), given("dq"), given("dk"),
+        given("dv"), given("dscale"), optional("dalpha"), nb::arg("options"), nb::arg("brain"),
+        nb::arg("threads"));
   m.def("read_attention", read_attention, given("q"), given("k"), optional("v"), optional("grad"),
         nb::kw_only(), optional("key_lengths"), given("numbers"), optional("weights"),
         nb::arg("options"), nb::arg("brain"), nb::arg("threads"));

@@ -79,6 +79,7 @@ Attention problem_at(const Attentions& all, size_t index) {
     a.state.data += offset(head, a.state.head) + batch_offset(all, all.state, index);
   }
   a.scale += head;
+  if (a.alpha != nullptr) a.alpha += head;
   if (a.sink != nullptr) a.sink += head;
   return a;
 }
@@ -139,6 +140,25 @@ void attend(const Kernels& kernels, const Attentions& all, int threads) {
   });
 }
 
+// A threshold needs all keys of its row, so these are not shared out.
+void attend_sparsely(const Kernels& kernels, const Attentions& all, int threads) {
+  const size_t problems = problems_of(all);
+  const size_t rows = all.one.heads * all.one.n;
+  if (problems == 0 || rows == 0) return;
+  const size_t many = rows_of_a_task(rows, problems), chunks = (rows + many - 1) / many;
+  parallel_for(problems * chunks, threads_worth(all.one, problems, threads), [&](size_t index) {
+    const Attention a = problem_at(all, index % problems);
+    const size_t first = (chunks - 1 - index / problems) * many;
+    const size_t count = std::min(many, rows - first);
+    kernels.attention->sparse_forward[all.type](
+        a, {.first = first,
+            .count = count,
+            .keys = {.begin = 0, .end = a.m},
+            .part = nullptr,
+            .scratch = scratch(sparse_scratch(a, count, false))});
+  });
+}
+
 // Each task adds up dk and dv over its rows for itself. If there are fewer key heads than threads
 // may want, their rows are cut as well, and the sums of all parts are added up in the end.
 void attend_backward(const Kernels& kernels, const Attentions& all, const Gradients& gradients,
@@ -178,7 +198,8 @@ void attend_backward(const Kernels& kernels, const Attentions& all, const Gradie
     const size_t part = parts - 1 - task / problems, index = task % problems;
     const size_t first = part * many, count = first < rows ? std::min(many, rows - first) : 0;
     const Attention a = problem_at(all, index);
-    const size_t need = backward_scratch(a, count);
+    const bool sparse = a.alpha != nullptr;
+    const size_t need = sparse ? sparse_scratch(a, count, true) : backward_scratch(a, count);
     char* memory = static_cast<char*>(scratch(need + (parts == 1 ? sums_bytes : 0) + 64));
     char* sums = parts == 1 ? memory + (need + 63) / 64 * 64
                             : shared.get() + (index * parts + part) * sums_bytes;
@@ -195,15 +216,18 @@ void attend_backward(const Kernels& kernels, const Attentions& all, const Gradie
                .head = static_cast<ptrdiff_t>(one.n * one.d),
                .row = static_cast<ptrdiff_t>(one.d)},
         .dscale = gradients.dscale + index * rows,
+        .dalpha = gradients.dalpha == nullptr ? nullptr : gradients.dalpha + index * rows,
         .dk_sum = sums,
         .dv_sum = sums + dv_sums,
         .width = kernels.attention->width};
     if (count > 0) {
-      kernels.attention->backward[all.type](b, {.first = first,
-                                                .count = count,
-                                                .keys = {.begin = 0, .end = one.m},
-                                                .part = nullptr,
-                                                .scratch = memory});
+      const auto& backward =
+          sparse ? kernels.attention->sparse_backward : kernels.attention->backward;
+      backward[all.type](b, {.first = first,
+                             .count = count,
+                             .keys = {.begin = 0, .end = one.m},
+                             .part = nullptr,
+                             .scratch = memory});
     }
     if (parts == 1) store(index, sums);
   });

@@ -22,6 +22,7 @@ struct Gradients {
   std::vector<ptrdiff_t> grad_batch;  // its strides of the axes before the heads
   void *dq, *dk, *dv;                 // contiguous
   double* dscale;                     // what each row adds to the gradient of the scale; contiguous
+  double* dalpha;                     // the same for alpha, or null
 };
 
 // What a reading takes and gives besides.
@@ -34,8 +35,10 @@ struct Readings {
   std::vector<ptrdiff_t> key_lengths_batch;
 };
 
-// The number of threads changes no bit: the work is cut by the shape alone.
+// The number of threads changes no bit: the work is cut by the shape alone. If there is an alpha,
+// attention is sparse, also in the backward pass.
 void attend(const Kernels& kernels, const Attentions& all, int threads);
+void attend_sparsely(const Kernels& kernels, const Attentions& all, int threads);
 void attend_backward(const Kernels& kernels, const Attentions& all, const Gradients& gradients,
                      int threads);
 void read_rows(const Kernels& kernels, const Attentions& all, const Readings& readings,

@@ -17,7 +17,7 @@ namespace {
 
 constexpr size_t kKeys = 256;   // in a block: its scores for one strip fit the first-level cache
 constexpr size_t kChain = 128;  // products that are added up before they join the output
-constexpr int kFew = 4;         // rows for which packing the keys costs more than it saves
+constexpr int kFewRows = 4;     // rows for which packing the keys costs more than it saves
 
 template <class S, int N, bool Output, bool Statistics>
 class Forward {
@@ -30,7 +30,7 @@ class Forward {
       : a(attention),
         task(rows),
         count(rows.count),
-        in_place(a.heads * a.n <= kFew),
+        in_place(a.heads * a.n <= kFewRows),
         wide(Output ? round_up(a.dv, kTile) : 0) {
     char* memory = static_cast<char*>(rows.scratch);
     const auto take = [&]<class T>(T*& to, size_t entries) {
@@ -196,7 +196,7 @@ class Forward {
     if (empty(seen)) return;
     seen.begin = round_down(seen.begin, kTile);
     const KeyRange computed = {.begin = seen.begin, .end = round_up(seen.end, kTile)};
-    if constexpr (R <= kFew) {
+    if constexpr (R <= kFewRows) {
       if (in_place) {
         dots<S, N, R>(a, queries, block, computed, scores);
         weigh_rows(s, visible, computed, block);

@@ -30,6 +30,22 @@ struct Mask {
 // before cap and mask.
 constexpr size_t kAttentionNumbers = 8;
 
+// The same for sparse attention: what `Support` reports, and what gives the weights back in the
+// backward pass (see sparse_root.h).
+enum SparseNumber {
+  kTau,
+  kSize,
+  kEntropy,
+  kCollision,
+  kPeak,
+  kTrace,
+  kMaximum,
+  kRoot,
+  kLowest,
+  kTotal,
+  kSparseNumbers
+};
+
 struct Attention {
   size_t heads;  // query heads
   size_t n, m;   // queries of each head, and keys
@@ -37,14 +53,15 @@ struct Attention {
   HeadRows<const void> q, k;
   HeadRows<const void> v;  // no data if only the statistics are wanted; nor has out, then
   HeadRows<void> out;
-  HeadRows<double> state;    // kAttentionNumbers of each row; no data if they are not wanted
-  const double* scale;       // of each head
-  const double* sink;        // of each head, or null
+  HeadRows<double> state;  // kAttentionNumbers of each row; no data if they are not wanted
+  const double* scale;     // of each head
+  const double* alpha;  // of each head: sparse attention, with kSparseNumbers in `state`; or null
+  const double* sink;   // of each head, or null
   const int64_t* positions;  // of each query
   int64_t left, right;       // a query sees the keys from position − left to position + right
   double softcap;            // 0: none
   Mask mask;
-  bool statistics;  // if false, only c, m and r of a state are right
+  bool statistics;  // if false, only c, m and r of a state are right, or what gives weights back
 };
 
 // The backward pass. It is given the gradient of `out`, `out` itself and the state of every row.
@@ -55,6 +72,7 @@ struct AttentionBackward {
   HeadRows<const void> grad;
   HeadRows<void> dq;
   double* dscale;  // of each row, heads·n of them
+  double* dalpha;  // the same for sparse attention, or null if it is not wanted
   void* dk_sum;
   void* dv_sum;
   size_t width;
@@ -140,6 +158,22 @@ constexpr size_t reading_scratch(const AttentionReading& r, size_t count) {
 }
 constexpr size_t backward_scratch(const Attention& a, size_t count) {
   return 8 * (150 * (3 * a.d + 2 * a.dv + 256) + count * (2 * a.d + a.dv + 128)) + 8192;
+}
+
+// Sparse attention needs the whole of a row: its scores stay in scratch, of as many rows at a time
+// as fit a part of the second-level cache. So do the packed keys and values of a task, O(m).
+constexpr size_t kSparseTile = 32;  // keys that are skipped together
+constexpr size_t sparse_width(size_t m) { return (m + 255) / 256 * 256; }
+constexpr size_t sparse_group(size_t m, size_t bytes) {
+  constexpr size_t kBytes = size_t{3} << 17, kMost = 48, kLeast = 6;
+  const size_t rows = kBytes / (sparse_width(m) * bytes) / 6 * 6;
+  return rows < kLeast ? kLeast : rows > kMost ? kMost : rows;
+}
+constexpr size_t sparse_scratch(const Attention& a, size_t count, bool backward) {
+  const size_t width = sparse_width(a.m), d = a.d + 64, dv = a.dv + 64;
+  const size_t packed = width * (backward ? 2 * d + dv : d + dv);
+  const size_t rows = sparse_group(a.m, 4) * width * (backward ? (a.softcap == 0 ? 2 : 3) : 1);
+  return 8 * (packed + rows + 24 * width + (count + 48) * (2 * d + 2 * dv + 64)) + 8192;
 }
 
 }  // namespace

@@ -4,6 +4,8 @@
 #include "attention/backward.h"
 #include "attention/forward.h"
 #include "attention/read_rows.h"
+#include "attention/sparse_backward.h"
+#include "attention/sparse_forward.h"
 #include "dispatch/per_type.h"
 
 namespace softscope {
@@ -37,6 +39,16 @@ void read_rows(const AttentionReading& r, const AttentionTask& task) {
   ReadRows<S, N>(r, task).run();
 }
 
+template <class S, int N>
+void attend_sparsely(const Attention& a, const AttentionTask& task) {
+  SparseForward<S, N>(a, task).run();
+}
+
+template <class S, int N>
+void attend_sparsely_backward(const AttentionBackward& b, const AttentionTask& task) {
+  SparseBackward<S, N>(b, task).run();
+}
+
 // With F lanes of float32 and D of float64.
 template <int F, int D>
 constexpr AttentionKernels attention_kernels() {
@@ -47,6 +59,9 @@ constexpr AttentionKernels attention_kernels() {
       .backward = per_type<F, D>([]<class S, int N>() { return attend_backward<S, N>; }),
       .add_up = per_type<F, D>([]<class S, int N>() { return add_up_gradients<S, N>; }),
       .read_rows = per_type<F, D>([]<class S, int N>() { return read_rows<S, N>; }),
+      .sparse_forward = per_type<F, D>([]<class S, int N>() { return attend_sparsely<S, N>; }),
+      .sparse_backward =
+          per_type<F, D>([]<class S, int N>() { return attend_sparsely_backward<S, N>; }),
   };
 }
 

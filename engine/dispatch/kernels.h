@@ -76,6 +76,8 @@ struct AttentionKernels {
   PerType<void (*)(const AttentionBackward&, const AttentionTask&)> backward;
   PerType<void (*)(GradientParts, void* out)> add_up;
   PerType<void (*)(const AttentionReading&, const AttentionTask&)> read_rows;
+  PerType<void (*)(const Attention&, const AttentionTask&)> sparse_forward;
+  PerType<void (*)(const AttentionBackward&, const AttentionTask&)> sparse_backward;
 };
 
 struct Kernels {

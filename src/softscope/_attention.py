@@ -25,7 +25,7 @@ def attention(
     mask: Array | None = None,
     softcap: float | None = None,
     sink: Any = None,
-    alpha: float = 1.0,
+    alpha: Any = 1.0,
     return_partition: Literal[False] = False,
 ) -> Array: ...
 @overload
@@ -41,7 +41,7 @@ def attention(
     mask: Array | None = None,
     softcap: float | None = None,
     sink: Any = None,
-    alpha: float = 1.0,
+    alpha: Any = 1.0,
     return_partition: Literal[True],
 ) -> tuple[Array, Partition | Support]: ...
 @overload
@@ -57,7 +57,7 @@ def attention(
     mask: Array | None = None,
     softcap: float | None = None,
     sink: Any = None,
-    alpha: float = 1.0,
+    alpha: Any = 1.0,
     return_partition: bool,
 ) -> Array | tuple[Array, Partition | Support]: ...
 def attention(
@@ -72,7 +72,7 @@ def attention(
     mask: Array | None = None,
     softcap: float | None = None,
     sink: Any = None,
-    alpha: float = 1.0,
+    alpha: Any = 1.0,
     return_partition: bool = False,
 ) -> Any:
     """Compute the weights of the logits softcap(scale·q·k) + mask and apply them to v.
@@ -92,9 +92,10 @@ def attention(
         softcap: Cap c; the scaled logits s become c·tanh(s/c).
         sink: One logit per head, neither scaled nor capped. It takes weight but contributes no value; 0.0 gives
             "softmax off by one".
-        alpha: 1 for softmax, 2 for sparsemax, any other finite number above 1 for entmax.
-        return_partition: Also return the `Partition` of every row over its keys, excluding the sink; for alpha ≠ 1,
-            the `Support`.
+        alpha: 1 for softmax, 2 for sparsemax, any other finite number above 1 for entmax; or one number per head. A
+            tensor gets its gradient, so that each head can learn how sparse to be.
+        return_partition: Also return the `Partition` of every row over its keys, excluding the sink; for alpha ≠ 1 and
+            for one alpha per head, the `Support`.
 
     Returns:
         The output, (…, heads, n, dv); with `return_partition`, the pair (output, statistics).
@@ -127,7 +128,7 @@ def attention_partition(
     mask: Array | None = None,
     softcap: float | None = None,
     sink: Any = None,
-    alpha: float = 1.0,
+    alpha: Any = 1.0,
     rows: Any = None,
 ) -> Partition | Support:
     """Compute the statistics of `attention`'s rows, of shape (…, heads, n), without the output.
@@ -166,7 +167,7 @@ def additive_attention(
     window: tuple[int | None, int | None] | None = None,
     mask: Array | None = None,
     sink: Any = None,
-    alpha: float = 1.0,
+    alpha: Any = 1.0,
     return_partition: Literal[False] = False,
 ) -> Array: ...
 @overload
@@ -183,7 +184,7 @@ def additive_attention(
     window: tuple[int | None, int | None] | None = None,
     mask: Array | None = None,
     sink: Any = None,
-    alpha: float = 1.0,
+    alpha: Any = 1.0,
     return_partition: Literal[True],
 ) -> tuple[Array, Partition | Support]: ...
 @overload
@@ -200,7 +201,7 @@ def additive_attention(
     window: tuple[int | None, int | None] | None = None,
     mask: Array | None = None,
     sink: Any = None,
-    alpha: float = 1.0,
+    alpha: Any = 1.0,
     return_partition: bool,
 ) -> Array | tuple[Array, Partition | Support]: ...
 def additive_attention(
@@ -216,7 +217,7 @@ def additive_attention(
     window: tuple[int | None, int | None] | None = None,
     mask: Array | None = None,
     sink: Any = None,
-    alpha: float = 1.0,
+    alpha: Any = 1.0,
     return_partition: bool = False,
 ) -> Any:
     """Compute attention with the unscaled logits v_a·tanh(q·w_q + k·w_k) of Bahdanau et al. 2015.
@@ -265,7 +266,7 @@ _UNWATCHED = attend  # a probe that listens puts a function of its own in place 
 
 
 def _statistics(call: Call, give: Any, found: Any) -> Partition | Support:
-    if call.options.alpha != 1.0:
+    if call.options.sparse:
         return Support(**{name: give(_head(value, call)) for name, value in found.items()})
     state, highest = found
     return Partition(type(state)(*(_head(part, call) for part in state)), _head(highest, call), 1.0, give)

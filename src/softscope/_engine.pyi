@@ -132,6 +132,18 @@ def attention_backward(
 ) -> None:  # fmt: skip
     """Write its gradients: see `_backends.engine.attention.run_backward`."""
 
+def sparse_attention(
+    q: Any, k: Any, v: Any, *, alpha: Any, out: Any, numbers: Any, options: AttentionOptions, brain: bool,
+    statistics: bool, threads: int,
+) -> None:  # fmt: skip
+    """Write the output and the numbers of sparse attention: see `_backends.engine.sparse_attention.run`."""
+
+def sparse_attention_backward(
+    q: Any, k: Any, v: Any, *, alpha: Any, numbers: Any, grad: Any, dq: Any, dk: Any, dv: Any, dscale: Any,
+    dalpha: Any, options: AttentionOptions, brain: bool, threads: int,
+) -> None:  # fmt: skip
+    """Write its gradients: see `_backends.engine.sparse_attention.run_backward`."""
+
 def read_attention(
     q: Any, k: Any, v: Any, grad: Any, *, key_lengths: Any, numbers: Any, weights: Any, options: AttentionOptions,
     brain: bool, threads: int,

@@ -88,7 +88,7 @@ def gradient_readings(
     mask: Array | None = None,
     softcap: float | None = None,
     sink: Any = None,
-    alpha: float = 1.0,
+    alpha: Any = 1.0,
     rows: Any = None,
 ) -> GradientReadings:
     """Measure how the loss gradient passes through attention: `GradientReadings`, each of shape (…, heads, n).

@@ -62,8 +62,8 @@ def test_each_can_be_forced(isa):
 
 
 OTHERS = [isa for isa in _engine.isas() if isa != _engine.isa()]  # the one in use passes them in this run
-FORWARD = ("kernels", "attention_kernels", "reading_rows")
-BACK = ("float64_logs", "sparse_kernels", "products", "attention_gradients")
+FORWARD = ("kernels", "attention_kernels", "reading_rows", "sparse_attention")
+BACK = ("float64_logs", "sparse_kernels", "products", "attention_gradients", "sparse_attention_gradients")
 EXACT = ("softmax", "readings", "sparse", "jacobian", "losses")
 
 

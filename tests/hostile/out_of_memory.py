@@ -19,7 +19,7 @@ import numpy as np
 import softscope as ss
 from softscope import _engine
 from softscope._arguments.attention import Options
-from softscope._backends.engine import attention
+from softscope._backends.engine import attention, sparse_attention
 
 THREADS = 3
 PATIENCE = 60  # seconds, even on a busy machine
@@ -42,6 +42,8 @@ def kernels() -> dict[str, Callable[[], Any]]:
     calls["attention_partition"] = partial(ss.attention_partition, q, k)
     calls["gradient_readings"] = partial(ss.gradient_readings, q, k, v, q)
     calls["attention's gradients"] = partial(backward, q, k, v)
+    calls["sparse attention"] = partial(ss.attention, q, k, v, alpha=1.5)
+    calls["sparse attention's gradients"] = partial(sparse_backward, q, k, v)
     return calls
 
 
@@ -52,6 +54,16 @@ def backward(q: Any, k: Any, v: Any) -> list[Any]:
     attention.run(q, k, v, options, out, state, statistics=False)
     gradients = [np.empty_like(q), np.empty_like(k), np.empty_like(v), np.empty(q.shape[:-1])]
     attention.run_backward(q, k, v, options, out, state, q, gradients)
+    return gradients
+
+
+def sparse_backward(q: Any, k: Any, v: Any) -> list[Any]:
+    """The gradients of sparse attention as autograd gets them."""
+    options = Options(scale=0.25, positions=np.arange(q.shape[-2]), alpha=1.5)
+    out, found = np.empty_like(q), np.empty((*q.shape[:-1], sparse_attention.NUMBERS))
+    sparse_attention.run(q, k, v, options, out, found, statistics=False)
+    gradients = [np.empty_like(q), np.empty_like(k), np.empty_like(v), np.empty(q.shape[:-1])]
+    sparse_attention.run_backward(q, k, v, options, found, q, gradients, None)
     return gradients
 
 

@@ -36,6 +36,7 @@ partition,merge                 R   R        R         R    R   R    R         R
 attention                       R   R        R         R    R   R    R         R      R      R       R    R          R       R      R      R    R    R       R
 attention,every_option          R   R        R         R    R   R    R         R      R      R       R    R          R       R      R      R    R    R       R
 attention,alpha                 R   R        R         R    R   R    R         R      R      R       R    R          R       R      R      R    R    R       S
+attention,learned_alpha         R   R        R         R    R   R    R         R      R      R       R    R          R       R      R      R    R    R       S
 attention,its_partition         R   R        R         R    R   R    R         R      R      R       R    R          c       c      R      R    R    R       R
 attention,its_support           R   R        R         R    R   R    R         R      R      R       R    R          c       c      R      R    R    R       S
 additive_attention              R   R        R         R    R   R    R         R      R      R       R    R          R       R      R      R    R    R       R
@@ -128,6 +129,8 @@ FUNCTIONS: dict[str, tuple[Callable[..., Tensor], tuple[Tensor, ...]]] = {
     "attention,alpha": (
         lambda q, k, v: ss.attention(q, k, v, mask=MASK.to(q.device), alpha=1.5, softcap=2.0)
         + ss.attention(q, k, v, alpha=2.0, causal=True, query_start=1), (Q, K, V)),
+    "attention,learned_alpha": (
+        lambda q, k, v, a: ss.attention(q, k, v, mask=MASK.to(q.device), alpha=a), (Q, K, V, ALPHA[:, 0])),
     "attention,its_partition": (
         lambda q, k, v: read(ss.attention(q, k, v, sink=0.0, return_partition=True)[1], READINGS), (Q, K, V)),
     "attention,its_support": (

@@ -9,7 +9,16 @@ from typing import Any
 import numpy as np
 
 from softscope._arguments.arrays import Array, beside, dtype_name, floating, is_tensor, namespace
-from softscope._arguments.checks import alpha_number, flag, is_number, number, real_beside, short, whole_number
+from softscope._arguments.checks import (
+    alpha_number,
+    alphas,
+    flag,
+    is_number,
+    number,
+    real_beside,
+    short,
+    whole_number,
+)
 from softscope._arguments.seen import seen
 from softscope._backends.reference.visible_keys import LOWEST, mask_hides, offsets_allow
 
@@ -28,7 +37,8 @@ class Options:
         mask: Boolean (True = attend) or additive, broadcastable to (…, heads, rows, m), or None.
         softcap: The c of c·tanh(s/c), or None.
         sink: A number, one per head as (heads, 1), or None.
-        alpha: 1 for softmax, 2 for sparsemax, any other finite number above 1 for entmax.
+        alpha: 1 for softmax, 2 for sparsemax, any other finite number above 1 for entmax; or one per head as
+            (heads, 1, 1), which gives the statistics of sparse rows even where it is 1.
     """
 
     scale: Any
@@ -38,7 +48,12 @@ class Options:
     mask: Array | None = None
     softcap: float | None = None
     sink: Any = None
-    alpha: float = 1.0
+    alpha: Any = 1.0
+
+    @property
+    def sparse(self) -> bool:
+        """Tell whether rows have a threshold and a support in place of a partition function."""
+        return not (isinstance(self.alpha, float) and self.alpha == 1.0)
 
     def of_rows(self, rows: Any) -> Options:
         """Restrict the options to some of the queries, given as a slice or indices."""
@@ -155,11 +170,10 @@ def prepare(
     q, k, v = arrays["q"], arrays["k"], arrays.get("v")
     batch = _checked_batch(q, k, v, same_width)
     heads, n, m = q.shape[-3], q.shape[-2], k.shape[-2]
-    a = alpha_number(alpha)
-    if sink is not None and a != 1.0:
-        raise ValueError(
-            f"sink works only with softmax, but got alpha = {a} with a sink; set one of them to its default"
-        )
+    a = _alpha(alpha, q, heads)
+    if sink is not None and not (isinstance(a, float) and a == 1.0):
+        which = f"alpha = {a}" if isinstance(a, float) else "an alpha per head"
+        raise ValueError(f"sink works only with softmax, but got {which} with a sink; set one of them to its default")
     chosen = None if rows is None else _rows(rows, q, n)
     start = whole_number(query_start, "query_start")
     positions = _arange(n, q, start) if chosen is None else chosen + start
@@ -318,6 +332,12 @@ def _scale(scale: Any, q: Array, heads: int) -> Any:
             raise ValueError("scale must be finite, but got inf; pass a finite number, or None for 1/sqrt(d)")
         return value
     return _per_head(scale, q, heads, "scale")[:, None, None]
+
+
+def _alpha(alpha: Any, q: Array, heads: int) -> Any:
+    if is_number(alpha):
+        return alpha_number(alpha)
+    return alphas(_per_head(alpha, q, heads, "alpha"))[:, None, None]
 
 
 def _softcap(softcap: Any) -> float | None:

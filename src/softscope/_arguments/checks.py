@@ -80,12 +80,16 @@ def alpha_for_rows(value: object, x: Array, rows: Rows) -> Any:
     """Return alpha as a finite float ≥ 1, or as an array (…, 1) of x's kind."""
     if is_number(value):
         return alpha_number(value)
-    array = real_beside(value, x, "alpha")
+    return rows.bring_kept(alphas(real_beside(value, x, "alpha")), "alpha")
+
+
+def alphas(array: Array) -> Array:
+    """Return an array of alphas if all of them are finite and ≥ 1."""
     if seen(array):
         wrong = ~((array >= 1.0) & (array < math.inf))
         if bool(wrong.any()):
             raise ValueError(f"alpha must be {_ALPHAS} everywhere, but holds {_first(array, wrong)}; {_SOME_ALPHAS}")
-    return rows.bring_kept(array, "alpha")
+    return array
 
 
 def alpha_number(value: object) -> float:

@@ -25,7 +25,7 @@ def attend(
     mask: Tensor | None = None,
     softcap: float | None = None,
     sink: Tensor | None = None,
-    alpha: float = 1.0,
+    alpha: float | Tensor = 1.0,
 ) -> tuple[Tensor, Tensor]:
     """Return the output, and the weights (…, heads, n, m) after dropout.
 

@@ -23,14 +23,19 @@ READING_NUMBERS = 16  # the state's; Σd, Σd², Σ|score|/|k|; the gradient's m
 
 def offers(call: Call, additive: Any) -> bool:
     """Tell whether the engine supports the call: dot products, softmax, and no empty array."""
-    return additive is None and call.options.alpha == 1.0 and 0 not in (*call.q.shape, *call.k.shape, *_shape(call.v))
+    return not call.options.sparse and takes(call, additive)
+
+
+def takes(call: Call, additive: Any) -> bool:
+    """Tell whether the engine takes the arrays of the call: dot products, and none is empty."""
+    return additive is None and 0 not in (*call.q.shape, *call.k.shape, *_shape(call.v))
 
 
 def _shape(x: Any) -> tuple[int, ...]:
     return () if x is None else tuple(x.shape)
 
 
-def _options(options: Options, shape: tuple[int, ...]) -> _engine.AttentionOptions:
+def options_of(options: Options, shape: tuple[int, ...]) -> _engine.AttentionOptions:
     """Convert the options to the engine's, for weights of this shape (…, heads, rows, m)."""
     heads, mask, brain_mask = shape[-3], options.mask, False
     if mask is not None:
@@ -38,18 +43,18 @@ def _options(options: Options, shape: tuple[int, ...]) -> _engine.AttentionOptio
         brain_mask = mask.dtype != bool and brain(mask)
         mask = np.broadcast_to(mask.view(np.uint8) if mask.dtype == bool else bits(mask), shape)
     return _engine.AttentionOptions(
-        scale=_per_head(options.scale, heads),
+        scale=per_head(options.scale, heads),
         positions=np.clip(options.positions, -FAR, FAR).astype(np.int64),
         left=FAR if options.left is None else min(options.left, FAR),
         right=FAR if options.right is None else min(options.right, FAR),
         mask=mask,
         brain_mask=brain_mask,
         softcap=options.softcap or 0.0,
-        sink=None if options.sink is None else _per_head(options.sink, heads),
+        sink=None if options.sink is None else per_head(options.sink, heads),
     )
 
 
-def _per_head(value: Any, heads: int) -> Array:
+def per_head(value: Any, heads: int) -> Array:
     return np.array(np.broadcast_to(np.asarray(value, np.float64).reshape(-1), (heads,)))
 
 
@@ -70,10 +75,10 @@ def run(
     """
     batch = (out if out is not None else state).shape[:-3]  # type: ignore[union-attr]
     _engine.attention(
-        *(None if x is None else _dense(x, batch) for x in (q, k, v)),
+        *(None if x is None else dense(x, batch) for x in (q, k, v)),
         out=None if out is None else bits(out),
         state=state,
-        options=_options(options, (*batch, *q.shape[-3:-1], k.shape[-2])),
+        options=options_of(options, (*batch, *q.shape[-3:-1], k.shape[-2])),
         brain=brain(q),
         statistics=statistics,
         threads=threads or _threads.count,
@@ -95,15 +100,15 @@ def run_backward(
     batch = out.shape[:-3]
     dq, dk, dv, dscale = gradients
     _engine.attention_backward(
-        *(_dense(x, batch) for x in (q, k, v)),
-        out=_dense(out, batch),
+        *(dense(x, batch) for x in (q, k, v)),
+        out=dense(out, batch),
         state=state,
-        grad=_dense(grad, batch),
+        grad=dense(grad, batch),
         dq=bits(dq),
         dk=bits(dk),
         dv=bits(dv),
         dscale=dscale,
-        options=_options(options, (*batch, *q.shape[-3:-1], k.shape[-2])),
+        options=options_of(options, (*batch, *q.shape[-3:-1], k.shape[-2])),
         brain=brain(q),
         threads=threads or _threads.count,
     )
@@ -129,17 +134,17 @@ def run_reading(
     batch = numbers.shape[:-3]
     lengths = None if key_lengths is None else np.broadcast_to(key_lengths, (*batch, *key_lengths.shape[-2:]))
     _engine.read_attention(
-        *(None if x is None else _dense(x, batch) for x in (q, k, v, grad)),
+        *(None if x is None else dense(x, batch) for x in (q, k, v, grad)),
         key_lengths=lengths,
         numbers=numbers,
         weights=weights,
-        options=_options(options, (*batch, *q.shape[-3:-1], k.shape[-2])),
+        options=options_of(options, (*batch, *q.shape[-3:-1], k.shape[-2])),
         brain=brain(q),
         threads=threads or _threads.count,
     )
 
 
-def _dense(x: Array, batch: tuple[int, ...]) -> Array:
+def dense(x: Array, batch: tuple[int, ...]) -> Array:
     """Expand x to all batch axes, with a contiguous last axis; copy only if needed."""
     x = native(bits(x))
     if x.strides[-1] != x.itemsize and x.shape[-1] > 1:

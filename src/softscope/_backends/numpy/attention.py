@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from softscope._backends.engine import attention as _engine
+from softscope._backends.engine import sparse_attention as _sparse
 from softscope._backends.numpy.maps import exact, quietly, rounded
 from softscope._backends.reference import attention as _definition
 from softscope._backends.reference import row_reading as _reading
@@ -42,6 +43,9 @@ def attend(call: Call, additive: Any, statistics: bool) -> tuple[Any, Any]:
     if _engine.offers(call, additive):
         out, found = _engine.attend(call, output=True, statistics=statistics)
         return out, _read(found) if statistics else None
+    if _sparse.offers(call, additive):
+        out, numbers = _sparse.attend(call, output=True, statistics=statistics)
+        return out, _support_of(numbers) if statistics else None
     parts = [_output(tile, additive) for tile in _tiles(call)]
     return np.concatenate(parts, axis=-2), statistics_of_rows(call, additive) if statistics else None
 
@@ -51,7 +55,9 @@ def statistics_of_rows(call: Call, additive: Any) -> Any:
     """Return every row's state and largest score, or for alpha ≠ 1 a dictionary of readings."""
     if _engine.offers(call, additive):
         return _read(_engine.attend(call, output=False, statistics=True)[1])
-    if call.options.alpha != 1.0:
+    if _sparse.offers(call, additive):
+        return _support_of(_sparse.attend(call, output=False, statistics=True)[1])
+    if call.options.sparse:
         supports = [_support(tile, additive) for tile in _tiles(call)]
         return {name: np.concatenate([part[name] for part in supports], axis=-1) for name in supports[0]}
     parts = [_reading.read_rows(*logits(tile, additive)) for tile in _tiles(call)]
@@ -79,6 +85,10 @@ def _read(numbers: Any) -> tuple[State, Array]:
     return _engine.read(np.moveaxis(numbers, -1, 0), lambda n: n.astype(np.int64))
 
 
+def _support_of(numbers: Array) -> dict[str, Array]:
+    return _sparse.read(np.moveaxis(numbers, -1, 0), lambda n: n.astype(np.int64))
+
+
 def _tiles(call: Call) -> Iterator[Call]:
     whole = call.spread()
     return (whole.of_rows(rows) for rows in whole.tiles())
@@ -100,7 +110,7 @@ def _gradient_sums(call: Call, grad_output: Array) -> GradientSums:
     with np.errstate(invalid="ignore"):
         dP = np.broadcast_to(exact(grad_output) @ np.swapaxes(exact(call.v), -1, -2), x.shape)
     options = call.options
-    if options.alpha == 1.0:
+    if not options.sparse:
         found: RowReading = _reading.read_rows(scores, x, visible, options.sink, dP, options.softcap)
         assert found.gradient is not None
         return found.gradient

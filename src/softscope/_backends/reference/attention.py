@@ -49,9 +49,9 @@ def with_sink(x: Array, sink: Any) -> Array:
     return np.concatenate([x, column.astype(x.dtype)], axis=-1)
 
 
-def weights(logits: Array, visible: Array, sink: Any, alpha: float) -> Array:
+def weights(logits: Array, visible: Array, sink: Any, alpha: Any) -> Array:
     """Compute the weights over the keys; with a sink, they sum to less than 1. Rows that see no key get zeros."""
-    if alpha != 1.0:
+    if not np.all(np.equal(alpha, 1.0)):
         return entmax(logits, alpha, 1.0, visible)
     if sink is None:
         return softmax(logits, 1.0, visible)
@@ -68,7 +68,7 @@ def weighted_sum(p: Array, visible: Array, v: Array) -> Array:
     return np.asarray(output)
 
 
-def support_readings(logits: Array, visible: Array, alpha: float) -> dict[str, Array]:
+def support_readings(logits: Array, visible: Array, alpha: Any) -> dict[str, Array]:
     """Return τ, size, entropy, collision, peak and trace of sparse weights; NaN (size 0) for rows that see no key."""
     p = entmax(logits, alpha, 1.0, visible)
     some = visible.any(axis=-1)

@@ -73,15 +73,20 @@ def entmax(x: Array, alpha: Any, temperature: Any = 1.0, visible: Array | None =
     return p if visible is None else np.where(visible, p, 0.0)
 
 
-def threshold(x: Array, alpha: float) -> Array:
+def threshold(x: Array, alpha: Any) -> Array:
     """Compute τ of each row, without the axis: p = [(α−1)·x − τ]₊^(1/(α−1)), so τ = (α−1)·x − p^(α−1) where p > 0."""
-    beta = alpha - 1.0
-    if beta > 1.0:
-        x, log_p = steep_entmax.lowest(x, beta, 1.0)
-    else:
-        x, log_p = maximum(x), solve_top(distances(x, 1.0), beta)
-    with np.errstate(over="ignore"):
-        return np.asarray((beta * x - np.exp(beta * log_p))[..., 0])
+
+    def at(logit: Array, log_p: Array, beta: Any) -> Array:
+        with np.errstate(over="ignore"):
+            return np.asarray(beta * logit - np.exp(beta * log_p))
+
+    def steep(beta: Array) -> Array:
+        return at(*steep_entmax.lowest(x, beta, 1.0), beta)
+
+    def gentle(beta: Array) -> Array:
+        return at(maximum(x), solve_top(distances(x, 1.0), beta), beta)
+
+    return np.asarray(_by_alpha(np.asarray(alpha, dtype=np.float64) - 1.0, gentle, steep)[..., 0])
 
 
 def _gentle(d: Array, beta: Any) -> Array:

@@ -8,7 +8,13 @@ import torch
 from torch import Tensor
 
 from softscope._backends.reference.partition import State
-from softscope._backends.torch import dense_attention, engine_attention, row_reading, tiled_attention
+from softscope._backends.torch import (
+    dense_attention,
+    engine_attention,
+    row_reading,
+    sparse_attention,
+    tiled_attention,
+)
 from softscope._backends.torch.dtypes import widest
 from softscope._backends.torch.engine_memory import constants
 
@@ -23,6 +29,8 @@ def attend(call: Call, additive: Any, statistics: bool) -> tuple[Tensor, Any]:
     """Return the weighted sum of the values, in q's dtype, and every row's statistics if requested."""
     if engine_attention.offers(call, additive):
         return engine_attention.attend(call, statistics)
+    if sparse_attention.offers(call, additive):
+        return sparse_attention.attend(call, statistics)
     output = tiled_attention.output(call.spread(), additive)
     return output, statistics_of_rows(call, additive) if statistics else None
 
@@ -32,7 +40,9 @@ def statistics_of_rows(call: Call, additive: Any) -> Any:
     with constants():
         if engine_attention.offers(call, additive):
             return engine_attention.of_rows(call)
-        if call.options.alpha != 1.0:
+        if sparse_attention.offers(call, additive):
+            return sparse_attention.of_rows(call)
+        if call.options.sparse:
             supports = [dense_attention.support(tile, additive) for tile in _tiles(call)]
             return {name: torch.cat([part[name] for part in supports], dim=-1) for name in supports[0]}
         parts = [dense_attention.partition(tile, additive) for tile in _tiles(call)]

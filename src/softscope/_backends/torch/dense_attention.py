@@ -71,13 +71,18 @@ def _additive_scores(q: Tensor, k: Tensor, w_q: Tensor, w_k: Tensor, v_a: Tensor
     return total
 
 
-def weights(x: Tensor, visible: Tensor, sink: Any, alpha: float) -> Tensor:
+def weights(x: Tensor, visible: Tensor, sink: Any, alpha: Any) -> Tensor:
     """Compute the weights over the keys; rows that see no key get zeros and pass no gradient back."""
-    if alpha != 1.0:
-        return entmax(x, alpha, 1.0, visible)
+    if isinstance(alpha, Tensor) or alpha != 1.0:
+        return entmax(x, _for_rows(alpha, x), 1.0, visible)
     if sink is None:
         return softmax(x, 1.0, visible)
     return softmax(with_column(x, sink), 1.0, with_column(visible, True))[..., :-1]
+
+
+def _for_rows(alpha: Any, x: Tensor) -> Any:
+    """Return one alpha per head, (heads, 1, 1), as one per row of x with the axis kept; a number as it is."""
+    return alpha.to(widest(x)).expand(*x.shape[:-1], 1) if isinstance(alpha, Tensor) else alpha
 
 
 def with_column(x: Tensor, value: Any) -> Tensor:
@@ -117,7 +122,7 @@ def partition(call: Call, additive: Any) -> tuple[State, Tensor]:
 def support(call: Call, additive: Any) -> dict[str, Tensor]:
     """Return the statistics of sparse rows; see `reference.attention.support_readings`."""
     _, x, visible = logits(call, additive, widest(call.q))
-    alpha = call.options.alpha
+    alpha = _for_rows(call.options.alpha, x)
     p = entmax(x, alpha, 1.0, visible)
     hidden = x.masked_fill(~visible, -math.inf)
     some = visible.any(dim=-1)
@@ -125,7 +130,8 @@ def support(call: Call, additive: Any) -> dict[str, Tensor]:
         # One entry gives both terms: at ties, two maxima could each have its own derivative.
         top = hidden.detach().argmax(dim=-1, keepdim=True)
         peak = p.gather(-1, top).squeeze(-1).masked_fill(~some, 1.0)
-        tau = (alpha - 1.0) * x.gather(-1, top).squeeze(-1) - peak ** (alpha - 1.0)
+        beta = alpha.squeeze(-1) - 1.0 if isinstance(alpha, Tensor) else alpha - 1.0
+        tau = beta * x.gather(-1, top).squeeze(-1) - peak**beta
     else:
         tau = peak = x.new_zeros(x.shape[:-1])
     positive = p.masked_fill(p == 0.0, 1.0)

@@ -21,11 +21,17 @@ if TYPE_CHECKING:
 
 
 def offers(call: Call, additive: Any) -> bool:
-    """Tell whether the engine supports the call: CPU tensors, no transform, no gradient for the mask."""
+    """Tell whether the engine supports the call: softmax of CPU tensors, no transform, no gradient for the mask."""
+    return _engine.offers(call, additive) and reaches(call)
+
+
+def reaches(call: Call) -> bool:
+    """Tell whether the engine can access the tensors of the call, and nobody asks for more than it gives."""
     options = call.options
-    if not _engine.offers(call, additive) or call.q.dtype not in DTYPES or flows(options.mask):
+    if call.q.dtype not in DTYPES or flows(options.mask):
         return False
-    tensors = [x for x in (call.q, call.k, call.v, options.mask, options.scale, options.sink) if isinstance(x, Tensor)]
+    given = (call.q, call.k, call.v, options.mask, options.scale, options.sink, options.alpha)
+    tensors = [x for x in given if isinstance(x, Tensor)]
     if torch.compiler.is_compiling():
         return all(x.is_cpu for x in tensors) and not transformed()
     return all(reachable(x) for x in tensors)
@@ -34,7 +40,7 @@ def offers(call: Call, additive: Any) -> bool:
 def attend(call: Call, statistics: bool) -> tuple[Tensor, Any]:
     """Compute the output and, if requested, every row's state and largest score."""
     assert call.v is not None
-    given = (call.q, call.k, call.v, *_flat(call))
+    given = (call.q, call.k, call.v, *flat_options(call))
     recorded = torch.compiler.is_compiling() or any(flows(x) for x in given)
     out, state = (_attention if recorded else _attended)(*given, statistics)
     return out, _read(state) if statistics else None
@@ -43,30 +49,33 @@ def attend(call: Call, statistics: bool) -> tuple[Tensor, Any]:
 def of_rows(call: Call) -> tuple[State, Tensor]:
     """Compute every row's state and largest score, without the output."""
     found = _statistics if torch.compiler.is_compiling() else _found_statistics
-    return _read(found(call.q, call.k, *_flat(call)))
+    return _read(found(call.q, call.k, *flat_options(call)))
 
 
 def _read(state: Tensor) -> tuple[State, Tensor]:
     return _engine.read(state.detach().unbind(-1), lambda n: n.to(torch.int64))
 
 
-def _flat(call: Call) -> tuple[Tensor | None, Tensor, Tensor | None, Tensor, int, int, float]:
-    """Flatten the options, because PyTorch's operators take no records; `_options` rebuilds them."""
-    options, heads = call.options, call.q.shape[-3]
+def per_head(call: Call, value: Any) -> Tensor:
+    """Return a number, or one per head, as float64 (heads,)."""
+    heads = call.q.shape[-3]
+    if isinstance(value, Tensor):
+        return value.to(torch.float64).reshape(-1).expand(heads)
+    return torch.full((heads,), value, dtype=torch.float64, device=call.q.device)
 
-    def per_head(value: Any) -> Tensor:
-        if isinstance(value, Tensor):
-            return value.to(torch.float64).reshape(-1).expand(heads)
-        return torch.full((heads,), value, dtype=torch.float64, device=call.q.device)
 
-    sink = None if options.sink is None else per_head(options.sink)
+def flat_options(call: Call) -> tuple[Tensor | None, Tensor, Tensor | None, Tensor, int, int, float]:
+    """Flatten the options but alpha, because PyTorch's operators take no records; `options_of` rebuilds them."""
+    options = call.options
+    sink = None if options.sink is None else per_head(call, options.sink)
     left, right = (_engine.FAR if side is None else side for side in (options.left, options.right))
-    return options.mask, per_head(options.scale), sink, options.positions, left, right, options.softcap or 0.0
+    return options.mask, per_head(call, options.scale), sink, options.positions, left, right, options.softcap or 0.0
 
 
-def _options(
+def options_of(
     mask: Tensor | None, scale: Tensor, sink: Tensor | None, positions: Tensor, left: int, right: int, softcap: float
 ) -> Options:
+    """Rebuild the record from `flat_options`."""
     return Options(
         scale=scale[:, None, None],
         positions=positions,
@@ -78,7 +87,7 @@ def _options(
     )
 
 
-def _rows(q: Tensor, *others: Tensor) -> tuple[int, ...]:
+def rows_of(q: Tensor, *others: Tensor) -> tuple[int, ...]:
     """Return the shape (…, heads, rows), with the batch axes of all tensors."""
     return (*joint_batch(q, *others), *q.shape[-3:-1])
 
@@ -96,9 +105,9 @@ def _attended(
     softcap: float,
     statistics: bool,
 ) -> tuple[Tensor, Tensor]:
-    rows = _rows(q, k, v)
+    rows = rows_of(q, k, v)
     out, state = q.new_empty((*rows, v.shape[-1])), q.new_empty((*rows, _engine.STATE_NUMBERS), dtype=torch.float64)
-    options = memory_of(_options(mask, scale, sink, positions, left, right, softcap))
+    options = memory_of(options_of(mask, scale, sink, positions, left, right, softcap))
     _engine.run(
         memory(q), memory(k), memory(v), options, memory(out), memory(state), statistics=statistics, threads=threads()
     )
@@ -112,7 +121,7 @@ _attention = torch.library.custom_op("softscope::attention", _attended, mutates_
 
 @_attention.register_fake
 def _(q: Tensor, k: Tensor, v: Tensor, *_: Any) -> tuple[Tensor, Tensor]:
-    rows = _rows(q, k, v)
+    rows = rows_of(q, k, v)
     return q.new_empty((*rows, v.shape[-1])), q.new_empty((*rows, _engine.STATE_NUMBERS), dtype=torch.float64)
 
 
@@ -127,8 +136,8 @@ def _found_statistics(
     right: int,
     softcap: float,
 ) -> Tensor:
-    state = q.new_empty((*_rows(q, k), _engine.STATE_NUMBERS), dtype=torch.float64)
-    options = memory_of(_options(mask, scale, sink, positions, left, right, softcap))
+    state = q.new_empty((*rows_of(q, k), _engine.STATE_NUMBERS), dtype=torch.float64)
+    options = memory_of(options_of(mask, scale, sink, positions, left, right, softcap))
     _engine.run(memory(q), memory(k), None, options, None, memory(state), threads=threads())
     return state
 
@@ -140,7 +149,7 @@ _statistics = torch.library.custom_op(
 
 @_statistics.register_fake
 def _(q: Tensor, k: Tensor, *_: Any) -> Tensor:
-    return q.new_empty((*_rows(q, k), _engine.STATE_NUMBERS), dtype=torch.float64)
+    return q.new_empty((*rows_of(q, k), _engine.STATE_NUMBERS), dtype=torch.float64)
 
 
 @torch.library.custom_op("softscope::attention_backward", mutates_args=(), device_types="cpu")
@@ -160,7 +169,7 @@ def _backward(
     softcap: float,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     found = _empty_gradients(out, state, q, k, v)
-    options = memory_of(_options(mask, scale, sink, positions, left, right, softcap))
+    options = memory_of(options_of(mask, scale, sink, positions, left, right, softcap))
     _engine.run_backward(
         memory(q), memory(k), memory(v), options, memory(out), memory(state), memory(gradient),
         [memory(x) for x in found], threads(),
@@ -216,7 +225,7 @@ def _back(ctx: Any, gradient: Tensor | None, _: Any) -> tuple[Any, ...]:
 def _through_dense(ctx: Any, gradient: Tensor) -> tuple[Any, ...]:
     q, k, v, mask, scale, sink, positions, *_ = ctx.saved_tensors
     left, right, softcap = ctx.how
-    call = Call(q, k, v, _options(mask, scale, sink, positions, left, right, softcap))
+    call = Call(q, k, v, options_of(mask, scale, sink, positions, left, right, softcap))
     inputs = {i: x for i, x in enumerate((q, k, v, None, scale, sink)) if x is not None and ctx.needs_input_grad[i]}
     out = dense_attention.output(call.spread(), None)
     gradients = torch.autograd.grad(out, list(inputs.values()), gradient, create_graph=True)

@@ -141,7 +141,7 @@ def memory_of(options: Options) -> Options:
 
     return dataclasses.replace(
         options, scale=array(options.scale), positions=array(options.positions), mask=array(options.mask),
-        sink=array(options.sink),
+        sink=array(options.sink), alpha=array(options.alpha),
     )  # fmt: skip
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -105,7 +105,7 @@ def gradient_sums(call: Call, grad_output: Tensor, dtype: torch.dtype) -> Gradie
     return found
 
 
-def gradient_sums_of(p: Tensor, dP: Tensor, slope: Tensor | None, visible: Tensor, alpha: float) -> GradientSums:
+def gradient_sums_of(p: Tensor, dP: Tensor, slope: Tensor | None, visible: Tensor, alpha: Any) -> GradientSums:
     """Compute the sums from the weights, their gradient and the cap's slope, all (…, rows, keys)."""
     n = visible.sum(dim=-1)
     dP = dP.masked_fill(~visible, 0.0)
@@ -121,9 +121,9 @@ def gradient_sums_of(p: Tensor, dP: Tensor, slope: Tensor | None, visible: Tenso
     return GradientSums(n, mean, beyond_rounding(demand, mean, torch.finfo(p.dtype).eps), lowest, expected, supply)
 
 
-def _reaching(p: Tensor, v: Tensor, alpha: float) -> tuple[Tensor, Tensor]:
+def _reaching(p: Tensor, v: Tensor, alpha: Any) -> tuple[Tensor, Tensor]:
     """Compute J·v and Σ p·v; overwrites v. Softmax weights sum to 1, which saves a pass compared with `product`."""
-    if alpha != 1.0 or p.shape[-1] == 0 or transformed():
+    if isinstance(alpha, Tensor) or alpha != 1.0 or p.shape[-1] == 0 or transformed():
         return product(p, v, alpha), (p * v).sum(dim=-1)
     top = v.gather(-1, p.argmax(dim=-1, keepdim=True))
     moved = v.sub_(top).mul_(p)  # measured from the largest weight, as in `product`: nothing cancels near one-hot

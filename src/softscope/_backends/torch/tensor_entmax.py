@@ -32,6 +32,8 @@ def entmax(x: Tensor, alpha: Any, temperature: Any, visible: Tensor | None) -> T
     if x.shape[-1] == 0:
         return x.clone()
     d = distances(hidden_to_minus_inf(x.to(row_dtype(x)), visible), temperature)
+    if visible is not None:  # a row that sees nothing would have NaN weights, and give alpha a NaN gradient
+        d = d.masked_fill(~visible.any(dim=-1, keepdim=True), 0.0)
     p = _compiled(d, alpha) if recorded() else _Weights.apply(d, alpha)  # type: ignore[no-untyped-call]
     return (p if visible is None else p.masked_fill(~visible, 0.0)).to(x.dtype)
 

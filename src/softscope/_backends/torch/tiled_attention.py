@@ -27,7 +27,7 @@ def output(call: Call, additive: Any) -> Tensor:
         return _tile_by_tile(call, additive)
     weights = () if additive is None else tuple(additive)
     options = call.options
-    flat = (call.q, call.k, call.v, options.mask, options.scale, options.sink, *weights)
+    flat = (call.q, call.k, call.v, options.mask, options.scale, options.sink, options.alpha, *weights)
     return Tiled.apply(call, len(weights), *flat)  # type: ignore[no-untyped-call]
 
 
@@ -53,8 +53,8 @@ class Tiled(torch.autograd.Function):
         again = torch.is_grad_enabled()  # the backward pass is itself differentiated
         if not again:
             flat = [x.detach().requires_grad_(i in wanted) if isinstance(x, Tensor) else x for i, x in enumerate(flat)]
-        q, k, v, mask, scale, sink, *weights = flat
-        options = dataclasses.replace(ctx.call.options, mask=mask, scale=scale, sink=sink)
+        q, k, v, mask, scale, sink, alpha, *weights = flat
+        options = dataclasses.replace(ctx.call.options, mask=mask, scale=scale, sink=sink, alpha=alpha)
         call = dataclasses.replace(ctx.call, q=q, k=k, v=v, options=options)
         found: list[Any] = [None] * len(flat)
         for rows in [slice(None)] if again else call.tiles():

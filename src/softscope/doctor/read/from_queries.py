@@ -55,7 +55,7 @@ class FromQueries:
                 weights = torch.cat([weights, share.unsqueeze(-1).to(weights.dtype)], dim=-1)
         else:
             reading, weights = row_reading.dense(call, grad, computing(call.q), key_lengths=lengths)
-            if call.options.alpha != 1.0:
+            if call.options.sparse:
                 extra = _sparse(call, reading.state.n)
         gradient = None if reading.gradient is None else readings_of(reading.gradient)
         return Tile(reading, gradient, weights, 0 if sink is None else 1, extra)

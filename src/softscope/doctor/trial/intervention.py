@@ -181,10 +181,11 @@ def _options(observed: ObservedCall, head: slice, temperature: float) -> Options
     options = observed.options
     scale = options.scale[head] if isinstance(options.scale, torch.Tensor) and options.scale.ndim else options.scale
     sink = options.sink[head] if isinstance(options.sink, torch.Tensor) and options.sink.ndim else options.sink
+    alpha = options.alpha[head] if isinstance(options.alpha, torch.Tensor) and options.alpha.ndim else options.alpha
     mask = hidden_keys_at_infinity(options.mask)
     if mask is not None and mask.ndim >= 3 and mask.shape[-3] > 1:
         mask = mask[..., head, :, :]
-    return dataclasses.replace(options, scale=scale / temperature, sink=sink, mask=mask)
+    return dataclasses.replace(options, scale=scale / temperature, sink=sink, mask=mask, alpha=alpha)
 
 
 def _logits(observed: ObservedCall, head: slice, temperature: float) -> tuple[Tensor, Tensor]:

@@ -55,12 +55,13 @@ def _observed(output: Tensor, call: Call, *, fused: bool, dropout: float = 0.0) 
     scale = options.scale.detach() if isinstance(options.scale, Tensor) else options.scale
     q, k, scale = before_scaling(q, k, scale, call.q, call.k)
     sink = options.sink.detach() if isinstance(options.sink, Tensor) else options.sink
+    alpha = options.alpha.detach() if isinstance(options.alpha, Tensor) else options.alpha
     if mask is not None and len(shape) > 4:
         mask = mask_axes(mask, shape)
     return ObservedCall(
         kind="softscope", result=output, gradient=gradient, heads=q.shape[1], n=q.shape[2], m=k.shape[2],
-        q=q, k=k, v=v, options=dataclasses.replace(options, scale=scale, mask=mask, sink=sink), start=_start(options),
-        kv_heads=k.shape[1], dropout=dropout, fused=fused,
+        q=q, k=k, v=v, options=dataclasses.replace(options, scale=scale, mask=mask, sink=sink, alpha=alpha),
+        start=_start(options), kv_heads=k.shape[1], dropout=dropout, fused=fused,
         causal=options.right == 0, dtype=dtype_of(q),
     )  # fmt: skip
 
