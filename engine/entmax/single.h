@@ -5,6 +5,7 @@
 
 #include "entmax/newton.h"
 #include "simd/compress.h"
+#include "simd/log.h"
 
 namespace softscope {
 namespace {
@@ -49,14 +50,6 @@ struct SingleGeneral : General {
     p = some ? exp_nonpositive<N>(log) : V{};
     u = p * (left.inverse * static_cast<float>(inverse_s));
   }
-
-  // One step towards the root; returns its length.
-  double step_single(const NewtonSums& sums) {
-    const double share = -::expm1(-beta * ::log(sums.f)) * sums.f / (sums.g * s);
-    const double down = -::log1p(-share) * inverse_beta;
-    move_to(log_top - down);
-    return ::fabs(down);
-  }
 };
 
 // Sums over n entries, whole vectors, `stride` vectors apart.
@@ -83,43 +76,107 @@ NewtonSums single_sums(const SingleGeneral& form, const float* e, size_t n, size
   return sums;
 }
 
-// Finds the root; e has room for a vector more. Returns Σ p there.
+// A row whose root is sought in turns with others.
+struct SingleInTurn {
+  float* e;  // β·(x − max) of the entries that may have weight, with room for a vector more
+  size_t n;  // 0: nothing to do
+  double log_top, total;
+};
+
+constexpr size_t kTurns = 8;
+
+// One step of Newton's method for eight rows, side by side: their logarithms and exponentials would
+// take longer one after the other than the sums. Leaves how far each went.
+struct SingleStep {
+  using V = Vec<double, kTurns>;
+  V f = fill<double, kTurns>(1), g = f, count{};
+
+  SOFTSCOPE_INLINE V step(double beta, V& log_top, V& s, V& inverse_s) const {
+    const V fine = f > 0.0 ? f : fill<double, kTurns>(0x1p-60);
+    const V y = beta * log_positive<kTurns>(fine);
+    const V power = exp_nonpositive<kTurns>(y > 0.0 ? -y : y);  // f^−β, or f^β where f < 1
+    const V share = (y > 0.0 ? 1.0 - power : 1.0 - 1.0 / power) * fine / (g * s);
+    const V down = log_positive<kTurns>(1.0 - share) * (-1 / beta);
+    const V before = log_top, moved = log_top - down;
+    log_top = moved < 0.0 ? moved : V{};
+    s = exp_nonpositive<kTurns>(beta * log_top);
+    inverse_s = 1.0 / s;
+    const V far = log_top - before;
+    return far < 0.0 ? -far : far;
+  }
+};
+
+// Finds the roots of at most eight rows with the same β ≥ 2^-12.
 template <int N>
-double solve(SingleGeneral& form, float* e, size_t count) {
-  constexpr double kNearEnough = 0x1p-20;
+void solve_in_turns(double beta, SingleInTurn* rows, size_t count) {
+  using V = SingleStep::V;
+  constexpr double kNearEnough = 0x1p-20, kSampled = 0x1p-6;
   constexpr size_t kSample = 8;  // every so many vectors
   constexpr int kSteps = 40;
-  for (size_t j = count; j < count + N; ++j) e[j] = -kInfinity<float>;
-  if (count >= 4 * kSample * N) {
+  V log_top{}, s = fill<double, kTurns>(1), inverse_s = s;
+  bool open[kTurns] = {}, sampled[kTurns] = {};
+  for (size_t r = 0; r < count; ++r) {
+    open[r] = rows[r].n != 0;
     // A sample shows the way at a fraction of the cost. Wherever it leads, Newton's method finds
     // the root from there.
-    const size_t vectors = (count + N - 1) / N, sampled = (vectors + kSample - 1) / kSample;
-    const double weight = static_cast<double>(vectors) / static_cast<double>(sampled);
-    for (int i = 0; i < kSteps; ++i) {
-      NewtonSums sums = single_sums<N>(form, e, count, kSample);
-      sums.f *= weight;
-      sums.g *= weight;
-      if (!(sums.f > 0) || form.step_single(sums) < 0x1p-6) break;
-    }
-    form.move_to(form.log_top + 0.25);  // from above, most entries can be dropped at once
+    sampled[r] = rows[r].n >= 4 * kSample * N;
+    store_raw<float, N>(rows[r].e + rows[r].n, fill<float, N>(-kInfinity<float>));
   }
-  size_t n = count;
-  for (int i = 0;; ++i) {
-    const NewtonSums sums = single_sums<N>(form, e, n, 1);
-    const double before = form.log_top;
-    if (!(form.step_single(sums) > kNearEnough) || i == kSteps) {
-      form.move_to(before);
-      return sums.f;
+  SingleGeneral form(beta);
+  bool any = true;
+  for (int i = 0; any && i < kSteps; ++i) {
+    SingleStep step;
+    for (size_t r = 0; r < count; ++r) {
+      if (!open[r]) continue;
+      form.log_top = log_top[r];
+      form.s = s[r];
+      form.inverse_s = inverse_s[r];
+      const NewtonSums sums = single_sums<N>(form, rows[r].e, rows[r].n, sampled[r] ? kSample : 1);
+      const size_t vectors = (rows[r].n + N - 1) / N;
+      const double weight = sampled[r] ? static_cast<double>(vectors) /
+                                             static_cast<double>((vectors + kSample - 1) / kSample)
+                                       : 1;
+      step.f[r] = sums.f * weight;
+      step.g[r] = sums.g > 0 ? sums.g * weight : 1;
+      step.count[r] = sums.count;
     }
-    // From above, entries without weight stay without.
-    if (sums.f >= 1 && n > 4 * N && sums.count < 0.75 * static_cast<double>(n)) {
-      size_t kept = 0;
-      const float floor = static_cast<float>(-form.s * (1 + 0x1p-20));
-      for (size_t j = 0; j < n; j += N) {
-        kept += store_above<float, N>(e + kept, load_raw<float, N>(e + j), floor);
+    const V before = log_top;
+    const V far = step.step(beta, log_top, s, inverse_s);
+    any = false;
+    for (size_t r = 0; r < count; ++r) {
+      SingleInTurn& row = rows[r];
+      if (!open[r]) {
+        log_top[r] = before[r];
+        continue;
       }
-      n = kept;
-      for (size_t j = n; j < n + N; ++j) e[j] = -kInfinity<float>;
+      if (sampled[r]) {
+        any = true;
+        if (far[r] > kSampled && i < kSteps / 2) continue;
+        sampled[r] = false;
+        // From above, most entries can be dropped at once.
+        log_top[r] = log_top[r] + 0.25 < 0 ? log_top[r] + 0.25 : 0;
+        s[r] = ::exp(beta * log_top[r]);
+        inverse_s[r] = 1 / s[r];
+        continue;
+      }
+      if (!(far[r] > kNearEnough) || i == kSteps - 1) {
+        open[r] = false;
+        row.log_top = log_top[r] = before[r];
+        row.total = step.f[r];
+        continue;
+      }
+      any = true;
+      // From above, entries without weight stay without.
+      if (step.f[r] < 1 || row.n <= 2 * N || step.count[r] > 0.75 * static_cast<double>(row.n)) {
+        continue;
+      }
+      size_t kept = 0;
+      const float floor = static_cast<float>(-s[r] * (1 + 0x1p-20));
+      for (size_t j = 0; j < row.n; j += N) {
+        kept += store_above<float, N>(row.e + kept, load_raw<float, N>(row.e + j), floor);
+      }
+      row.n = kept;
+      store_raw<float, N>(row.e + kept, fill<float, N>(-kInfinity<float>));
     }
   }
 }
