@@ -16,6 +16,7 @@ import torch
 from harness import Contenders, Ratios, best, finish, machine, parser, shape_name
 
 import softscope as ss
+from softscope import bounds
 from softscope._arguments.attention import prepare
 from softscope._backends.torch import dense_attention, tiled_attention
 
@@ -54,6 +55,11 @@ def measured(q: torch.Tensor, k: torch.Tensor, alpha: float, causal: bool) -> fl
     return 1.0 - float(weight.sum() / some(visible).sum())
 
 
+def tolerance(alpha: float) -> float:
+    """How far rounded logits may move the output; beyond alpha 2, weights leave 0 with infinite slope."""
+    return max(1e-4, 10.0 * bounds.moved(2e-6, alpha))
+
+
 def forward(given: list[torch.Tensor], alpha: float, causal: bool, slow: bool) -> Contenders:
     q, k, v = given
     who: Contenders = {
@@ -61,7 +67,8 @@ def forward(given: list[torch.Tensor], alpha: float, causal: bool, slow: bool) -
         "softmax": lambda: ss.attention(q, k, v, causal=causal, return_partition=True)[0],
     }
     exact = ss.attention(*(x.double() for x in given), alpha=alpha, causal=causal)
-    torch.testing.assert_close(who["ours"]().double(), exact, rtol=1e-4, atol=1e-4)  # type: ignore[attr-defined]
+    near = tolerance(alpha)
+    torch.testing.assert_close(who["ours"]().double(), exact, rtol=near, atol=near)  # type: ignore[attr-defined]
     return who | {"tiles": lambda: tiles(q, k, v, alpha, causal)} if slow else who
 
 
@@ -79,7 +86,8 @@ def both_ways(given: list[torch.Tensor], alpha: float, causal: bool, slow: bool)
     exact = [x.double().requires_grad_() for x in given]
     output = ss.attention(*exact, alpha=alpha, causal=causal)
     (wanted,) = torch.autograd.grad(output, exact[2], gradient.double())
-    torch.testing.assert_close(who["ours"]().double(), wanted, rtol=1e-3, atol=1e-3)  # type: ignore[attr-defined]
+    near = 10.0 * tolerance(alpha)
+    torch.testing.assert_close(who["ours"]().double(), wanted, rtol=near, atol=near)  # type: ignore[attr-defined]
     return who | {"tiles": through(lambda: tiles(*leaves, alpha, causal))} if slow else who
 
 

@@ -176,6 +176,16 @@ bool dense(const Arrays& x) {
   return x.shape(x.ndim() - 1) <= 1 || x.stride(x.ndim() - 1) == 1;
 }
 
+// The rows of an array (…, heads, rows, entries), as `Data`.
+template <class Data, class Arrays>
+softscope::HeadRows<Data> head_rows(const Arrays& x) {
+  const size_t lead = x.ndim() - 3;
+  return {.data = static_cast<Data*>(
+              const_cast<std::remove_const_t<Data>*>(static_cast<const Data*>(x.data()))),
+          .head = x.stride(lead),
+          .row = x.stride(lead + 1)};
+}
+
 MaskType mask_type(const Input& mask, bool brain) {
   if (mask.dtype() == nb::dtype<uint8_t>()) return softscope::kMaskBool;
   return static_cast<MaskType>(type_of(mask.dtype(), brain));
@@ -221,9 +231,9 @@ softscope::Attentions attentions(const Input& q, const Input& k, const std::opti
   one.m = m;
   one.d = d;
   one.dv = v ? v->shape(lead + 2) : 0;
-  one.q = {.data = q.data(), .head = q.stride(lead), .row = q.stride(lead + 1)};
-  one.k = {.data = k.data(), .head = k.stride(lead), .row = k.stride(lead + 1)};
-  if (v) one.v = {.data = v->data(), .head = v->stride(lead), .row = v->stride(lead + 1)};
+  one.q = head_rows<const void>(q);
+  one.k = head_rows<const void>(k);
+  if (v) one.v = head_rows<const void>(*v);
   one.scale = options.scale.data();
   one.sink = options.sink ? options.sink->data() : nullptr;
   one.positions = options.positions.data();
@@ -256,13 +266,11 @@ void attention(const Input& q, const Input& k, const std::optional<Input>& v,
   }
   if (out) {
     all.out = before_heads(*out);
-    one.out = {.data = out->data(), .head = out->stride(lead), .row = out->stride(lead + 1)};
+    one.out = head_rows<void>(*out);
   }
   if (state) {
     all.state = before_heads(*state);
-    one.state = {.data = static_cast<double*>(state->data()),
-                 .head = state->stride(lead),
-                 .row = state->stride(lead + 1)};
+    one.state = head_rows<double>(*state);
   }
   one.statistics = state.has_value() && statistics;
   const nb::gil_scoped_release released;
@@ -295,21 +303,16 @@ void attention_backward(const Input& q, const Input& k, const Input& v, const In
     throw nb::value_error("the shapes or dtypes of the gradients do not fit.");
   }
   all.out = before_heads(out);
-  one.out = {.data = const_cast<void*>(out.data()),  // the backward pass only reads it
-             .head = out.stride(lead),
-             .row = out.stride(lead + 1)};
+  one.out = head_rows<void>(out);  // the backward pass only reads it
   all.state = before_heads(state);
-  one.state = {.data = const_cast<double*>(state.data()),
-               .head = state.stride(lead),
-               .row = state.stride(lead + 1)};
-  const softscope::Gradients gradients = {
-      .grad = {.data = grad.data(), .head = grad.stride(lead), .row = grad.stride(lead + 1)},
-      .grad_batch = before_heads(grad),
-      .dq = dq.data(),
-      .dk = dk.data(),
-      .dv = dv.data(),
-      .dscale = dscale.data(),
-      .dalpha = nullptr};
+  one.state = head_rows<double>(state);
+  const softscope::Gradients gradients = {.grad = head_rows<const void>(grad),
+                                          .grad_batch = before_heads(grad),
+                                          .dq = dq.data(),
+                                          .dk = dk.data(),
+                                          .dv = dv.data(),
+                                          .dscale = dscale.data(),
+                                          .dalpha = nullptr};
   const nb::gil_scoped_release released;
   softscope::attend_backward(kernels(), all, gradients, threads);
 }
@@ -329,12 +332,10 @@ void sparse_attention(const Input& q, const Input& k, const std::optional<Input>
   }
   if (out) {
     all.out = before_heads(*out);
-    one.out = {.data = out->data(), .head = out->stride(lead), .row = out->stride(lead + 1)};
+    one.out = head_rows<void>(*out);
   }
   all.state = before_heads(numbers);
-  one.state = {.data = static_cast<double*>(numbers.data()),
-               .head = numbers.stride(lead),
-               .row = numbers.stride(lead + 1)};
+  one.state = head_rows<double>(numbers);
   one.statistics = statistics;
   one.alpha = alpha.data();
   const nb::gil_scoped_release released;
@@ -359,18 +360,15 @@ void sparse_attention_backward(const Input& q, const Input& k, const Input& v, c
     throw nb::value_error("the shapes or dtypes of the gradients do not fit.");
   }
   all.state = before_heads(numbers);
-  one.state = {.data = const_cast<double*>(numbers.data()),  // the backward pass only reads it
-               .head = numbers.stride(lead),
-               .row = numbers.stride(lead + 1)};
+  one.state = head_rows<double>(numbers);
   one.alpha = alpha.data();
-  const softscope::Gradients gradients = {
-      .grad = {.data = grad.data(), .head = grad.stride(lead), .row = grad.stride(lead + 1)},
-      .grad_batch = before_heads(grad),
-      .dq = dq.data(),
-      .dk = dk.data(),
-      .dv = dv.data(),
-      .dscale = dscale.data(),
-      .dalpha = dalpha ? dalpha->data() : nullptr};
+  const softscope::Gradients gradients = {.grad = head_rows<const void>(grad),
+                                          .grad_batch = before_heads(grad),
+                                          .dq = dq.data(),
+                                          .dk = dk.data(),
+                                          .dv = dv.data(),
+                                          .dscale = dscale.data(),
+                                          .dalpha = dalpha ? dalpha->data() : nullptr};
   const nb::gil_scoped_release released;
   softscope::attend_backward(kernels(), all, gradients, threads);
 }
@@ -403,18 +401,14 @@ void read_attention(const Input& q, const Input& k, const std::optional<Input>& 
   }
   if (!fits) throw nb::value_error("the shapes or dtypes of the readings do not fit.");
   all.state = before_heads(numbers);
-  one.state = {.data = static_cast<double*>(numbers.data()),
-               .head = numbers.stride(lead),
-               .row = numbers.stride(lead + 1)};
+  one.state = head_rows<double>(numbers);
   softscope::Readings readings = {};
   if (grad) {
-    readings.grad = {
-        .data = grad->data(), .head = grad->stride(lead), .row = grad->stride(lead + 1)};
+    readings.grad = head_rows<const void>(*grad);
     readings.grad_batch = before_heads(*grad);
   }
   if (weights) {
-    readings.weights = {
-        .data = weights->data(), .head = weights->stride(lead), .row = weights->stride(lead + 1)};
+    readings.weights = head_rows<void>(*weights);
     readings.weights_batch = before_heads(*weights);
   }
   if (key_lengths) {

@@ -108,18 +108,16 @@ class SparseForward : SparseRows<S, N> {
   template <int R>
   void solve_rows(size_t s, size_t r) {
     const double alpha = row[s].root.alpha;
-    bool in_turns = sizeof(C) == 4 && (alpha == 1.5 || alpha == 2);
+    bool in_turns = sizeof(C) == 4 && (alpha == 1.5 || alpha == 2 || is_single(alpha));
     size_t many[R];
     for (size_t i = 0; i < R; ++i) {
       many[i] = pick(s + i, r + i, picked[i]);
       in_turns &= row[s + i].root.alpha == alpha;
     }
     if (in_turns) {
-      find_roots_in_turns<R>(s, many);
+      find_roots(s, 0, R, many);
     } else {
-      for (size_t i = 0; i < R; ++i) {
-        if (many[i] != 0) find_root(row[s + i], picked[i], many[i]);
-      }
+      for (size_t i = 0; i < R; ++i) find_roots(s, i, i + 1, many);
     }
     for (size_t i = 0; i < R; ++i) write_numbers(row[s + i], picked[i], many[i]);
   }
@@ -142,31 +140,61 @@ class SparseForward : SparseRows<S, N> {
     return many;
   }
 
-  template <int R>
-  void find_roots_in_turns(size_t s, const size_t (&many)[R]) {
-    const double alpha = row[s].root.alpha;
-    RowInTurn turns[R];
-    for (size_t i = 0; i < R; ++i) {
-      turns[i] = {.e = e[i], .n = many[i], .s = 1, .total = 1};
-      to_arguments(reach_from<C>(row[s + i].root), picked[i], many[i], turns[i].e);
+  // Of rows [begin, end) of the strip, which have the same alpha.
+  void find_roots(size_t s, size_t begin, size_t end, const size_t* many) {
+    const double alpha = row[s + begin].root.alpha;
+    if constexpr (sizeof(C) == 4) {
+      if (alpha == 1.5 || alpha == 2) return find_closed_roots(s, begin, end, many);
+      if (is_single(alpha)) return find_single_roots(s, begin, end, many);
     }
-    (alpha == 2 ? solve_in_turns<D, false> : solve_in_turns<D, true>)(turns, R);
-    for (size_t i = 0; i < R; ++i) {
+    for (size_t i = begin; i < end; ++i) {
       if (many[i] == 0) continue;
       SparseRoot& at = row[s + i].root;
-      at.root = turns[i].s;
-      at.total = turns[i].total;
-      row[s + i].floor = reach_from<C>(at).floor(at.root);
+      const Reach<C> reach = reach_from<C>(at);
+      to_arguments(reach, picked[i], many[i], e[i]);
+      with_any_form<C>(alpha, [&]<class Form>(Form& form) {
+        if constexpr (!__is_same(Form, SingleGeneral)) at.total = solve<D>(form, e[i], many[i]);
+        keep(form, at);
+        row[s + i].floor = floor_of(reach, form);
+      });
     }
   }
 
-  void find_root(Row& at, const C* from, size_t many) {
-    const Reach<C> reach = reach_from<C>(at.root);
-    with_any_form<C>(at.root.alpha, [&]<class Form>(Form& form) {
-      at.root.total = root_of(form, reach, from, many);
-      keep(form, at.root);
-      at.floor = floor_of(reach, form);
-    });
+  void find_closed_roots(size_t s, size_t begin, size_t end, const size_t* many) {
+    RowInTurn turns[kStrip];
+    for (size_t i = begin; i < end; ++i) {
+      turns[i - begin] = {.e = e[i], .n = many[i], .s = 1, .total = 1};
+      to_arguments(reach_from<C>(row[s + i].root), picked[i], many[i], e[i]);
+    }
+    const bool squared = row[s + begin].root.alpha == 1.5;
+    (squared ? solve_in_turns<D, true> : solve_in_turns<D, false>)(turns, end - begin);
+    for (size_t i = begin; i < end; ++i) {
+      const RowInTurn& found = turns[i - begin];
+      if (many[i] != 0) set_root(row[s + i], found.s, found.total, found.s);
+    }
+  }
+
+  void find_single_roots(size_t s, size_t begin, size_t end, const size_t* many) {
+    SingleInTurn turns[kStrip];
+    for (size_t i = begin; i < end; ++i) {
+      float* to = reinterpret_cast<float*>(e[i]);
+      turns[i - begin] = {.e = to, .n = many[i], .log_top = 0, .total = 1};
+      to_arguments(reach_from<C>(row[s + i].root), picked[i], many[i], to);
+    }
+    const double beta = row[s + begin].root.alpha - 1;
+    solve_in_turns<N>(beta, turns, end - begin);
+    for (size_t i = begin; i < end; ++i) {
+      const SingleInTurn& found = turns[i - begin];
+      if (many[i] == 0) continue;
+      set_root(row[s + i], found.log_top, found.total, ::exp(beta * found.log_top));
+    }
+  }
+
+  // `top`: the largest weight to the power β.
+  static void set_root(Row& at, double root, double total, double top) {
+    at.root.root = root;
+    at.root.total = total;
+    at.floor = reach_from<C>(at.root).floor(top);
   }
 
   void write_numbers(const Row& at, C* from, size_t many) {
@@ -197,20 +225,6 @@ class SparseForward : SparseRows<S, N> {
                                             E* to) {
     const E origin = static_cast<E>(reach.origin), scale = static_cast<E>(reach.scale);
     for (size_t i = 0; i < many; ++i) to[i] = (static_cast<E>(from[i]) - origin) * scale;
-  }
-
-  // Finds the root from the logits that were picked. Returns Σ p there.
-  template <class Form>
-  double root_of(Form& form, const Reach<C>& reach, const C* from, size_t many) {
-    constexpr bool single = __is_same(Form, SingleGeneral);
-    using E = std::conditional_t<single, float, double>;
-    E* to = reinterpret_cast<E*>(e[0]);
-    to_arguments(reach, from, many, to);
-    if constexpr (single) {
-      return solve<N>(form, to, many);
-    } else {
-      return solve<D>(form, to, many);
-    }
   }
 
   // Turns the logits of the tiles that are live in the strip into weights. Returns how many are not

@@ -17,11 +17,16 @@ struct SparseRoot {
   double root, lowest, total;  // see EntmaxPart
 };
 
+// Whether float32 steps will do to find the root. Nearer to 1, their differences would cancel.
+SOFTSCOPE_INLINE bool is_single(double alpha) {
+  return alpha > 1 + 0x1p-12 && alpha < 2 && alpha != 1.5;
+}
+
 // Calls back with the form of the problem for this alpha ≥ 1, before the root is known.
 template <class C, class Call>
 SOFTSCOPE_INLINE void with_any_form(double alpha, const Call& call) {
   if constexpr (sizeof(C) == 4) {
-    if (alpha > 1 && alpha < 2 && alpha != 1.5) {
+    if (is_single(alpha)) {
       SingleGeneral form(alpha - 1);
       call(form);
       return;

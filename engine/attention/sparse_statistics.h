@@ -25,29 +25,36 @@ SOFTSCOPE_INLINE Vec<double, D> load_wide(const C* from) {
   }
 }
 
-// The trace Σ s_i·(1 − s_i/Σs) for α < 2, s = p^(2−α) from log p, padded with −inf to a whole
-// vector; `top` is log p of the largest. Its s stays out of the sums: 1 − s/Σs would cancel there.
+// Sums over the weights of a row for α ≤ 2. The largest s = p^(2−α) stays out of the sums of s, and
+// so do those as large: 1 − s/Σs would cancel there.
 template <int D>
-double sparse_trace(const double* log_p, size_t n, double alpha, double top) {
+struct SupportSums {
   using V = Vec<double, D>;
-  const double exponent = 2 - alpha;
-  V ties{}, sum{}, squares{};
-  for (size_t i = 0; i < n; i += D) {
-    const V at = load_raw<double, D>(log_p + i), none{};
-    const V s = exp_nonpositive<D>(exponent * (at - top));  // in units of the largest
-    const auto largest = at == top;
-    ties += largest ? fill<double, D>(1) : none;
-    sum += largest ? none : s;
-    squares += largest ? none : s * s;
-  }
-  const double tops = sum_lanes<double, D>(ties), others = sum_lanes<double, D>(sum);
-  const double total = tops + others;
-  const double twice = tops * ((tops - 1) + others) + others * total;
-  return (twice - sum_lanes<double, D>(squares)) / total * ::exp(exponent * top);
-}
+  V size{}, entropy{}, collision{}, ties{}, s{}, squares{};
 
-// The same for α > 2, where s may leave the range though the trace does not: the largest s, here
-// that of the smallest weight, does no harm however large.
+  SOFTSCOPE_INLINE void add(const Term<D>& t, double peak) {
+    const V one = fill<double, D>(1), none{};
+    const auto largest = t.p == peak;
+    const V other = largest ? none : t.u;
+    size += t.p > 0.0 ? one : none;
+    entropy -= t.p * log_positive<D>(t.p > 0.0 ? t.p : one);
+    collision += t.p * t.p;
+    ties += largest ? one : none;
+    s += other;
+    squares += other * other;
+  }
+
+  // Σ s_i·(1 − s_i/Σs).
+  SOFTSCOPE_INLINE double trace(double top) const {
+    const double tops = sum_lanes<double, D>(ties), others = sum_lanes<double, D>(s);
+    const double total = tops * top + others;
+    const double of_tops = tops * top * ((tops - 1) * top + others);
+    return (of_tops + others * total - sum_lanes<double, D>(squares)) / total;
+  }
+};
+
+// The same trace for α > 2, where s may leave the range though the trace does not: the largest s,
+// here that of the smallest weight, does no harm however large.
 SOFTSCOPE_INLINE double steep_trace(const double* log_p, size_t n, double alpha) {
   const double exponent = 2 - alpha;
   size_t first = 0;
@@ -63,35 +70,47 @@ SOFTSCOPE_INLINE double steep_trace(const double* log_p, size_t n, double alpha)
 
 // Of `count` logits, among them all with weight. Behind both there is room for a vector more.
 template <class C, int D>
-void sparse_statistics(const SparseRoot& at, C* logits, size_t count, double* weights, double* to) {
-  using V = Vec<double, D>;
-  for (size_t i = count; i < count + D; ++i) logits[i] = -kInfinity<C>;
-  size_t size = 0;
-  with_root<C>(at, [&](const auto& rooted) {
-    for (size_t i = 0; i < count; i += D) {
-      const V p = rooted.template term<D>(load_wide<C, D>(logits + i)).p;
-      size += store_above<double, D>(weights + size, p, 0.0);
+void sparse_statistics(const SparseRoot& at, C* logits, size_t count, double* scratch, double* to) {
+  constexpr int kOfC = sizeof(C) == 8 ? D : 2 * D;  // as many as a vector of C holds
+  store_raw<C, kOfC>(logits + count, fill<C, kOfC>(-kInfinity<C>));
+  with_root<C>(at, [&]<class R>(const R& rooted) {
+    SupportSums<D> sums;
+    Term<D> top;
+    size_t many = 0;
+    if constexpr (__is_same(decltype(rooted.form), SingleGeneral)) {
+      constexpr int N = 2 * D;
+      const auto half = [&](const Weighed<C, N>& w, bool upper) __attribute__((always_inline)) {
+        return Term<D>{widened<D>(upper ? upper_half<C, N>(w.p) : lower_half<C, N>(w.p)),
+                       widened<D>(upper ? upper_half<C, N>(w.s) : lower_half<C, N>(w.s))};
+      };
+      top = half(weigh<C, N>(rooted, fill<C, N>(static_cast<C>(at.maximum))), false);
+      for (size_t i = 0; i < count; i += N) {
+        const Weighed<C, N> w = weigh<C, N>(rooted, load_raw<C, N>(logits + i));
+        sums.add(half(w, false), top.p[0]);
+        sums.add(half(w, true), top.p[0]);
+      }
+    } else {
+      top = rooted.template term<D>(fill<double, D>(at.maximum));
+      for (size_t i = 0; i < count; i += D) {
+        const Term<D> t = rooted.template term<D>(load_wide<C, D>(logits + i));
+        sums.add(t, top.p[0]);
+        if constexpr (__is_same(decltype(rooted.form), Steep)) {
+          many += store_above<double, D>(scratch + many, t.p, 0.0);
+        }
+      }
+    }
+    to[kTau] = tau_of(at);
+    to[kSize] = sum_lanes<double, D>(sums.size);
+    to[kEntropy] = sum_lanes<double, D>(sums.entropy);
+    to[kCollision] = sum_lanes<double, D>(sums.collision);
+    to[kPeak] = top.p[0];
+    if constexpr (__is_same(decltype(rooted.form), Steep)) {
+      for (size_t i = 0; i < many; ++i) scratch[i] = ::log(scratch[i]);
+      to[kTrace] = steep_trace(scratch, many, at.alpha);
+    } else {
+      to[kTrace] = sums.trace(top.u[0]);
     }
   });
-  for (size_t i = size; i < size + D; ++i) weights[i] = 0;
-  V entropy{}, collision{}, highest{}, top = fill<double, D>(-kInfinity<double>);
-  for (size_t i = 0; i < size; i += D) {
-    const V p = load_raw<double, D>(weights + i);
-    const V log = p > 0.0 ? log_positive<D>(p) : fill<double, D>(-kInfinity<double>);
-    entropy -= p > 0.0 ? p * log : V{};
-    collision += p * p;
-    highest = max(p, highest);
-    top = max(log, top);
-    store_raw<double, D>(weights + i, log);
-  }
-  to[kTau] = tau_of(at);
-  to[kSize] = static_cast<double>(size);
-  to[kEntropy] = sum_lanes<double, D>(entropy);
-  to[kCollision] = sum_lanes<double, D>(collision);
-  to[kPeak] = max_lane<double, D>(highest);
-  to[kTrace] = at.alpha > 2    ? steep_trace(weights, size, at.alpha)
-               : at.alpha == 2 ? static_cast<double>(size) - 1
-                               : sparse_trace<D>(weights, size, at.alpha, max_lane<double, D>(top));
 }
 
 }  // namespace

@@ -5,11 +5,13 @@
 
 #include "entmax/newton.h"
 #include "simd/compress.h"
+#include "simd/log.h"
 
 namespace softscope {
 namespace {
 
-// log(1 + y) for −1 < y ≤ 0, below 3 ulp; and 1/(1 + y), for which it takes no second division.
+// log(1 + y) for −1 < y ≤ 0, below 4 ulp (3.5 over every 37th float32, with fused multiply-add and
+// without); and 1/(1 + y), for which it takes no second division.
 template <int N>
 struct Log1p {
   Vec<float, N> log, inverse;
@@ -49,14 +51,6 @@ struct SingleGeneral : General {
     p = some ? exp_nonpositive<N>(log) : V{};
     u = p * (left.inverse * static_cast<float>(inverse_s));
   }
-
-  // One step towards the root; returns its length.
-  double step_single(const NewtonSums& sums) {
-    const double share = -::expm1(-beta * ::log(sums.f)) * sums.f / (sums.g * s);
-    const double down = -::log1p(-share) * inverse_beta;
-    move_to(log_top - down);
-    return ::fabs(down);
-  }
 };
 
 // Sums over n entries, whole vectors, `stride` vectors apart.
@@ -83,43 +77,115 @@ NewtonSums single_sums(const SingleGeneral& form, const float* e, size_t n, size
   return sums;
 }
 
-// Finds the root; e has room for a vector more. Returns Σ p there.
+// A row whose root is sought in turns with others.
+struct SingleInTurn {
+  float* e;  // β·(x − max) of the entries that may have weight, with room for a vector more
+  size_t n;  // 0: nothing to do
+  double log_top, total;
+};
+
+constexpr size_t kTurns = 8;
+
+// Where each of eight rows is on the way to its root, side by side: their logarithms and
+// exponentials would take longer one after the other than their sums.
+struct SingleTurns {
+  double log_top[kTurns] = {}, s[kTurns], inverse_s[kTurns];
+  double f[kTurns], g[kTurns], count[kTurns];  // the sums there; see NewtonSums
+  double far[kTurns] = {};                     // how far the last step went
+
+  SingleTurns() {
+    for (size_t r = 0; r < kTurns; ++r) s[r] = inverse_s[r] = f[r] = g[r] = count[r] = 1;
+  }
+
+  // One step of Newton's method for all.
+  template <int D>
+  SOFTSCOPE_INLINE void step(double beta) {
+    using V = Vec<double, D>;
+    for (size_t r = 0; r < kTurns; r += D) {
+      const V sum = load_raw<double, D>(f + r), before = load_raw<double, D>(log_top + r);
+      const V fine = sum > 0.0 ? sum : fill<double, D>(0x1p-60);
+      const V y = beta * log_positive<D>(fine);
+      const V power = exp_nonpositive<D>(y > 0.0 ? -y : y);  // f^−β, or f^β where f < 1
+      const V share = (y > 0.0 ? 1.0 - power : 1.0 - 1.0 / power) * fine /
+                      (load_raw<double, D>(g + r) * load_raw<double, D>(s + r));
+      const V moved = before + log_positive<D>(1.0 - share) * (1 / beta);
+      const V top = moved < 0.0 ? moved : V{}, power_of_top = exp_nonpositive<D>(beta * top);
+      store_raw<double, D>(log_top + r, top);
+      store_raw<double, D>(s + r, power_of_top);
+      store_raw<double, D>(inverse_s + r, 1.0 / power_of_top);
+      store_raw<double, D>(far + r, top < before ? before - top : top - before);
+    }
+  }
+
+  SOFTSCOPE_INLINE void move_to(size_t r, double beta, double top) {
+    log_top[r] = top < 0 ? top : 0;
+    s[r] = ::exp(beta * log_top[r]);
+    inverse_s[r] = 1 / s[r];
+  }
+};
+
+// Finds the roots of at most eight rows with the same β ≥ 2^-12.
 template <int N>
-double solve(SingleGeneral& form, float* e, size_t count) {
-  constexpr double kNearEnough = 0x1p-20;
+void solve_in_turns(double beta, SingleInTurn* rows, size_t count) {
+  constexpr double kNearEnough = 0x1p-20, kSampled = 0x1p-6;
   constexpr size_t kSample = 8;  // every so many vectors
   constexpr int kSteps = 40;
-  for (size_t j = count; j < count + N; ++j) e[j] = -kInfinity<float>;
-  if (count >= 4 * kSample * N) {
+  SingleTurns at;
+  bool open[kTurns] = {}, sampled[kTurns] = {};
+  for (size_t r = 0; r < count; ++r) {
+    open[r] = rows[r].n != 0;
     // A sample shows the way at a fraction of the cost. Wherever it leads, Newton's method finds
     // the root from there.
-    const size_t vectors = (count + N - 1) / N, sampled = (vectors + kSample - 1) / kSample;
-    const double weight = static_cast<double>(vectors) / static_cast<double>(sampled);
-    for (int i = 0; i < kSteps; ++i) {
-      NewtonSums sums = single_sums<N>(form, e, count, kSample);
-      sums.f *= weight;
-      sums.g *= weight;
-      if (!(sums.f > 0) || form.step_single(sums) < 0x1p-6) break;
-    }
-    form.move_to(form.log_top + 0.25);  // from above, most entries can be dropped at once
+    sampled[r] = rows[r].n >= 4 * kSample * N;
+    store_raw<float, N>(rows[r].e + rows[r].n, fill<float, N>(-kInfinity<float>));
   }
-  size_t n = count;
-  for (int i = 0;; ++i) {
-    const NewtonSums sums = single_sums<N>(form, e, n, 1);
-    const double before = form.log_top;
-    if (!(form.step_single(sums) > kNearEnough) || i == kSteps) {
-      form.move_to(before);
-      return sums.f;
+  SingleGeneral form(beta);
+  bool any = true;
+  for (int i = 0; any && i < kSteps; ++i) {
+    double before[kTurns];
+    for (size_t r = 0; r < count; ++r) {
+      before[r] = at.log_top[r];
+      if (!open[r]) continue;
+      form.log_top = at.log_top[r];
+      form.s = at.s[r];
+      form.inverse_s = at.inverse_s[r];
+      const NewtonSums sums = single_sums<N>(form, rows[r].e, rows[r].n, sampled[r] ? kSample : 1);
+      const auto vectors = static_cast<double>((rows[r].n + N - 1) / N);
+      const auto taken = static_cast<double>((rows[r].n + kSample * N - 1) / (kSample * N));
+      const double weight = sampled[r] ? vectors / taken : 1;
+      at.f[r] = sums.f * weight;
+      at.g[r] = sums.g > 0 ? sums.g * weight : 1;
+      at.count[r] = sums.count;
     }
-    // From above, entries without weight stay without.
-    if (sums.f >= 1 && n > 4 * N && sums.count < 0.75 * static_cast<double>(n)) {
-      size_t kept = 0;
-      const float floor = static_cast<float>(-form.s * (1 + 0x1p-20));
-      for (size_t j = 0; j < n; j += N) {
-        kept += store_above<float, N>(e + kept, load_raw<float, N>(e + j), floor);
+    at.step<N / 2>(beta);
+    any = false;
+    for (size_t r = 0; r < count; ++r) {
+      SingleInTurn& row = rows[r];
+      if (!open[r]) continue;
+      if (!sampled[r] && (!(at.far[r] > kNearEnough) || i == kSteps - 1)) {
+        open[r] = false;
+        row.log_top = before[r];
+        row.total = at.f[r];
+        continue;
       }
-      n = kept;
-      for (size_t j = n; j < n + N; ++j) e[j] = -kInfinity<float>;
+      any = true;
+      if (sampled[r]) {
+        if (at.far[r] > kSampled && i < kSteps / 2) continue;
+        sampled[r] = false;
+        at.move_to(r, beta, at.log_top[r] + 0.25);  // from above, most can be dropped at once
+        continue;
+      }
+      // From above, entries without weight stay without.
+      if (at.f[r] < 1 || row.n <= 2 * N || at.count[r] > 0.75 * static_cast<double>(row.n)) {
+        continue;
+      }
+      size_t kept = 0;
+      const float floor = static_cast<float>(-at.s[r] * (1 + 0x1p-20));
+      for (size_t j = 0; j < row.n; j += N) {
+        kept += store_above<float, N>(row.e + kept, load_raw<float, N>(row.e + j), floor);
+      }
+      row.n = kept;
+      store_raw<float, N>(row.e + kept, fill<float, N>(-kInfinity<float>));
     }
   }
 }
