@@ -4,7 +4,8 @@
 
 Unit: nanoseconds of processor time for one entry, on one thread, in arrays of 100,000 float32 entries, which the
 second-level cache holds; the lengths take turns, and the best of several turns counts. "worst" compares each length
-with the quicker one of the two beside it. The chart in this folder is from the processor that its title names.
+from 4 on with the quicker one of the two beside it. The chart in this folder comes from the
+processor that its title names.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ def worst(times: dict[int, float]) -> tuple[float, int]:
 
 
 def draw(found: dict[str, dict[int, float]], title: str, path: Path) -> None:
-    """Draw the times as lines over the length, both logarithmic from 4 entries on."""
+    """Draw the times as lines over the length; the axis of the times is logarithmic."""
     width, height, left, top = 860.0, 420.0, 50.0, 40.0
     low, high = 0.05, 10.0
 

@@ -22,7 +22,7 @@ void by_length(const Block& b) {
 
 // `get` returns the kernel. In units with vectors of 512 bits it has half as many lanes for rows of
 // at most Floats entries (float64: kShort, but for entmax), those which are transposed. The limits
-// are measured (AMD EPYC, Zen 5): at them, both take as long.
+// are measured (AMD EPYC, Zen 5): at them, this and the next way take about as long.
 template <int F, int D, size_t Floats, class Get>
 constexpr PerType<Kernel> row_kernels(Get) {
   return per_type<F, D>([]<class S, int N>() {

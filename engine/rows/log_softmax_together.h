@@ -124,7 +124,7 @@ void log_softmax_together(const Block& b, RowRange rows, double log_n, Again aga
   const bool shared = b.numbers_row == 0;
   ExactDistance<N> d(maximum[0], temperature_of(b, rows.first));
   for (size_t r = 0; r < rows.count; ++r) {
-    prefetch_row<S, N>(b, rows.first + r + N);
+    prefetch_row<S>(b, rows.first + r + N);
     d.maximum = maximum[r];
     if (!shared) {
       const bool any = d.tempered;

@@ -52,7 +52,7 @@ SOFTSCOPE_INLINE size_t vector_at(size_t k, size_t n) {
 
 // The next rows of x and out, into the cache: while a few rows are computed, the processor does not
 // see by itself which ones come next.
-template <class S, int N>
+template <class S>
 SOFTSCOPE_INLINE void prefetch_row(const Block& b, size_t row) {
   const char* x = reinterpret_cast<const char*>(row_at<S>(b.x, row));
   const char* out = reinterpret_cast<const char*>(row_at<S>(b.out, row));
@@ -80,19 +80,19 @@ struct RowExps {
     };
     if constexpr (Few == 0) {
       for (size_t r = 0; r < rows.count; ++r) {
-        prefetch_row<S, N>(b, rows.first + r + N);
+        prefetch_row<S>(b, rows.first + r + N);
         sums[r] = segment_exp<S, N, true>(row_at<S>(b.x, rows.first + r), e + r * kRow, b.n,
                                           shift(r), tails[r]);
       }
       return;
     }
-    constexpr size_t kAtOnce = Few == 1 ? 4 : Few == 2 ? 2 : 1;  // rows, to hide exp's latency
+    constexpr size_t kAtOnce = Few == 2 ? 2 : 1;  // rows, to hide exp's latency
     const V fresh = b.n % N == 0 ? fill<float, N>(1) : uncovered<float, N>(fill<float, N>(1), b.n);
     for (size_t r = 0; r < rows.count; r += kAtOnce) {
       V v[kAtOnce * (Few == 0 ? 1 : Few)];
       for (size_t a = 0; a < kAtOnce; ++a) {
         const size_t at = r + a < rows.count ? r + a : r;
-        prefetch_row<S, N>(b, rows.first + at + N);
+        prefetch_row<S>(b, rows.first + at + N);
         const S* x = row_at<S>(b.x, rows.first + at);
         for (size_t k = 0; k < Few; ++k) {
           v[a * Few + k] = distance<float, N>(load<S, N>(x + vector_at<N, Few>(k, b.n)), shift(at));
@@ -143,10 +143,10 @@ void softmax_of_rows(const Block& b, RowRange rows) {
               Divisor<float, N>(joined<float, N>(narrowed<N / 2>(z[0]), narrowed<N / 2>(z[1]))));
 }
 
-// softmax of up to N rows of N to kTogether<N> entries, of float32 or narrower.
+// softmax of up to N rows of more than N and at most kTogether<N> entries, of float32 or narrower;
+// shorter ones are transposed.
 template <class S, int N>
 void softmax_together(const Block& b, RowRange rows) {
-  if (b.n <= N) return softmax_of_rows<S, N, 1>(b, rows);
   if (b.n <= 2 * N) return softmax_of_rows<S, N, 2>(b, rows);
   if (b.n <= 3 * N) return softmax_of_rows<S, N, 3>(b, rows);
   if (b.n <= 4 * N) return softmax_of_rows<S, N, 4>(b, rows);
