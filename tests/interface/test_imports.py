@@ -93,7 +93,7 @@ print("softscope._backends.torch" in sys.modules)
 RANKS = {
     name: rank
     for rank, names in enumerate(
-        [["_engine", "bounds"], ["reference"], ["core"], ["torch"], ["nn"], ["testing"], ["tasks"], ["doctor"],
+        [["_engine", "bounds"], ["reference"], ["core"], ["torch"], ["nn"], ["testing"], ["tasks"], ["distributed"], ["doctor"],
          ["experiments"], ["lab"], ["cli"]]
     )
     for name in names
@@ -106,6 +106,7 @@ OUTSIDE = {
     "testing": {"numpy"},
     "torch": {"numpy", "torch"},
     "nn": {"torch"},
+    "distributed": {"torch"},
     "experiments": {"numpy", "torch"},  # torch only in `layers`, which is imported lazily
 }
 
