@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from softscope._arguments.checks import short, whole_number
+from softscope._arguments.checks import positive, short, whole_number
 
 if TYPE_CHECKING:
     from softscope.doctor.scope import Scope
@@ -18,6 +18,8 @@ def probe(
     max_rows: int | None = 32,
     seed: int = 0,
     heads: int | Mapping[str, int] | None = None,
+    group: Any = None,
+    patience: float = 30.0,
 ) -> Scope:
     """Read the attention of a PyTorch model while it trains or runs, without changing the model.
 
@@ -42,6 +44,10 @@ def probe(
         seed: Decides which rows are read. The random state of PyTorch and Python stays untouched.
         heads: The number of heads, for attention whose shapes do not show it, such as (batch·heads, n, m): one number,
             or numbers by module path, as in {"layers.*.attn": 8}. Within batch·heads, the batch is the outer axis.
+        group: Read all ranks of this group together, as if they were one process: a `torch.distributed` process group
+            or a `DeviceMesh` of one axis. Every rank of it enters the probe; snapshots come out on the first. Readings
+            are merged in the background, so a snapshot comes some steps late. None reads this process alone.
+        patience: With a group, how many seconds to wait for another rank before it is given up.
 
     >>> import softscope as ss
     >>> from softscope import tasks
@@ -67,7 +73,13 @@ def probe(
         raise TypeError(f"model must be a torch.nn.Module, but got {type(model).__name__}; pass the model itself")
     from softscope.doctor.scope import Scope
 
-    return Scope(model, every=every, max_rows=max_rows, seed=whole_number(seed, "seed"), heads=heads)
+    together = None
+    patience = positive(patience, "patience", "30.0 is half a minute")
+    if group is not None:
+        from softscope.doctor.ranks.together import Together
+
+        together = Together(group, patience)
+    return Scope(model, every=every, max_rows=max_rows, seed=whole_number(seed, "seed"), heads=heads, together=together)
 
 
 def _checked(heads: Any) -> int | dict[str, int] | None:

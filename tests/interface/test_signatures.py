@@ -29,7 +29,8 @@ SIGNATURES = {
     "gradient_readings": f"(q, k, v, grad_output, *, {SHARED}, rows=None)",
 }
 BESIDES = {"get_num_threads": "()", "set_num_threads": "(n)"}  # for threads
-BESIDES["probe"] = "(model, *, every=None, max_rows=32, seed=0, heads=None)"  # the entry to the doctor
+# The entry to the doctor.
+BESIDES["probe"] = "(model, *, every=None, max_rows=32, seed=0, heads=None, group=None, patience=30.0)"
 SIGNATURES |= BESIDES
 OPEN = {"additive_attention"}  # "causal=False, mask=None, …"
 TYPES = {"Partition", "Support", "Calibration", "GradientReadings"}

@@ -37,6 +37,7 @@ from softscope.doctor.listen.steps import Steps
 from softscope.doctor.listen.trained_parts import TrainedParts
 from softscope.doctor.listen.unseen import unseen_modules
 from softscope.doctor.listen.where_loss_is import WhereLossIs, reached_rows
+from softscope.doctor.ranks.heads import Heads
 from softscope.doctor.read.build_snapshot import snapshot_of, widened
 from softscope.doctor.read.head_trial import as_facts
 from softscope.doctor.read.kept_rows import KeptRows, keep_rows
@@ -46,6 +47,7 @@ from softscope.doctor.read.tiles import RowReadings
 
 if TYPE_CHECKING:
     from softscope._text import Text
+    from softscope.doctor.ranks.together import Together
     from softscope.doctor.read.head_trial import HeadTrial, Trials
     from softscope.doctor.treat.prescriptions import Prescription
     from softscope.doctor.trial.schedule import Schedule
@@ -62,8 +64,11 @@ class Scope:
         max_rows: int | None,
         seed: int,
         heads: int | Mapping[str, int] | None = None,
+        together: Together | None = None,
     ) -> None:
         self.model = model
+        self.ranks = together
+        self._heads: dict[str, Heads] = {}  # of each site, those that this rank computes
         set_hint(model, heads)
         self.thread = 0
         self._every, self._max_rows, self._rng = every, max_rows, random.Random(seed)
@@ -98,6 +103,8 @@ class Scope:
     # Called by the user.
 
     def __enter__(self) -> Self:
+        if self.ranks is not None:
+            self.ranks.open(self.model, (self._every, self._max_rows, self._seed))
         self._began = time.monotonic()
         self._steps.attach()
         self._hooks.attach()
@@ -110,6 +117,9 @@ class Scope:
         patches.stop(self)
         self._steps.detach()
         self._guard(self._steps.end)
+        if self.ranks is not None:
+            self._guard(self.ranks.close)
+            self._guard(self._collect)
 
     def step(self, loss: Any = None) -> None:
         """Mark the end of a step, optionally with its loss: a number, or a tensor holding one.
@@ -132,10 +142,11 @@ class Scope:
     @property
     def sites(self) -> tuple[Site, ...]:
         """The sites seen so far, in the order of a snapshot's rows."""
-        return tuple(self._sites.values())
+        return tuple(self._sites.values()) if self.ranks is None else self.ranks.sites
 
     def history(self) -> History:
         """Everything read so far."""
+        self._guard(self._collect)
         sites = self.sites
         reasons = self._partly | self._unseen
         missed = unseen_modules(self.model, self._sites, self._steps.passes, self._hooks.whole)
@@ -326,12 +337,20 @@ class Scope:
         if name in self._unseen:
             return
         try:
-            if name not in self._sites and (why := tensor_parallel.elsewhere(place[1], observed.heads)) is not None:
-                self._partly[name] = why
+            if name not in self._sites:
+                self._find_heads(name, place[1], observed.heads)
             self._place(name, place[1], observed)
             self._keep(name, observed)
         except Exception as error:
             self._lose(name, error)
+
+    def _find_heads(self, name: str, module: Any, heads: int) -> None:
+        """Note which of the site's heads this rank computes."""
+        rank, ranks = tensor_parallel.place(module) or (0, 1)
+        self._heads[name] = Heads(rank * heads, ranks)
+        why = tensor_parallel.elsewhere(module, heads) if self.ranks is None else None
+        if why is not None:
+            self._partly[name] = why
 
     def _place(self, name: str, module: Any, observed: ObservedCall) -> None:
         """Add what the model's arguments and its modules say about this call."""
@@ -466,7 +485,7 @@ class Scope:
                     found[name] = [read(kept, None)]
             except Exception as error:
                 self._lose(name, error)
-        if not found:
+        if not found and not (self.ranks is not None and self._sampled(step)):
             return
         with patches.busy(), torch.no_grad():
             if loss is None and losses:
@@ -480,12 +499,27 @@ class Scope:
             for name, value in cut.items():
                 of_sites.setdefault(name, {})["cut"] = value
             seconds = time.monotonic() - self._began
-            snapshot = snapshot_of(step, seconds, loss, found, self.sites, self._strongest, of_sites)
+            sites = tuple(self._sites.values())
+            if self.ranks is None:
+                self._tell(snapshot_of(step, seconds, loss, found, sites, self._strongest, of_sites))
+            else:
+                self.ranks.submit(step, seconds, loss, found, sites, self._heads, self._strongest, of_sites)
+        self._collect()
+        if self._schedule is not None and self._schedule.due(step, time.monotonic() - self._began):
+            self._guard(self._try_now)
+
+    def _tell(self, snapshot: Snapshot) -> None:
         self._snapshots.append(snapshot)
         for callback in self._callbacks:
             self._guard(lambda callback=callback: callback(snapshot))  # type: ignore[misc]
-        if self._schedule is not None and self._schedule.due(step, time.monotonic() - self._began):
-            self._guard(self._try_now)
+
+    def _collect(self) -> None:
+        """Take what has arrived from other ranks; only a group's first rank gets any."""
+        if self.ranks is not None:
+            for snapshot in self.ranks.snapshots():
+                self._tell(snapshot)
+            if self.ranks.lost:
+                self._warn(self.ranks.lost[0])
 
     def _forget(self) -> None:
         """Drop what was read before training began; a record replaces it, as it does when a run starts over."""

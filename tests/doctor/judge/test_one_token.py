@@ -13,7 +13,7 @@ from doctor.judge.histories import IDLE, STARVES, STUCK, USEFUL, history, per_he
 from softscope.doctor.diagnosis import diagnose
 from softscope.doctor.judge.history_view import Head, HistoryView
 from softscope.doctor.read.head_trial import HeadTrial
-from softscope.doctor.read.one_token import on_one_token
+from softscope.doctor.read.one_token import by_token, over_passes
 
 STOP, WORDS, LENGTH = 0, 40, 32
 
@@ -59,10 +59,22 @@ def test_the_share_is_that_of_a_plain_count() -> None:
     tokens[:, ::3] = 5  # a third of all: no place to rest
     real = rng.random((3, LENGTH)) < 0.8
     columns = rng.random((3, 2, LENGTH)) ** 8 * real[:, None]
-    found = on_one_token(*map(torch.from_numpy, (columns, tokens, real)))
-    assert found[0].tolist() == pytest.approx(by_hand(columns, tokens, real))
-    nothing = on_one_token(torch.zeros(3, 2, LENGTH), torch.from_numpy(tokens), None)
-    assert nothing.isnan().all()
+    found = by_token(*map(torch.from_numpy, (columns, tokens, real)))
+    assert (found.held.amax(dim=1) / found.total).tolist() == pytest.approx(by_hand(columns, tokens, real))
+
+
+def test_several_passes_count_together() -> None:
+    rng = np.random.default_rng(0)
+    tokens = rng.integers(0, WORDS, (4, LENGTH))
+    columns = rng.random((4, 2, LENGTH))
+    whole, *halves = (
+        by_token(torch.from_numpy(columns[part]), torch.from_numpy(tokens[part]), None)
+        for part in (slice(0, 4), slice(0, 2), slice(2, 4))
+    )
+    both = over_passes(halves)
+    assert both.ids.tolist() == whole.ids.tolist()
+    torch.testing.assert_close(both.held, whole.held)
+    torch.testing.assert_close(both.total, whole.total)
 
 
 class Reader(nn.Module):

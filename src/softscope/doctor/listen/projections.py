@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any, Literal, NamedTuple
 
 from torch import Tensor, nn
@@ -23,8 +24,23 @@ class Part(NamedTuple):
     axis: int = 0
 
     def of(self, x: Tensor) -> Tensor:
-        """The same part of a tensor shaped like the parameter, such as its gradient."""
+        """The same part of a tensor shaped like the parameter, such as its gradient; of a DTensor, what is here."""
+        tensors = sys.modules.get("torch.distributed.tensor")
+        if tensors is not None and isinstance(x, tensors.DTensor):
+            return self._here(x)
         return x if self.third is None else x.chunk(3, dim=self.axis)[self.third]
+
+    def _here(self, x: Any) -> Tensor:
+        """The rows that this rank holds: an operation on the DTensor itself would wait for the other ranks."""
+        from torch.distributed.tensor._utils import compute_local_shape_and_global_offset
+
+        local: Tensor = x.to_local()
+        if self.third is None:
+            return local
+        _, starts = compute_local_shape_and_global_offset(x.shape, x.device_mesh, x.placements)
+        size, start = -(-x.shape[self.axis] // 3), starts[self.axis]
+        first, last = (min(max(size * i - start, 0), local.shape[self.axis]) for i in (self.third, self.third + 1))
+        return local.narrow(self.axis, first, last - first)
 
 
 def projections(module: nn.Module) -> dict[Role, list[Part]]:

@@ -17,9 +17,9 @@ def elsewhere(module: nn.Module, heads: int) -> Reason | None:
     """What to say of heads that other ranks compute; None if this process computes all, as far as can be seen."""
     if not (torch.distributed.is_available() and torch.distributed.is_initialized()):
         return None
-    place = _place(module)
-    if place is not None:
-        rank, ranks = place
+    shared = place(module)
+    if shared is not None:
+        rank, ranks = shared
         return Reason(reasons.RANK, (str(heads * ranks), f"{heads * rank}–{heads * (rank + 1) - 1}"))
     said = said_by(module) or config_of.setting(getattr(module, "config", None), "num_attention_heads")
     if torch.distributed.get_world_size() > 1 and isinstance(said, int) and said > heads and said % heads == 0:
@@ -27,8 +27,8 @@ def elsewhere(module: nn.Module, heads: int) -> Reason | None:
     return None
 
 
-def _place(module: nn.Module) -> tuple[int, int] | None:
-    """This rank's number among those that share the module's output features, and how many they are."""
+def place(module: nn.Module) -> tuple[int, int] | None:
+    """This rank's number among those that share out the module's heads, and how many they are; None if none do."""
     tensors = sys.modules.get("torch.distributed.tensor")
     if tensors is None:
         return None

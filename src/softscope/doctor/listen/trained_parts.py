@@ -24,15 +24,14 @@ class TrainedParts:
     def __init__(self, model: nn.Module) -> None:
         self._model = model
         self._held: set[int] = set()  # parameters that any optimizer has
-        self._known: dict[str, tuple[nn.Module, dict[Role, list[Part]]]] = {}
+        self._known: dict[str, nn.Module] = {}
         self._moved: dict[tuple[str, Role], bool] = {}  # whether a gradient was there
         self._reached: set[str] = set()  # sites with a gradient in any parameter of their modules
         self._stepped = False
 
     def note(self, site: str, module: nn.Module) -> None:
         """Look at this site's projections from now on."""
-        if site not in self._known:
-            self._known[site] = module, projections(module)
+        self._known.setdefault(site, module)
 
     def stepped(self, optimizer: torch.optim.Optimizer, reading: bool) -> None:
         """An optimizer of this model has stepped; look at the gradients if the step is read."""
@@ -41,12 +40,14 @@ class TrainedParts:
         if not reading:
             return
         self._stepped = True
-        for site, (module, parts) in self._known.items():
-            mine = [p.grad for p in module.parameters() if id(p) in own and p.grad is not None]
+        for site, module in self._known.items():
+            mine = [Part(p).of(p.grad) for p in module.parameters() if id(p) in own and p.grad is not None]
             if site not in self._reached and _some(mine):
                 self._reached.add(site)
-            for role, of_role in parts.items():
+            # Looked up each time: in a forward pass, FSDP has other parameters here than the optimizer knows.
+            for role, of_role in projections(module).items():
                 those = [part for part in of_role if id(part.parameter) in own and part.parameter.requires_grad]
+                those = [part for part in those if part.of(part.parameter).numel()]  # else other ranks hold it
                 grads = [part.of(part.parameter.grad) for part in those if part.parameter.grad is not None]
                 if those:
                     self._moved[site, role] = self._moved.get((site, role), False) or _some(grads)
@@ -56,9 +57,10 @@ class TrainedParts:
         found: dict[str, dict[str, float]] = {}
         if self._stepped:
             few = _few_trained(self._model)
-            for site, (module, parts) in self._known.items():
+            for site, module in self._known.items():
                 codes = {
-                    READINGS[role]: self._code(site, role, module, of_role, few) for role, of_role in parts.items()
+                    READINGS[role]: self._code(site, role, module, of_role, few)
+                    for role, of_role in projections(module).items()
                 }
                 found |= {site: codes} if codes else {}
         self._moved, self._stepped, self._reached = {}, False, set()
@@ -72,7 +74,7 @@ class TrainedParts:
         """
         if site not in self._known or not self._stepped:
             return None
-        module = self._known[site][0]
+        module = self._known[site]
         held = any(id(p) in self._held for p in module.parameters() if p.requires_grad)
         return site not in self._reached if held else None
 

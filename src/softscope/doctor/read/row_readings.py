@@ -14,7 +14,7 @@ from softscope.doctor.read.alike import alike
 from softscope.doctor.read.from_queries import FromQueries
 from softscope.doctor.read.from_softmax import FromSoftmax
 from softscope.doctor.read.kept_rows import KeptRows
-from softscope.doctor.read.one_token import on_one_token
+from softscope.doctor.read.one_token import by_token
 from softscope.doctor.read.same_tokens import same_keys
 from softscope.doctor.read.tiles import RowReadings, Tile, by_key, joined
 
@@ -50,7 +50,7 @@ def read(kept: KeptRows, grad: Tensor | None) -> RowReadings:
     if tokens is not None and result.blocked_columns is not None:
         real = kept.observed.real if kept.observed.real is not None else kept.known_keys
         keys = result.blocked_columns[..., : tokens.shape[1]]
-        result.of_sequences["blocked_token_mass"] = on_one_token(keys, tokens, real)
+        result.blocked_tokens = by_token(keys, tokens, real)
     return result
 
 

@@ -12,6 +12,7 @@ from torch.nn import functional
 
 from softscope._backends.reference.row_reading import RowReading
 from softscope._gradient_readings import GradientReadings
+from softscope.doctor.read.one_token import ByToken
 
 
 @dataclasses.dataclass(eq=False)
@@ -30,6 +31,7 @@ class RowReadings:
     blocked_columns: Tensor | None = None  # (B, heads, m): the same over blocked rows
     blocked_rows: Tensor | None = None  # (B, heads): number of blocked rows
     blocked_offsets: Tensor | None = None  # (heads, 2m − 1): their weight per key − query, with 0 in the middle
+    blocked_tokens: ByToken | None = None  # their weight per kind of token
 
 
 class Tile(NamedTuple):

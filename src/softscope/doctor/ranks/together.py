@@ -1,0 +1,182 @@
+"""The probe's side of a group: what this rank has read goes up the tree, and what all have read becomes a snapshot."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import datetime as dt
+import hashlib
+import queue
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import distributed as dist
+from torch import nn
+
+from softscope.distributed._group import process_group
+from softscope.doctor.ranks import fields, sketch
+from softscope.doctor.ranks.message import Message, first_heads
+from softscope.doctor.ranks.tree import Tree
+from softscope.doctor.read.head_readings import readings_of
+from softscope.doctor.read.head_rows import head_rows
+from softscope.doctor.read.head_sums import sums_of
+from softscope.doctor.read.snapshot import QUANTILES, Array, Site, Snapshot
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from softscope.doctor.ranks.heads import Heads
+    from softscope.doctor.read.head_sums import Sums
+    from softscope.doctor.read.tiles import RowReadings
+
+
+class Together:
+    """The readings of all ranks of a group. Snapshots come out on its first rank."""
+
+    def __init__(self, group: Any, patience: float) -> None:
+        sketch.available()
+        self._given, self._patience = process_group(group), patience
+        self.rank, self.ranks = dist.get_rank(self._given), dist.get_world_size(self._given)
+        self.sites: tuple[Site, ...] = ()  # of all ranks, as far as messages have come
+        self.last = np.full(self.ranks, -1)  # by rank, the last step that it took part in
+        self.lost: list[str] = []  # what is no longer seen
+        self._tree: Tree | None = None
+
+    def open(self, model: nn.Module, settings: tuple[Any, ...]) -> None:
+        """Connect. Raises on every rank if the ranks do not fit together."""
+        members = dist.get_process_group_ranks(self._given)
+        limit = dt.timedelta(seconds=self._patience)
+        try:
+            # With `use_local_synchronization` only the group's own ranks have to come here.
+            own = dist.new_group(members, timeout=limit, backend="gloo", use_local_synchronization=True)
+            marks = [torch.zeros(2, dtype=torch.int64) for _ in range(self.ranks)]
+            dist.all_gather(marks, torch.tensor([_mark(_shape(model)), _mark(repr(settings))]), group=own)
+        except (RuntimeError, ValueError) as error:
+            raise RuntimeError(
+                f"probe(group=…) must be entered on every rank of the group, but not all {self.ranks} came within "
+                f"{self._patience:g} s; attach it on all of them ({str(error).splitlines()[0][:120]})"
+            ) from None
+        for column, what in enumerate(("the same model", "the same every, max_rows and seed")):
+            other = [rank for rank in range(self.ranks) if marks[rank][column] != marks[0][column]]
+            if other:
+                dist.destroy_process_group(own)
+                raise ValueError(
+                    f"group must have {what} on every rank, but rank {other[0]} differs from rank 0; "
+                    "choose the group whose ranks hold copies or shards of one model"
+                )
+        self._tree = Tree(own, self._patience, self.lost.append)
+
+    def submit(
+        self,
+        step: int,
+        seconds: float,
+        loss: float | None,
+        found: dict[str, list[RowReadings]],
+        sites: tuple[Site, ...],
+        heads: dict[str, Heads],
+        strongest: dict[str, Tensor],
+        of_sites: dict[str, dict[str, float]],
+    ) -> None:
+        """Send what this rank has read of a step, which may be nothing."""
+        assert self._tree is not None
+        whole = tuple(
+            dataclasses.replace(s, heads=s.heads * heads[s.name].ranks, kv_heads=s.kv_heads * heads[s.name].ranks)
+            for s in sites
+        )
+        places = first_heads(whole)
+        sums, given = fields.nothing(sum(site.heads for site in whole)), np.zeros(len(fields.NAMES), bool)
+        for name, parts in found.items():
+            if name not in places:
+                continue
+            rows = head_rows(parts, strongest.get(name))
+            mine = _with_bins(sums_of(rows), rows.values.get(sketch.READING), rows.cares)
+            if "demand:n" in mine:
+                demand = mine["demand:sum"] / mine["demand:n"]
+                before = strongest.get(name)
+                strongest[name] = demand if before is None else torch.fmax(before, demand)
+            codes = {code: torch.full_like(mine["ranks"], x) for code, x in of_sites.get(name, {}).items()}
+            first = places[name] + heads[name].first
+            _write(mine | codes, sums[first:], given)
+        seen = np.arange(self.ranks) == self.rank
+        self._tree.submit(Message(step, whole, sums, given, seen, loss or 0.0, int(loss is not None), seconds))
+
+    def snapshots(self) -> list[Snapshot]:
+        """What has arrived since the last time."""
+        found = []
+        with contextlib.suppress(queue.Empty):
+            while self._tree is not None:
+                message = self._tree.ready.get_nowait()
+                self.sites = message.sites
+                self.last[message.seen] = message.step
+                if message.given.any():
+                    found.append(_snapshot(message))
+        return found
+
+    def close(self) -> None:
+        """Wait for what is on its way, and disconnect."""
+        if self._tree is not None:
+            self._tree.close()
+
+    @property
+    def sent(self) -> dict[int, int]:
+        """By step, the bytes that this rank has sent."""
+        return {} if self._tree is None else dict(self._tree.sent)
+
+
+def _with_bins(sums: Sums, values: Tensor | None, cares: Tensor) -> Sums:
+    sums["ranks"] = torch.ones_like(sums["columns:total"])
+    if values is not None:
+        sums[sketch.FIELD] = sketch.counts(values, cares & ~values.isnan())
+    return sums
+
+
+def _write(sums: Sums, into: Array, given: Array) -> None:
+    """Put one site's sums into the first rows of a matrix, in one transfer from their device."""
+    names = [name for name in fields.NAMES if name in sums]
+    wide = [x if x.ndim == 2 else x[:, None] for x in (sums[name].to(torch.float32) for name in names)]
+    flat = torch.cat([x.to(wide[0].device) for x in wide], dim=1).cpu().numpy()
+    at = 0
+    for name in names:
+        many = fields.PLACES[name].stop - fields.PLACES[name].start
+        into[: flat.shape[0], fields.PLACES[name]] = flat[:, at : at + many]
+        given[fields.NAMES.index(name)] = True
+        at += many
+
+
+def _snapshot(message: Message) -> Snapshot:
+    sums: Sums = {}
+    for name, present in zip(fields.NAMES, message.given, strict=True):
+        if present and name != sketch.FIELD:
+            x = torch.from_numpy(message.sums[:, fields.PLACES[name]].astype(np.float64))
+            sums[name] = x if name.endswith((":at", ":weight")) else x[:, 0]
+    for name in ("demand", "supply"):
+        if f"{name}:sum" in sums:  # the ranks' gradients are averaged, so each rank's own loss counts for less
+            sums[f"{name}:sum"] /= sums["ranks"].clamp_min(1.0)
+    found: dict[str, Array] = {name: x.numpy() for name, x in readings_of(sums).items()}
+    found |= {name: sums[name].numpy() for name in fields.CODES if name in sums}
+    if message.given[fields.NAMES.index(sketch.FIELD)]:
+        bins = message.sums[:, fields.PLACES[sketch.FIELD]]
+        found |= {f"{sketch.READING}:{name}": sketch.quantile(bins, level) for name, level in QUANTILES.items()}
+    nobody = message.sums[:, fields.PLACES["ranks"]][:, 0] == 0
+    readings = {name: _by_site(np.where(nobody, np.nan, x), message.sites) for name, x in found.items()}
+    loss = message.loss / message.losses if message.losses else None
+    return Snapshot(message.step, message.seconds, loss, readings)
+
+
+def _by_site(values: Array, sites: tuple[Site, ...]) -> Array:
+    found = np.full((len(sites), max(site.heads for site in sites)), np.nan, np.float32)
+    at = 0
+    for row, site in enumerate(sites):
+        found[row, : site.heads] = values[at : at + site.heads]
+        at += site.heads
+    return found
+
+
+def _shape(model: nn.Module) -> str:
+    """The names of the model's parameters: shards of one model have them in common, and other models do not."""
+    return " ".join([type(model).__name__, *(name for name, _ in model.named_parameters())])
+
+
+def _mark(text: str) -> int:
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:7], "big")
