@@ -19,8 +19,13 @@ SKETCHED = ("transmission:median", "transmission:p05", "transmission:p95")
 LISTED = ("sink_mass", "blocked_mass", "blocked_offset_mass", "blocked_token_mass")
 
 
-def same(got: Any, wanted: Any) -> None:
-    """Assert that both hold the same numbers."""
+# Rows whose demand is rounding error are left out: below 1e-5 of the mean demand, of the rank's own rows. A row at that
+# border may count on one side only.
+AT_BORDER = ("transmission", "regret_ratio", "advantage", "advantage_error", "judged", "blocked")
+
+
+def same(got: Any, wanted: Any, *, at_border: float = 0.0) -> None:
+    """Assert that both hold the same numbers; `at_border` is the difference that a few rows may make."""
     names = [site.name.removeprefix("module.") for site in got.sites]
     assert names == [site.name for site in wanted.sites]
     assert [s.step for s in got.snapshots] == [s.step for s in wanted.snapshots]
@@ -35,7 +40,8 @@ def same(got: Any, wanted: Any) -> None:
             elif name in LISTED or name == "sink_column":
                 _close_lists(name, mine.readings, theirs.readings)
             else:
-                np.testing.assert_allclose(mine.readings[name], values, **CLOSE, err_msg=f"{name} at {mine.step}")
+                close = {"rtol": at_border, "atol": at_border} if at_border and name in AT_BORDER else CLOSE
+                np.testing.assert_allclose(mine.readings[name], values, **close, err_msg=f"{name} at {mine.step}")
         assert mine.readings.keys() <= theirs.readings.keys()
     assert left_out
 
@@ -65,7 +71,7 @@ def test_data_parallel_is_one_process(two: Ranks, sizes: tuple[int, int]) -> Non
 
 def test_a_sick_model_has_the_same_verdicts(two: Ranks) -> None:
     got, wanted, _ = two.run(doctored.data_parallel, 12, (10, 6), {"every": 1}, {"init_gain": 6.0})[0]
-    same(got, wanted)
+    same(got, wanted, at_border=0.02)
     judged, states = verdicts(got)
     assert (judged, states) == verdicts(wanted)
     assert {"suspected"} & {code for code, kind, _ in judged if kind in ("finding", "tip")}
