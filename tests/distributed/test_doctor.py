@@ -76,7 +76,7 @@ def test_a_sick_model_has_the_same_verdicts(two: Ranks) -> None:
     same(got, wanted, at_border=0.02)
     judged, states = verdicts(got)
     assert (judged, states) == verdicts(wanted)
-    assert {"suspected"} & {code for code, kind, _ in judged if kind in ("finding", "tip")}
+    assert "suspected" in states.values()
 
 
 def test_four_ranks_with_all_rows(four: Ranks) -> None:
