@@ -19,7 +19,7 @@ def probe(
     seed: int = 0,
     heads: int | Mapping[str, int] | None = None,
     group: Any = None,
-    patience: float = 30.0,
+    patience: float = 10.0,
 ) -> Scope:
     """Read the attention of a PyTorch model while it trains or runs, without changing the model.
 
@@ -47,7 +47,8 @@ def probe(
         group: Read all ranks of this group together, as if they were one process: a `torch.distributed` process group
             or a `DeviceMesh` of one axis. Every rank of it enters the probe; snapshots come out on the first. Readings
             are merged in the background, so a snapshot comes some steps late. None reads this process alone.
-        patience: With a group, how many seconds to wait for another rank before it is given up.
+        patience: With a group, how many seconds to wait for another rank before it is given up. Only the end of the run
+            can have to wait for this, and only if a rank is missing then.
 
     >>> import softscope as ss
     >>> from softscope import tasks
@@ -74,7 +75,7 @@ def probe(
     from softscope.doctor.scope import Scope
 
     together = None
-    patience = positive(patience, "patience", "30.0 is half a minute")
+    patience = positive(patience, "patience", "10.0 is usual")
     if group is not None:
         from softscope.doctor.ranks.together import Together
 

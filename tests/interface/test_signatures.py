@@ -30,7 +30,7 @@ SIGNATURES = {
 }
 BESIDES = {"get_num_threads": "()", "set_num_threads": "(n)"}  # for threads
 # The entry to the doctor.
-BESIDES["probe"] = "(model, *, every=None, max_rows=32, seed=0, heads=None, group=None, patience=30.0)"
+BESIDES["probe"] = "(model, *, every=None, max_rows=32, seed=0, heads=None, group=None, patience=10.0)"
 SIGNATURES |= BESIDES
 OPEN = {"additive_attention"}  # "causal=False, mask=None, …"
 TYPES = {"Partition", "Support", "Calibration", "GradientReadings"}

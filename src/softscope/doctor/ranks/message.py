@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -74,17 +73,6 @@ def read_bytes(data: bytes, step: int, sites: tuple[Site, ...], ranks: int) -> M
     return Message(
         step, sites, matrix, flags(given, len(fields.NAMES)), flags(seen, ranks), float(loss), int(losses), seconds
     )
-
-
-def sites_as_text(sites: Sequence[Site]) -> bytes:
-    """The sites, for a receiver that does not know them."""
-    return json.dumps([dataclasses.asdict(site) for site in sites]).encode()
-
-
-def sites_of_text(text: bytes) -> tuple[Site, ...]:
-    """The sites that `sites_as_text` wrote."""
-    found: list[dict[str, Any]] = json.loads(text)
-    return tuple(Site(**site) for site in found)
 
 
 def united(one: Sequence[Site], other: Sequence[Site]) -> tuple[Site, ...]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import datetime as dt
 import hashlib
 import queue
 from typing import TYPE_CHECKING, Any
@@ -17,7 +16,7 @@ from torch import nn
 from softscope.distributed._group import process_group
 from softscope.doctor.ranks import fields, sketch
 from softscope.doctor.ranks.message import Message, first_heads
-from softscope.doctor.ranks.tree import Tree
+from softscope.doctor.ranks.tree import OPENING, Tree
 from softscope.doctor.read.head_readings import readings_of
 from softscope.doctor.read.head_rows import head_rows
 from softscope.doctor.read.head_sums import sums_of
@@ -29,6 +28,9 @@ if TYPE_CHECKING:
     from softscope.doctor.ranks.heads import Heads
     from softscope.doctor.read.head_sums import Sums
     from softscope.doctor.read.tiles import RowReadings
+
+
+_opened: dict[tuple[int, ...], int] = {}  # how many probes these ranks have opened together
 
 
 class Together:
@@ -46,26 +48,23 @@ class Together:
     def open(self, model: nn.Module, settings: tuple[Any, ...]) -> None:
         """Connect. Raises on every rank if the ranks do not fit together."""
         members = dist.get_process_group_ranks(self._given)
-        limit = dt.timedelta(seconds=self._patience)
+        number = _opened[tuple(members)] = _opened.get(tuple(members), 0) + 1
+        name = f"softscope/{_mark(repr(members)):x}/{number}"
         try:
-            # With `use_local_synchronization` only the group's own ranks have to come here.
-            own = dist.new_group(members, timeout=limit, backend="gloo", use_local_synchronization=True)
-            marks = [torch.zeros(2, dtype=torch.int64) for _ in range(self.ranks)]
-            dist.all_gather(marks, torch.tensor([_mark(_shape(model)), _mark(repr(settings))]), group=own)
-        except (RuntimeError, ValueError) as error:
+            tree = Tree(name, self.rank, self.ranks, self._patience, self.lost.append)
+            other = tree.agree((_mark(_shape(model)), _mark(repr(settings))))
+        except RuntimeError as error:
             raise RuntimeError(
-                f"probe(group=…) must be entered on every rank of the group, but not all {self.ranks} came within "
-                f"{self._patience:g} s; attach it on all of them ({str(error).splitlines()[0][:120]})"
+                f"probe(group=…) must be entered on every rank of the group, but of {self.ranks} not all came within "
+                f"{OPENING * self._patience:g} s; attach it on all of them ({str(error).splitlines()[0][-120:]})"
             ) from None
-        for column, what in enumerate(("the same model", "the same every, max_rows and seed")):
-            other = [rank for rank in range(self.ranks) if marks[rank][column] != marks[0][column]]
-            if other:
-                dist.destroy_process_group(own)
+        for rank, what in zip(other, ("the same model", "the same every, max_rows and seed"), strict=True):
+            if rank:
                 raise ValueError(
-                    f"group must have {what} on every rank, but rank {other[0]} differs from rank 0; "
+                    f"group must have {what} on every rank, but rank {rank} differs from rank 0; "
                     "choose the group whose ranks hold copies or shards of one model"
                 )
-        self._tree = Tree(own, self._patience, self.lost.append)
+        self._tree = tree
 
     def submit(
         self,
