@@ -58,9 +58,21 @@ def tensor(a: Any, dtype: Any = None) -> torch.Tensor:
     return t if dtype is None or not t.is_floating_point() else t.to(dtype)
 
 
+def single(a: Any) -> np.ndarray[Any, Any]:
+    return np.asarray(a, np.float32 if np.asarray(a).dtype.kind == "f" else None)
+
+
+def gaps(a: Any) -> np.ndarray[Any, Any]:
+    """The same numbers, with others between them."""
+    return np.stack([a, np.zeros_like(a)], axis=-1)[..., 0]
+
+
 KINDS = {
-    "float32 array": lambda a: np.asarray(a, np.float32 if np.asarray(a).dtype.kind == "f" else None),
+    "float32 array": single,
     "float64 array": np.asarray,
+    "float32 array with gaps": lambda a: gaps(single(a)),
+    "float64 array, transposed": lambda a: np.asarray(a).T.copy().T,
+    "float64 array, backwards": lambda a: np.asarray(np.flip(np.flip(a).copy())),
     "float16 tensor": functools.partial(tensor, dtype=torch.float16),
     "bfloat16 tensor": functools.partial(tensor, dtype=torch.bfloat16),
     "float32 tensor": functools.partial(tensor, dtype=torch.float32),
@@ -126,6 +138,28 @@ def test_the_same_bits(name: str, kind: str, options: dict[str, Any], counted: l
         call = functools.partial(CALLS[name], KINDS[kind], shape, **named)
         same(call(), fully(call))
     assert counted == [True] * len(SHAPES), "the quick way was not taken"
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if "array" in kind])
+@pytest.mark.parametrize("name", CALLS)
+def test_the_same_bits_along_any_axis_of_an_array(name: str, kind: str, counted: list[bool]) -> None:
+    for shape in SHAPES:
+        for axis in range(-len(shape), len(shape)):
+            call = functools.partial(CALLS[name], KINDS[kind], shape, axis=axis)
+            same(call(), fully(call))
+    assert set(counted) == {True}
+
+
+@pytest.mark.parametrize("kind", ["float32 array", "float32 array with gaps", "float64 array, transposed"])
+@pytest.mark.parametrize("name", ["softmax", "log_softmax", "entmax"])
+def test_out_may_have_gaps_and_may_be_x(name: str, kind: str) -> None:
+    x = KINDS[kind](X[2, 3, 40])
+    for axis in (0, 1, 2):
+        wanted = CALLS[name](lambda _, x=x: x, (2, 3, 40), axis=axis)
+        for out in (np.empty_like(x), gaps(x), x.copy()):
+            given = x if axis else np.copyto(out, x) or out
+            assert getattr(ss, name)(given, *([1.3] if name == "entmax" else []), axis=axis, out=out) is out
+            np.testing.assert_array_equal(out, wanted)
 
 
 @pytest.mark.parametrize("options", LOSSES, ids=str)

@@ -14,40 +14,60 @@ from softscope import _engine, _threads
 from softscope._arguments.checks import LARGEST, plain_number
 from softscope._backends.engine.kernels import RANGES, REDUCTIONS, Array
 
-# The engine's number of each dtype in native byte order, and the temperatures that it takes.
-_DTYPES = {np.dtype(np.float32): (2, *RANGES[2]), np.dtype(np.float64): (3, *RANGES[3])}
+# The temperatures that the engine takes for each dtype in native byte order, and its number of the dtype.
+_RANGES = {np.dtype(np.float32): (*RANGES[2], 2), np.dtype(np.float64): (*RANGES[3], 3)}
+_NONE = math.inf, 0.0, 0
 _INT64 = np.dtype(np.int64)
-_AT = {"softmax": "softmax_at", "log_softmax": "log_softmax_at", "logsumexp": "logsumexp_at"}
+_AT = {name: f"{name}_at" for name in ("softmax", "log_softmax", "logsumexp", "state", "entmax", "jacobian_product")}
 
 
-def _rows(x: Array, axis: int, temperature: float) -> tuple[int, int, int] | None:
-    """Describe x to the engine as contiguous rows: how many, their length and dtype."""
-    dtype, low, high = _DTYPES.get(x.dtype, (0, math.inf, 0.0))
-    if not low <= temperature <= high or not x.size or axis not in (-1, x.ndim - 1) or not x.ndim:
+def _rows(x: Array, axis: int, temperature: float) -> Array | None:
+    """View x with its rows on the last axis; None if the engine cannot take it as it lies."""
+    low, high, _ = _RANGES.get(x.dtype, _NONE)
+    if not low <= temperature <= high or not x.size or not x.ndim or not x.flags.aligned:
         return None
-    flags = x.flags
-    if not flags.c_contiguous or not flags.aligned:
+    return x if axis == -1 or axis == x.ndim - 1 else _moved(x, axis)
+
+
+def _moved(x: Array, axis: int) -> Array | None:
+    """View x with this axis as its last one; None if it has no such axis."""
+    if not -x.ndim <= axis < x.ndim:
         return None
+    axes = list(range(x.ndim))
+    axes.append(axes.pop(axis))
+    return x.transpose(axes)
+
+
+def _run(name: str, arrays: tuple[Array, ...], numbers: tuple[float, ...]) -> None:
+    """Let the engine fill the last array: contiguous ones by their memory, which is quicker to pass than strides."""
+    for array in arrays:
+        if not array.flags.c_contiguous:
+            packed = numbers[0] if len(numbers) == 1 else np.array(numbers)
+            getattr(_engine, name)(*arrays, packed, False, _threads.count)
+            return
+    x = arrays[0]
     n = x.shape[-1]
-    return x.size // n, n, dtype
+    getattr(_engine, _AT[name])(*arrays, (x.size // n, n, _RANGES[x.dtype][2]), *numbers, _threads.count)
 
 
 def plain(name: str, x: Any, temperature: Any, axis: int, out: Array | None = None, alpha: Any = 1.0) -> Array | None:
     """Compute a map or logsumexp of x; `out` must have been checked."""
     t, alpha = plain_number(temperature), plain_number(alpha)
     rows = _rows(x, axis, t)
-    if rows is None or not 1.0 <= alpha < math.inf:
+    if rows is None or not 1.0 <= alpha < math.inf or not (out is None or out.flags.aligned):
         return None
-    if name == "entmax" and alpha == 1.0:
-        name = "softmax"
+    if name == "logsumexp":
+        out = np.empty(rows.shape[:-1], x.dtype)
+        _run(name, (rows, out), (t,))
+        return out
     if out is None:
-        out = np.empty_like(x) if name != "logsumexp" else np.empty(x.shape[:-1], x.dtype)
-    elif not (out.flags.c_contiguous and out.flags.aligned):
-        return None
-    if name == "entmax":
-        _engine.entmax_at(x, out, rows, t, alpha, _threads.count)
+        out = np.empty_like(x)
+    results = out if rows is x else _moved(out, axis)
+    assert results is not None
+    if name == "entmax" and alpha != 1.0:
+        _run(name, (rows, results), (t, alpha))
     else:
-        getattr(_engine, _AT[name])(x, out, rows, t, _threads.count)
+        _run("softmax" if name == "entmax" else name, (rows, results), (t,))
     return out
 
 
@@ -57,8 +77,8 @@ def plain_state(x: Any, temperature: Any, axis: int) -> tuple[Array, float] | No
     rows = _rows(x, axis, t)
     if rows is None:
         return None
-    out = np.empty((*x.shape[:-1], 7))
-    _engine.state_at(x, out, rows, t, _threads.count)
+    out = np.empty((*rows.shape[:-1], 7))
+    _run("state", (rows, out), (t,))
     return out, t
 
 
@@ -68,10 +88,13 @@ def plain_product(p: Any, v: Any, alpha: Any, temperature: Any, axis: int) -> Ar
     rows = _rows(p, axis, t)
     if rows is None or type(v) is not np.ndarray or v.dtype is not p.dtype or v.shape != p.shape or not 1.0 <= a <= 2.0:
         return None
-    if not v.flags.c_contiguous or not v.flags.aligned:
+    direction = _rows(v, axis, t)
+    if direction is None:
         return None
     out = np.empty_like(p)
-    _engine.jacobian_product_at(p, v, out, rows, t, a, _threads.count)
+    results = out if rows is p else _moved(out, axis)
+    assert results is not None
+    _run("jacobian_product", (rows, direction, results), (t, a))
     return out
 
 
@@ -83,13 +106,14 @@ def plain_cross_entropy(
     rows = _rows(x, -1, t)
     if rows is None or type(targets) is not np.ndarray or targets.dtype is not _INT64 or not 0.0 <= epsilon <= 1.0:
         return None
-    flags = targets.flags
-    if targets.shape != x.shape[:-1] or not flags.c_contiguous or not flags.aligned or type(reduction) is not str:
+    if targets.shape != x.shape[:-1] or not targets.flags.aligned or type(reduction) is not str:
         return None
     if reduction not in REDUCTIONS or type(ignored) is not int or not -LARGEST <= ignored <= LARGEST:
         return None
     out = np.empty(targets.shape) if reduction == "none" else np.empty((), x.dtype)
-    loss = ignored, epsilon, REDUCTIONS[reduction]
-    if not _engine.cross_entropy_at(x, targets, rows, loss, t, 0, out, 0, _threads.count):
+    n, loss = x.shape[-1], (ignored, epsilon, REDUCTIONS[reduction])
+    x, targets = np.ascontiguousarray(x), np.ascontiguousarray(targets)
+    described = x.size // n, n, _RANGES[x.dtype][2]
+    if not _engine.cross_entropy_at(x, targets, described, loss, t, 0, out, 0, _threads.count):
         return None  # the full path finds the target that is no class, and the words for it
     return out[()] if out.dtype is x.dtype else out.astype(x.dtype)[()]
