@@ -175,8 +175,8 @@ def attention_kernel(
     sizes = (*q.shape[:2], k.shape[1], q.shape[2], k.shape[2], q.shape[3], v.shape[3])
     kind = None if mask is None else (address(mask), 0, 0, 0, 1, 4 if mask.dtype == torch.bool else 2)
     view = (q.shape[-1] ** -0.5, 0.0, start, left, right, kind)
-    return bound(_engine.attention_at, *map(placed, (q, k, v, out)), address(state) if statistics else 0, sizes, view,
-                 statistics, 2, 2)  # fmt: skip
+    return bound(_engine.attention_at, *map(placed, (q, k, v)), address(out), address(state) if statistics else 0,
+                 sizes, view, statistics, 2, 2)  # fmt: skip
 
 
 def placed(x: torch.Tensor) -> tuple[int, ...]:
@@ -226,7 +226,7 @@ def attention_gradients() -> list[Call]:
     pull, state = torch.randn(1, 4, 16, 32), torch.empty(1, 4, 16, 8, dtype=torch.float64)
     sizes, view = (1, 4, 4, 16, 16, 32, 32), (32**-0.5, 0.0, 0, 1 << 60, 0, None)
     at = [placed(x.detach()) for x in (q, k, v)]
-    forward = bound(_engine.attention_at, *at, placed(held[0]), address(state), sizes, view, False, 2, 2)
+    forward = bound(_engine.attention_at, *at, address(held[0]), address(state), sizes, view, False, 2, 2)
     back = bound(_engine.attention_backward_at, *at, placed(held[0]), placed(pull), address(state),
                  tuple(address(x) for x in held[1:]), sizes, view, 2, 2)  # fmt: skip
     return both("attention 16 × 16, causal", lambda *z: ss.attention(*z, causal=True), forward, back,

@@ -210,7 +210,7 @@ struct Described {
     const auto [batch, heads, kv_heads, n, m, d, dv] = sizes;
     const auto& [scale, softcap, start, left, right, mask] = view;
     refuse_if(!is_type(type) || kv_heads == 0 || heads % kv_heads != 0 || std::get<0>(q) == 0 ||
-              std::get<0>(k) == 0 || std::get<0>(v) == 0);
+              std::get<0>(k) == 0 || (std::get<0>(v) == 0) != (dv == 0));
     for (size_t i = 0; i < n; ++i) positions[i] = start + static_cast<int64_t>(i);
     all.type = static_cast<Type>(type);
     all.kv_heads = kv_heads;
@@ -251,37 +251,48 @@ struct Described {
     all.one.out = placed<void>(out);
   }
 
-  // Contiguous, or none if there is no address.
-  void place_state(uintptr_t address) {
-    if (address == 0) return;
-    const auto row = static_cast<ptrdiff_t>(kAttentionNumbers);
+  // Contiguous rows of results, or none if there is no memory.
+  template <class Data>
+  void place(const Memory& memory, size_t width, std::vector<ptrdiff_t>& batch,
+             HeadRows<Data>& rows) const {
+    if (memory.as<Data>() == nullptr) return;
+    const auto row = static_cast<ptrdiff_t>(width);
     const ptrdiff_t head = static_cast<ptrdiff_t>(all.one.n) * row;
-    all.state = {head * static_cast<ptrdiff_t>(all.one.heads * all.kv_heads)};
-    all.one.state = {.data = reinterpret_cast<double*>(address), .head = head, .row = row};
+    batch = {head * static_cast<ptrdiff_t>(all.one.heads * all.kv_heads)};
+    rows = {.data = memory.as<Data>(), .head = head, .row = row};
+  }
+  void place_state(const Memory& memory) {
+    place(memory, kAttentionNumbers, all.state, all.one.state);
   }
 };
 
-void attention_at(const Placed& q, const Placed& k, const Placed& v, const Placed& out,
-                  uintptr_t state, const Sizes& sizes, const View& view, bool statistics, int type,
+// `out` and `state` are contiguous. Without values there is no `out`.
+void attention_at(const Placed& q, const Placed& k, const Placed& v, nb::handle out,
+                  nb::handle state, const Sizes& sizes, const View& view, bool statistics, int type,
                   int threads) {
+  const Memory output(out, true), numbers(state, true);
   Described problem(q, k, v, sizes, view, type);
-  problem.place_out(out);
-  problem.place_state(state);
-  problem.all.one.statistics = state != 0 && statistics;
+  problem.place(output, problem.all.one.dv, problem.all.out, problem.all.one.out);
+  problem.place_state(numbers);
+  Attention& one = problem.all.one;
+  refuse_if((one.out.data == nullptr) != (one.dv == 0) ||
+            (one.out.data == nullptr && one.state.data == nullptr));
+  one.statistics = one.state.data != nullptr && statistics;
   const nb::gil_scoped_release released;
   attend(kernels(), problem.all, threads);
 }
 
 // `gradients`: the addresses of dq, dk and dv, contiguous.
 void attention_backward_at(const Placed& q, const Placed& k, const Placed& v, const Placed& out,
-                           const Placed& grad, uintptr_t state,
+                           const Placed& grad, nb::handle state,
                            const std::array<uintptr_t, 3>& gradients, const Sizes& sizes,
                            const View& view, int type, int threads) {
+  const Memory numbers(state);
   Described problem(q, k, v, sizes, view, type);
   problem.place_out(out);
-  refuse_if(state == 0 || std::get<0>(grad) == 0 || gradients[0] == 0 || gradients[1] == 0 ||
-            gradients[2] == 0);
-  problem.place_state(state);
+  refuse_if(!numbers.as<double>() || std::get<0>(grad) == 0 || gradients[0] == 0 ||
+            gradients[1] == 0 || gradients[2] == 0);
+  problem.place_state(numbers);
   std::vector<double> dscale(sizes[0] * sizes[1] * sizes[3]);  // nobody asks for it
   const Gradients to = {.grad = placed<const void>(grad),
                         .grad_batch = {std::get<1>(grad)},

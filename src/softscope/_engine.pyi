@@ -109,16 +109,31 @@ def labelled_rows_of(x: object, targets: object, /) -> tuple[int, int, RowsAt] |
     """Return both addresses and the rows, if there is a contiguous int64 for each row; None for anything else."""
 
 def heads_of(q: object, k: object, v: object, /) -> Heads | None:
-    """Return where q, k, v lie, (batch, heads, n, d) or (heads, n, d), if they fit; None for anything else."""
+    """Return where q, k, v lie, tensors (batch, heads, n, d), (heads, n, d) or (n, d), if they fit; None for others."""
+
+def queries_of(q: object, k: object, /) -> Heads | None:
+    """Return the same without values."""
 
 def mask_of(mask: object, sizes: Sizes, /) -> PlacedMask | None:
     """Return where a boolean or floating mask lies that broadcasts to (batch, heads, n, m); None for anything else."""
 
+def know_arrays(array: type, /) -> None:
+    """Learn NumPy's type."""
+
+def array_heads_of(q: object, k: object, v: object, /) -> Heads | None:
+    """Return the same as heads_of, for arrays."""
+
+def array_queries_of(q: object, k: object, /) -> Heads | None:
+    """Return the same as queries_of, for arrays."""
+
+def array_mask_of(mask: object, sizes: Sizes, /) -> PlacedMask | None:
+    """Return the same as mask_of, for arrays."""
+
 def attention_at(
-    q: Placed, k: Placed, v: Placed, out: Placed, state: int, sizes: Sizes, view: View, statistics: bool, dtype: int,
+    q: Placed, k: Placed, v: Placed, out: Memory, state: Memory, sizes: Sizes, view: View, statistics: bool, dtype: int,
     threads: int, /,
 ) -> None:  # fmt: skip
-    """Attention of tensors; state is the address of 8 numbers for each row, or 0."""
+    """Attention of tensors or arrays; state is memory for 8 numbers of each row, or 0. Without values, out is 0."""
 
 def attention_backward_at(
     q: Placed, k: Placed, v: Placed, out: Placed, grad: Placed, state: int, gradients: tuple[int, int, int],

@@ -20,6 +20,7 @@ QUICK = [
     (_losses, "plain_cross_entropy"),
     (_partition, "plain_state"),
     (_attention, "plain_attention"),
+    (_attention, "plain_statistics"),
 ]
 
 
@@ -253,9 +254,18 @@ def test_the_same_refusals_of_losses(kind: str, bad: str) -> None:
 
 
 @pytest.mark.parametrize("bad", BAD_ATTENTION)
-def test_the_same_refusals_of_attention(bad: str) -> None:
-    arrays = {"q": torch.ones(1, 2, 4, 3), "k": torch.ones(1, 2, 6, 3), "v": torch.ones(1, 2, 6, 3)}
-    call = functools.partial(lambda q, k, v, **o: ss.attention(q, k, v, **o), **{**arrays, **BAD_ATTENTION[bad]})
+@pytest.mark.parametrize("arrays", [False, True], ids=["tensors", "arrays"])
+@pytest.mark.parametrize("statistics", [False, True], ids=["output", "statistics"])
+def test_the_same_refusals_of_attention(bad: str, arrays: bool, statistics: bool) -> None:
+    given = {"q": torch.ones(1, 2, 4, 3), "k": torch.ones(1, 2, 6, 3), "v": torch.ones(1, 2, 6, 3)}
+    given |= BAD_ATTENTION[bad]
+    if arrays:
+        given = {name: x.numpy() if isinstance(x, torch.Tensor) else x for name, x in given.items()}
+    if statistics and bad not in ("partition", "values"):
+        del given["v"]
+        call = functools.partial(lambda q, k, **o: ss.attention_partition(q, k, **o), **given)
+    else:
+        call = functools.partial(lambda q, k, v, **o: ss.attention(q, k, v, **o), **given)
     found = refusal(call)
     assert found is not None
     assert found == refusal(lambda: fully(call))

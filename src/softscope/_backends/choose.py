@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from softscope._arguments.arrays import Array, is_tensor, tracing
+from softscope._backends.engine import plain_attention as quick_attention
 from softscope._backends.engine import quick
 
 if TYPE_CHECKING:
@@ -42,9 +43,15 @@ def quick_backend() -> ModuleType | None:
 
 
 def plain_attention(q: Any, k: Any, v: Any, *options: Any) -> Any:
-    """Take the short way for attention of tensors with common options. None if the full path is needed."""
-    backend = quick_backend()
+    """Take the short way for attention with common options. None if the full path is needed."""
+    backend: Any = quick_attention if type(q) is np.ndarray else quick_backend()
     return None if backend is None else backend.plain_attention(q, k, v, *options)
+
+
+def plain_statistics(q: Any, k: Any, *options: Any) -> Array | None:
+    """Take the short way of `attention_partition`: every row's numbers (…, 8)."""
+    backend: Any = quick_attention if type(q) is np.ndarray else quick_backend()
+    return None if backend is None else backend.plain_statistics(q, k, *options)
 
 
 def plain(name: str, x: Array, temperature: Any, axis: int, out: Array | None = None, alpha: Any = 1.0) -> Array | None:

@@ -18,7 +18,7 @@ from softscope._backends.torch.maps import (
     split,
     state,
 )
-from softscope._backends.torch.plain_attention import plain_attention
+from softscope._backends.torch.plain_attention import plain_attention, plain_statistics
 from softscope._backends.torch.tensor_jacobian import jacobian
 
 __all__ = [
@@ -34,6 +34,7 @@ __all__ = [
     "plain_cross_entropy",
     "plain_product",
     "plain_state",
+    "plain_statistics",
     "softmax",
     "split",
     "state",
