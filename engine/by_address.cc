@@ -15,6 +15,7 @@
 #include "attention/attention_tasks.h"
 #include "dispatch/choose_level.h"
 #include "rows/cross_entropy_tasks.h"
+#include "rows/readings.h"
 #include "rows/row_tasks.h"
 
 namespace softscope {
@@ -109,6 +110,25 @@ void define_two_inputs(nb::module_& m, const char* name, Operation operation) {
     const double numbers[] = {t, alpha};
     run_at(operation, Memory(x), Memory(y), out, which, numbers, threads);
   });
+}
+
+// One reading of each state: the first seven numbers of rows of float64. `temperatures`: as in
+// `labelled`.
+void reading_at(nb::handle states, nb::handle result, const RowsAt& which, int reading, double t,
+                nb::handle temperatures, int threads) {
+  const auto [count, width, type] = which;
+  const Memory from(states), to(result, true), each(temperatures);
+  refuse_if(!from.as<double>() || !to.as<double>() || type != kFloat64 ||
+            width * sizeof(double) < sizeof(State) || reading < 0 ||
+            reading >= static_cast<int>(Reading::kCount));
+  const bool one = each.as<double>() == nullptr;
+  const States rows = {.numbers = from.as<const double>(),
+                       .count = count,
+                       .width = width,
+                       .temperatures = one ? &t : each.as<const double>(),
+                       .temperatures_row = one ? 0 : 1};
+  const nb::gil_scoped_release released;
+  read_states(static_cast<Reading>(reading), rows, to.as<double>(), threads);
 }
 
 // The index that is ignored, ε, and the reduction.
@@ -314,6 +334,7 @@ void define_calls_by_address(nb::module_& m) {
   define_alpha_rows(m, "entmax_at", kEntmax);
   define_two_inputs(m, "jacobian_product_at", kJacobianProduct);
   define_two_inputs(m, "log_softmax_backward_at", kLogSoftmaxBackward);
+  m.def("reading_at", reading_at);
   m.def("cross_entropy_at", cross_entropy_at);
   m.def("cross_entropy_backward_at", cross_entropy_backward_at);
   m.def("attention_at", attention_at);

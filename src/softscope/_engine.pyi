@@ -52,6 +52,14 @@ def log_softmax_backward_at(
 ) -> None:
     """log_softmax_backward in the same way; alpha is not read."""
 
+def reading_at(
+    states: Memory, out: Memory, rows: RowsAt, reading: int, temperature: float, temperatures: Memory, threads: int, /
+) -> None:
+    """Write one reading of each state, float64 (…, 7 or 8); `_backends.engine.quick.READINGS` numbers them.
+
+    temperatures has one for each row, or is 0.
+    """
+
 LossAt = tuple[int, float, int]  # ignore_index, label_smoothing, and the reduction: none, sum, mean are 0 to 2
 
 def cross_entropy_at(

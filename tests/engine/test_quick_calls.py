@@ -13,6 +13,7 @@ import torch
 import softscope as ss
 import softscope._backends.torch  # what the first tensor would import
 from softscope import _attention, _jacobian, _losses, _maps, _partition
+from softscope._backends.engine.quick import READINGS
 
 QUICK = [
     (_maps, "plain"),
@@ -113,7 +114,7 @@ LOSSES: list[dict[str, Any]] = [
 
 
 def read(p: ss.Partition) -> list[Any]:
-    return [*p.state, p.highest, p.lse, p.entropy, p.temperature]
+    return [*p.state, p.highest, p.temperature, *(getattr(p, name) for name in READINGS)]
 
 
 def same(a: Any, b: Any) -> None:
@@ -283,6 +284,44 @@ def test_what_is_no_array_gets_the_words_of_the_full_path(name: str, x: Any) -> 
     }
     call = calls.get(name) or functools.partial(CALLS[name], lambda _: x, (3, 7))
     assert refusal(call) == refusal(lambda: fully(call))
+
+
+ROWS = np.array([
+    [1.0, 2.0, 0.5], [-5.0, -5.0, -5.0], [0.0, -40.0, -800.0], [1e300, -1e300, 0.0], [-0.6, -0.7, -0.2],
+    [-np.inf, -np.inf, -np.inf], [-np.inf, 3.0, -np.inf], [np.nan, 1.0, 2.0], [np.inf, 1.0, 2.0], [7.0, 7.0, -np.inf],
+])  # fmt: skip
+
+
+@pytest.mark.parametrize("temperature", [1.0, 0.3, "each"])
+@pytest.mark.parametrize("name", READINGS)
+def test_the_engine_reads_what_the_formulas_say(name: str, temperature: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    t = np.linspace(0.5, 2.0, len(ROWS))[:, None] if temperature == "each" else temperature
+    found = getattr(ss.partition(ROWS, temperature=t), name)
+    p = ss.partition(torch.tensor(ROWS), temperature=torch.tensor(t) if temperature == "each" else t)
+    if temperature != "each" or name != "lse":
+        np.testing.assert_array_equal(getattr(p, name).numpy(), found)
+    monkeypatch.setattr(_partition, "plain_reading", lambda *_: None)
+    np.testing.assert_allclose(getattr(p, name).numpy(), found, rtol=1e-14, atol=1e-16)
+
+
+@pytest.mark.parametrize("make", [np.asarray, torch.tensor], ids=["array", "tensor"])
+@pytest.mark.parametrize("name", READINGS)
+def test_merged_partitions_are_read_in_the_same_way(name: str, make: Any) -> None:
+    """The engine reads them too: a partition of one part has the same bits as that part joined with nothing."""
+    p = ss.partition(make(ROWS))
+    for merged in (p.merge(ss.Partition.empty()), ss.Partition.empty((len(ROWS),)).merge(p)):
+        np.testing.assert_array_equal(np.asarray(getattr(merged, name)), np.asarray(getattr(p, name)))
+        assert "numbers" in merged.__dict__, "the engine did not read it"
+
+
+def test_readings_keep_gradients_and_transforms() -> None:
+    x = torch.tensor(ROWS[:5])
+    for name in READINGS:
+        leaf = x.clone().requires_grad_()
+        value = getattr(ss.partition(leaf), name)
+        assert value.requires_grad
+        mapped = torch.func.vmap(lambda row, name=name: getattr(ss.partition(row), name))(x)
+        np.testing.assert_allclose(mapped.numpy(), value.detach().numpy(), rtol=1e-14)
 
 
 def test_a_gradient_nobody_asks_for_is_zero_even_beside_nan() -> None:

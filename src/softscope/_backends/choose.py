@@ -66,6 +66,28 @@ def plain_state(x: Array, temperature: Any, axis: int) -> tuple[Array, float] | 
     return None if backend is None else backend.plain_state(x, temperature, axis)
 
 
+def plain_reading(name: str, partition: Any) -> Array | None:
+    """Let the engine compute a reading of a partition; None where tensor operations must.
+
+    The engine's numbers are kept in the partition if they have to be put together first.
+    """
+    if tracing():
+        return None
+    kept = partition.__dict__
+    numbers = kept.get("numbers")
+    part = partition.state.c if numbers is None else numbers
+    backend: Any = sys.modules.get("softscope._backends.torch") if is_tensor(part) else quick
+    if backend is None:
+        return None
+    if numbers is None:
+        numbers = backend.packed(partition.state)
+        if numbers is None:
+            return None
+        kept["numbers"] = numbers
+    temperature = partition.temperature if name == "lse" else 1.0
+    return backend.reading(name, numbers, 1.0 if temperature is None else temperature)
+
+
 def plain_product(p: Array, v: Array, alpha: Any, temperature: Any, axis: Any) -> Array | None:
     """Take the fast path of `jacobian_product`, for two arrays of one kind, shape and dtype."""
     backend: Any = quick if type(p) is np.ndarray else quick_backend()

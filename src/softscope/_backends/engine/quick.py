@@ -20,6 +20,9 @@ _NONE = math.inf, 0.0, 0
 _INT64 = np.dtype(np.int64)
 _AT = {name: f"{name}_at" for name in ("softmax", "log_softmax", "logsumexp", "state", "entmax", "jacobian_product")}
 
+_READINGS = "lse entropy collision peak variance jacobian_trace effective_support sharpness"
+READINGS = {name: i for i, name in enumerate(_READINGS.split())}  # of states, as the engine numbers them
+
 
 def _rows(x: Array, axis: int, temperature: float) -> Array | None:
     """View x with its rows on the last axis; None if the engine cannot take it as it lies."""
@@ -80,6 +83,25 @@ def plain_state(x: Any, temperature: Any, axis: int) -> tuple[Array, float] | No
     out = np.empty((*rows.shape[:-1], 7))
     _run("state", (rows, out), (t,))
     return out, t
+
+
+def packed(state: tuple[Any, ...]) -> Array:
+    """Join the parts of a state into the engine's numbers (…, 7)."""
+    return np.stack(np.broadcast_arrays(*state), axis=-1, dtype=np.float64)
+
+
+def reading(name: str, numbers: Array, temperature: Any) -> Array:
+    """Compute one reading of each state of the engine's numbers (…, 7 or 8)."""
+    out = np.empty(numbers.shape[:-1])
+    width = numbers.shape[-1]
+    t, each = (temperature, 0) if type(temperature) is float else (1.0, _for_rows(temperature, out))
+    rows = numbers.size // width, width, 3
+    _engine.reading_at(numbers, out, rows, READINGS[name], t, each, _threads.count)
+    return out
+
+
+def _for_rows(temperature: Any, out: Array) -> Array:
+    return np.ascontiguousarray(np.broadcast_to(temperature, out.shape), np.float64)
 
 
 def plain_product(p: Any, v: Any, alpha: Any, temperature: Any, axis: int) -> Array | None:
