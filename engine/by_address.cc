@@ -17,6 +17,7 @@
 #include "rows/cross_entropy_tasks.h"
 #include "rows/readings.h"
 #include "rows/row_tasks.h"
+#include "rows/temperature.h"
 
 namespace softscope {
 namespace {
@@ -129,6 +130,24 @@ void reading_at(nb::handle states, nb::handle result, const RowsAt& which, int r
                        .temperatures_row = one ? 0 : 1};
   const nb::gil_scoped_release released;
   read_states(static_cast<Reading>(reading), rows, to.as<double>(), threads);
+}
+
+// The temperatures of rows of float64. `targets`: one for each row; without them, all have
+// `target`.
+void temperature_for_at(nb::handle x, nb::handle result, const RowsAt& which, bool peak,
+                        double target, nb::handle targets, int threads) {
+  const auto [count, n, type] = which;
+  const Memory from(x), to(result, true), each(targets);
+  refuse_if(!from.as<double>() || !to.as<double>() || type != kFloat64);
+  const bool one = each.as<double>() == nullptr;
+  const Searches rows = {.x = from.as<const double>(),
+                         .count = count,
+                         .n = n,
+                         .targets = one ? &target : each.as<const double>(),
+                         .targets_row = one ? 0 : 1,
+                         .peak = peak};
+  const nb::gil_scoped_release released;
+  find_temperatures(rows, to.as<double>(), threads);
 }
 
 // The index that is ignored, ε, and the reduction.
@@ -335,6 +354,7 @@ void define_calls_by_address(nb::module_& m) {
   define_two_inputs(m, "jacobian_product_at", kJacobianProduct);
   define_two_inputs(m, "log_softmax_backward_at", kLogSoftmaxBackward);
   m.def("reading_at", reading_at);
+  m.def("temperature_for_at", temperature_for_at);
   m.def("cross_entropy_at", cross_entropy_at);
   m.def("cross_entropy_backward_at", cross_entropy_backward_at);
   m.def("attention_at", attention_at);

@@ -60,6 +60,14 @@ def reading_at(
     temperatures has one for each row, or is 0.
     """
 
+def temperature_for_at(
+    x: Memory, out: Memory, rows: RowsAt, peak: bool, target: float, targets: Memory, threads: int, /
+) -> None:
+    """Write the temperature at which each row of float64 has its target: an entropy, or −log of a peak.
+
+    targets has one for each row, or is 0. NaN where no temperature does it.
+    """
+
 LossAt = tuple[int, float, int]  # ignore_index, label_smoothing, and the reduction: none, sum, mean are 0 to 2
 
 def cross_entropy_at(

@@ -12,7 +12,7 @@ import torch
 
 import softscope as ss
 import softscope._backends.torch  # what the first tensor would import
-from softscope import _attention, _jacobian, _losses, _maps, _partition
+from softscope import _attention, _jacobian, _losses, _maps, _partition, _temperature
 from softscope._backends.engine.quick import READINGS
 
 QUICK = [
@@ -20,6 +20,7 @@ QUICK = [
     (_jacobian, "plain_product"),
     (_losses, "plain_cross_entropy"),
     (_partition, "plain_state"),
+    (_temperature, "plain_temperature"),
     (_attention, "plain_attention"),
     (_attention, "plain_statistics"),
 ]
@@ -140,6 +141,29 @@ def test_the_same_bits(name: str, kind: str, options: dict[str, Any], counted: l
         call = functools.partial(CALLS[name], KINDS[kind], shape, **named)
         same(call(), fully(call))
     assert counted == [True] * len(SHAPES), "the quick way was not taken"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("wanted", [{"entropy": 0.3}, {"peak": 0.6}, {"peak": 1}, {"entropy": 9}], ids=str)
+def test_the_same_temperatures(wanted: dict[str, Any], kind: str, counted: list[bool]) -> None:
+    for shape in SHAPES:
+        call = functools.partial(ss.temperature_for, KINDS[kind](X[shape]), **wanted)
+        same(call(), fully(call))
+    assert counted == [True] * len(SHAPES), "the quick way was not taken"
+
+
+@pytest.mark.parametrize(
+    "x", [X[3, 7], torch.tensor(X[3, 7]), X[3, 7].tolist(), None, "text"], ids=lambda x: type(x).__name__
+)
+@pytest.mark.parametrize(
+    "bad",
+    [{"entropy": -1}, {"peak": 0}, {"peak": 1.5}, {"entropy": np.nan}, {"entropy": True}, {"peak": "x"},
+     {"entropy": 10**400}, {}, {"entropy": 1, "peak": 0.5}, {"entropy": 1, "axis": 5}, {"entropy": 1, "axis": True}],
+    ids=str,
+)  # fmt: skip
+def test_the_same_refusals_of_temperatures(bad: dict[str, Any], x: Any) -> None:
+    call = functools.partial(lambda **o: ss.temperature_for(x, **o), **bad)
+    assert refusal(call) == refusal(lambda: fully(call))
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if "array" in kind])

@@ -88,6 +88,12 @@ def plain_reading(name: str, partition: Any) -> Array | None:
     return backend.reading(name, numbers, 1.0 if temperature is None else temperature)
 
 
+def plain_temperature(x: Array, name: str, wanted: Any) -> Array | None:
+    """Take the fast path of `temperature_for`, for rows on the last axis and one entropy or peak."""
+    backend: Any = quick if type(x) is np.ndarray else quick_backend()
+    return None if backend is None else backend.plain_temperature(x, name, wanted)
+
+
 def plain_product(p: Array, v: Array, alpha: Any, temperature: Any, axis: Any) -> Array | None:
     """Take the fast path of `jacobian_product`, for two arrays of one kind, shape and dtype."""
     backend: Any = quick if type(p) is np.ndarray else quick_backend()

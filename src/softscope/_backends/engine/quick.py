@@ -104,6 +104,35 @@ def _for_rows(temperature: Any, out: Array) -> Array:
     return np.ascontiguousarray(np.broadcast_to(temperature, out.shape), np.float64)
 
 
+def plain_target(name: str, wanted: Any) -> float:
+    """Return the entropy, or −log of the peak, that every row is to reach; NaN if it needs a closer look."""
+    target = plain_number(wanted)
+    if name == "entropy":
+        return target if target >= 0.0 else math.nan
+    return -math.log(target) if 0.0 < target <= 1.0 else math.nan
+
+
+def plain_temperature(x: Any, name: str, wanted: Any) -> Array | None:
+    """Find the temperatures at which the rows have one entropy or peak."""
+    target, rows = plain_target(name, wanted), _rows(x, -1, 1.0)
+    if rows is None or target != target:
+        return None
+    return _searched(np.ascontiguousarray(rows, np.float64), name, target, 0)
+
+
+def temperatures(x: Array, name: str, wanted: Array) -> Array:
+    """Find the temperatures (…, 1) at which each row of float64 has its own entropy or peak, NaN where none does."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        targets = wanted if name == "entropy" else -np.log(wanted)
+    return _searched(np.ascontiguousarray(x), name, math.nan, np.ascontiguousarray(targets))
+
+
+def _searched(x: Array, name: str, target: float, targets: Any) -> Array:
+    out, n = np.empty((*x.shape[:-1], 1)), x.shape[-1]
+    _engine.temperature_for_at(x, out, (out.size, n, 3), name == "peak", target, targets, _threads.count)
+    return out
+
+
 def plain_product(p: Any, v: Any, alpha: Any, temperature: Any, axis: int) -> Array | None:
     """Compute J·v/T for one alpha up to 2."""
     t, a = plain_number(temperature), plain_number(alpha)

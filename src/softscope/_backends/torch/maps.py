@@ -17,7 +17,7 @@ from softscope import _engine
 from softscope._arguments.checks import plain_number
 from softscope._arguments.out import checked_out
 from softscope._backends.engine import kernels
-from softscope._backends.engine.quick import READINGS
+from softscope._backends.engine.quick import READINGS, plain_target
 from softscope._backends.reference.partition import State
 from softscope._backends.torch import backward, tensor_entmax, tensor_jacobian, tensor_partition, tensor_softmax
 from softscope._backends.torch.autograd import DIFFERENTIABLE, Entmax, applied
@@ -116,6 +116,20 @@ def reading(name: str, numbers: Tensor, temperature: Any) -> Tensor | None:
     address, rows, ndim = found
     out = single(rows[2]) if ndim == 1 else torch.empty(numbers.shape[:-1], dtype=torch.float64)
     _engine.reading_at(address, out.data_ptr(), rows, READINGS[name], temperature, 0, threads())
+    return out
+
+
+def plain_temperature(x: Any, name: str, wanted: Any) -> Tensor | None:
+    """Find the temperatures at which the rows have one entropy or peak; they are constants for autograd."""
+    target = plain_target(name, wanted)
+    found = _engine.rows_of(x) if unwatched() else None
+    if found is None or target != target:
+        return None
+    _, (count, n, _), ndim = found
+    wide = x.detach().double()
+    out = torch.empty((1,) if ndim == 1 else (*x.shape[:-1], 1), dtype=torch.float64)
+    peak = name == "peak"
+    _engine.temperature_for_at(wide.data_ptr(), out.data_ptr(), (count, n, 3), peak, target, 0, threads())
     return out
 
 
