@@ -15,8 +15,10 @@
 #include "attention/attention_tasks.h"
 #include "dispatch/choose_level.h"
 #include "rows/cross_entropy_tasks.h"
+#include "rows/distillation.h"
 #include "rows/readings.h"
 #include "rows/row_tasks.h"
+#include "rows/sampling.h"
 #include "rows/temperature.h"
 
 namespace softscope {
@@ -148,6 +150,54 @@ void temperature_for_at(nb::handle x, nb::handle result, const RowsAt& which, bo
                          .peak = peak};
   const nb::gil_scoped_release released;
   find_temperatures(rows, to.as<double>(), threads);
+}
+
+// The mean loss of rows of float64. `temperatures`: as in `labelled`.
+double distillation_at(nb::handle student, nb::handle teacher, const RowsAt& which, double t,
+                       nb::handle temperatures, int threads) {
+  const auto [count, n, type] = which;
+  const Memory learns(student), knows(teacher), each(temperatures);
+  refuse_if(!learns.as<double>() || !knows.as<double>() || type != kFloat64);
+  const bool one = each.as<double>() == nullptr;
+  const Lessons rows = {.student = learns.as<const double>(),
+                        .teacher = knows.as<const double>(),
+                        .count = count,
+                        .n = n,
+                        .temperatures = one ? &t : each.as<const double>(),
+                        .temperatures_row = one ? 0 : 1};
+  const nb::gil_scoped_release released;
+  return distillation(rows, threads);
+}
+
+size_t first_without_weights_at(nb::handle x, const RowsAt& which) {
+  const auto [count, n, type] = which;
+  const Memory from(x);
+  refuse_if(!from.as<double>() || type != kFloat64);
+  return first_without_weights(from.as<const double>(), count, n);
+}
+
+// top_k, top_p and min_p.
+using FiltersAt = std::tuple<size_t, double, double>;
+
+// Every row must have weights.
+void sample_at(nb::handle x, nb::handle result, const RowsAt& which, double t,
+               nb::handle temperatures, const FiltersAt& filters, nb::handle uniform, int threads) {
+  const auto [count, n, type] = which;
+  const Memory from(x), to(result, true), each(temperatures), numbers(uniform);
+  refuse_if(!from.as<double>() || !to.as<int64_t>() || !numbers.as<double>() || n == 0 ||
+            type != kFloat64 || std::get<0>(filters) == 0);
+  const bool one = each.as<double>() == nullptr;
+  const Draws rows = {.x = from.as<const double>(),
+                      .count = count,
+                      .n = n,
+                      .temperatures = one ? &t : each.as<const double>(),
+                      .temperatures_row = one ? 0 : 1,
+                      .top_k = std::get<0>(filters),
+                      .top_p = std::get<1>(filters),
+                      .min_p = std::get<2>(filters),
+                      .uniform = numbers.as<const double>()};
+  const nb::gil_scoped_release released;
+  draw(rows, to.as<int64_t>(), threads);
 }
 
 // The index that is ignored, ε, and the reduction.
@@ -355,6 +405,9 @@ void define_calls_by_address(nb::module_& m) {
   define_two_inputs(m, "log_softmax_backward_at", kLogSoftmaxBackward);
   m.def("reading_at", reading_at);
   m.def("temperature_for_at", temperature_for_at);
+  m.def("distillation_at", distillation_at);
+  m.def("first_without_weights_at", first_without_weights_at);
+  m.def("sample_at", sample_at);
   m.def("cross_entropy_at", cross_entropy_at);
   m.def("cross_entropy_backward_at", cross_entropy_backward_at);
   m.def("attention_at", attention_at);

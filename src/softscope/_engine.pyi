@@ -68,6 +68,24 @@ def temperature_for_at(
     targets has one for each row, or is 0. NaN where no temperature does it.
     """
 
+def distillation_at(
+    student: Memory, teacher: Memory, rows: RowsAt, temperature: float, temperatures: Memory, threads: int, /
+) -> float:
+    """Return the mean of T²·KL(teacher‖student) over rows of float64; temperatures has one for each, or is 0."""
+
+def first_without_weights_at(x: Memory, rows: RowsAt, /) -> int:
+    """Return the first row of float64 from which nothing can be drawn, or their number if there is none."""
+
+def sample_at(
+    x: Memory, out: Memory, rows: RowsAt, temperature: float, temperatures: Memory, filters: tuple[int, float, float],
+    uniform: Memory, threads: int, /,
+) -> None:  # fmt: skip
+    """Draw an int64 index from each row of float64, given a number in [0, 1) for each; filters: top_k, top_p, min_p.
+
+    A top_k of the row's length or more, and a top_p or min_p of 0, keep everything. temperatures has one for each row,
+    or is 0.
+    """
+
 LossAt = tuple[int, float, int]  # ignore_index, label_smoothing, and the reduction: none, sum, mean are 0 to 2
 
 def cross_entropy_at(

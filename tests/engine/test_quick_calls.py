@@ -19,6 +19,7 @@ QUICK = [
     (_maps, "plain"),
     (_jacobian, "plain_product"),
     (_losses, "plain_cross_entropy"),
+    (_losses, "plain_distillation"),
     (_partition, "plain_state"),
     (_temperature, "plain_temperature"),
     (_attention, "plain_attention"),
@@ -87,6 +88,9 @@ V = {shape: numbers(*shape, seed=1) for shape in SHAPES}
 TARGETS = {shape: np.random.default_rng(2).integers(0, shape[-1], shape[:-1]) for shape in SHAPES}
 
 
+ARRAY, TENSOR = X[3, 7].astype(np.float32), torch.tensor(X[3, 7])
+
+
 def weights(shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
     e = np.exp(X[shape])
     return np.asarray(e / e.sum(axis=-1, keepdims=True))
@@ -141,6 +145,35 @@ def test_the_same_bits(name: str, kind: str, options: dict[str, Any], counted: l
         call = functools.partial(CALLS[name], KINDS[kind], shape, **named)
         same(call(), fully(call))
     assert counted == [True] * len(SHAPES), "the quick way was not taken"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("temperature", [2, 0.7])
+def test_the_same_distillation(temperature: Any, kind: str, counted: list[bool]) -> None:
+    for shape in SHAPES:
+        call = functools.partial(
+            ss.distillation_loss, KINDS[kind](X[shape]), KINDS[kind](V[shape]), temperature=temperature
+        )
+        same(call(), fully(call))
+    assert counted == [True] * len(SHAPES), "the quick way was not taken"
+
+
+@pytest.mark.parametrize("student", [ARRAY, TENSOR, ARRAY.tolist(), ARRAY[0], None], ids=lambda x: type(x).__name__)
+@pytest.mark.parametrize(
+    "teacher", [ARRAY, TENSOR, ARRAY.tolist(), ARRAY[:, :2], "text"], ids=lambda x: type(x).__name__
+)
+@pytest.mark.parametrize(
+    "temperature", [1.0, 0, -1.0, np.nan, 1e200, True, "hot", np.ones((3, 1)), np.ones((2, 1))], ids=str
+)
+def test_the_same_refusals_of_distillation(student: Any, teacher: Any, temperature: Any) -> None:
+    call = functools.partial(ss.distillation_loss, student, teacher, temperature=temperature)
+    assert refusal(call) == refusal(lambda: fully(call))
+
+
+def test_a_distillation_too_large_for_float32_is_infinite_without_a_warning() -> None:
+    with np.errstate(all="raise"):
+        student, teacher = np.float32([0.0, 3e38]), np.float32([3e38, 0.0])
+        assert ss.distillation_loss(student, teacher, temperature=1e10) == np.inf
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -225,7 +258,6 @@ def test_the_same_gradients(name: str, dtype: torch.dtype) -> None:
         same(call()[1:], fully(call)[1:])
 
 
-ARRAY, TENSOR = X[3, 7].astype(np.float32), torch.tensor(X[3, 7])
 BAD: dict[str, dict[str, Any]] = {
     "temperature": {"temperature": 0}, "negative": {"temperature": -1.0}, "NaN": {"temperature": np.nan},
     "text": {"temperature": "hot"}, "boolean": {"temperature": True}, "huge": {"temperature": 10**400},

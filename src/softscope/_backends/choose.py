@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from softscope._arguments.arrays import Array, is_tensor, tracing
+from softscope._arguments.checks import plain_number
 from softscope._backends.engine import plain_attention as quick_attention
 from softscope._backends.engine import quick
 
@@ -94,6 +95,12 @@ def plain_temperature(x: Array, name: str, wanted: Any) -> Array | None:
     return None if backend is None else backend.plain_temperature(x, name, wanted)
 
 
+def wide_rows(x: Array) -> np.ndarray[Any, Any] | None:
+    """Return plain rows as a contiguous array of float64, for `sample`. None if the full path must convert x."""
+    backend: Any = quick if type(x) is np.ndarray else quick_backend()
+    return None if backend is None else backend.wide_rows(x)
+
+
 def plain_product(p: Array, v: Array, alpha: Any, temperature: Any, axis: Any) -> Array | None:
     """Take the fast path of `jacobian_product`, for two arrays of one kind, shape and dtype."""
     backend: Any = quick if type(p) is np.ndarray else quick_backend()
@@ -104,3 +111,10 @@ def plain_cross_entropy(x: Array, targets: Array, *numbers: Any) -> Array | None
     """Take the fast path of `cross_entropy`, for classes on the last axis."""
     backend: Any = quick if type(x) is np.ndarray else quick_backend()
     return None if backend is None else backend.plain_cross_entropy(x, targets, *numbers)
+
+
+def plain_distillation(student: Array, teacher: Array, temperature: Any, hottest: float) -> Array | None:
+    """Take the fast path of `distillation_loss`, for two arrays of one kind and shape and one temperature."""
+    backend: Any = quick if type(student) is np.ndarray else quick_backend()
+    t = plain_number(temperature)
+    return None if backend is None or not 0.0 < t <= hottest else backend.plain_distillation(student, teacher, t)

@@ -18,6 +18,7 @@ from softscope._backends.engine.kernels import RANGES, REDUCTIONS, Array
 _RANGES = {np.dtype(np.float32): (*RANGES[2], 2), np.dtype(np.float64): (*RANGES[3], 3)}
 _NONE = math.inf, 0.0, 0
 _INT64 = np.dtype(np.int64)
+_ROUNDS = 1e38  # what is smaller than this has a float32
 _AT = {name: f"{name}_at" for name in ("softmax", "log_softmax", "logsumexp", "state", "entmax", "jacobian_product")}
 
 _READINGS = "lse entropy collision peak variance jacobian_trace effective_support sharpness"
@@ -94,14 +95,14 @@ def reading(name: str, numbers: Array, temperature: Any) -> Array:
     """Compute one reading of each state of the engine's numbers (…, 7 or 8)."""
     out = np.empty(numbers.shape[:-1])
     width = numbers.shape[-1]
-    t, each = (temperature, 0) if type(temperature) is float else (1.0, _for_rows(temperature, out))
+    t, each = (temperature, 0) if type(temperature) is float else (1.0, _for_rows(temperature, out.shape))
     rows = numbers.size // width, width, 3
     _engine.reading_at(numbers, out, rows, READINGS[name], t, each, _threads.count)
     return out
 
 
-def _for_rows(temperature: Any, out: Array) -> Array:
-    return np.ascontiguousarray(np.broadcast_to(temperature, out.shape), np.float64)
+def _for_rows(temperature: Any, shape: tuple[int, ...]) -> Array:
+    return np.ascontiguousarray(np.broadcast_to(temperature, shape), np.float64)
 
 
 def plain_target(name: str, wanted: Any) -> float:
@@ -114,10 +115,8 @@ def plain_target(name: str, wanted: Any) -> float:
 
 def plain_temperature(x: Any, name: str, wanted: Any) -> Array | None:
     """Find the temperatures at which the rows have one entropy or peak."""
-    target, rows = plain_target(name, wanted), _rows(x, -1, 1.0)
-    if rows is None or target != target:
-        return None
-    return _searched(np.ascontiguousarray(rows, np.float64), name, target, 0)
+    target, rows = plain_target(name, wanted), wide_rows(x)
+    return None if rows is None or target != target else _searched(rows, name, target, 0)
 
 
 def temperatures(x: Array, name: str, wanted: Array) -> Array:
@@ -128,8 +127,34 @@ def temperatures(x: Array, name: str, wanted: Array) -> Array:
 
 
 def _searched(x: Array, name: str, target: float, targets: Any) -> Array:
-    out, n = np.empty((*x.shape[:-1], 1)), x.shape[-1]
-    _engine.temperature_for_at(x, out, (out.size, n, 3), name == "peak", target, targets, _threads.count)
+    out = np.empty((*x.shape[:-1], 1))
+    _engine.temperature_for_at(x, out, _described(x), name == "peak", target, targets, _threads.count)
+    return out
+
+
+def wide_rows(x: Any) -> Array | None:
+    """Return rows of plain numbers as a contiguous array of float64."""
+    rows = _rows(x, -1, 1.0)
+    return None if rows is None else np.ascontiguousarray(rows, np.float64)
+
+
+def _described(x: Array) -> tuple[int, int, int]:
+    n = x.shape[-1]
+    return math.prod(x.shape[:-1]), n, 3
+
+
+def first_without_weights(x: Array) -> int | None:
+    """Return the first row of float64 from which nothing can be drawn, counted through all axes; None if all can be."""
+    rows = _described(x)
+    first = _engine.first_without_weights_at(x, rows)
+    return first if first < rows[0] else None
+
+
+def drawn(x: Array, temperature: float, each: Any, filters: tuple[int, float, float], uniform: Array) -> Array:
+    """Draw an index from each row of float64, at one temperature or, if that is not 0, at `each` row's own."""
+    out = np.empty(x.shape[:-1], np.int64)
+    if out.size:
+        _engine.sample_at(x, out, _described(x), temperature, each, filters, uniform, _threads.count)
     return out
 
 
@@ -168,3 +193,21 @@ def plain_cross_entropy(
     if not _engine.cross_entropy_at(x, targets, described, loss, t, 0, out, 0, _threads.count):
         return None  # the full path finds the target that is no class, and the words for it
     return out[()] if out.dtype is x.dtype else out.astype(x.dtype)[()]
+
+
+def plain_distillation(student: Any, teacher: Any, temperature: float) -> Any:
+    """Compute the mean loss of rows, as a scalar of the student's dtype."""
+    if type(teacher) is not np.ndarray or teacher.shape != student.shape:
+        return None
+    ours, theirs = wide_rows(student), wide_rows(teacher)
+    if ours is None or theirs is None:
+        return None
+    mean = _engine.distillation_at(ours, theirs, _described(ours), temperature, 0, _threads.count)
+    return student.dtype.type(mean) if abs(mean) < _ROUNDS else None  # the full path rounds to inf without a warning
+
+
+def distillation(student: Array, teacher: Array, temperature: Any) -> float:
+    """Compute the mean loss of any rows, at one temperature or at one for each, (…, 1)."""
+    ours, theirs = (np.ascontiguousarray(x, np.float64) for x in (student, teacher))
+    t, each = (temperature, 0) if type(temperature) is float else (1.0, _for_rows(temperature[..., 0], ours.shape[:-1]))
+    return _engine.distillation_at(ours, theirs, _described(ours), t, each, _threads.count)

@@ -145,12 +145,6 @@ def cross_entropy(x: Array, targets: Array, temperature: Any, label_smoothing: f
     return _losses.cross_entropy(wider(x), targets, temperature, label_smoothing)
 
 
-@quietly
-def distillation(student: Array, teacher: Array, temperature: Any) -> Array:
-    """Compute each row's T²·KL in float64."""
-    return _losses.distillation(wider(student), wider(teacher), temperature)
-
-
 def _inner(temperature: Any) -> Any:
     """Reshape a temperature (…, 1) for rows to (…, 1, 1) for matrices."""
     return temperature if isinstance(temperature, float) else temperature[..., None]

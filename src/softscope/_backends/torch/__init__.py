@@ -5,7 +5,7 @@ uses plain tensor operations, so that torch.compile, transforms and other device
 """
 
 from softscope._backends.torch.cross_entropy import cross_entropy, plain_cross_entropy
-from softscope._backends.torch.losses import distillation
+from softscope._backends.torch.losses import distillation, plain_distillation
 from softscope._backends.torch.maps import (
     entmax,
     jacobian_product,
@@ -20,6 +20,7 @@ from softscope._backends.torch.maps import (
     softmax,
     split,
     state,
+    wide_rows,
 )
 from softscope._backends.torch.plain_attention import plain_attention, plain_statistics
 from softscope._backends.torch.tensor_jacobian import jacobian
@@ -36,6 +37,7 @@ __all__ = [
     "plain",
     "plain_attention",
     "plain_cross_entropy",
+    "plain_distillation",
     "plain_product",
     "plain_state",
     "plain_statistics",
@@ -44,4 +46,5 @@ __all__ = [
     "softmax",
     "split",
     "state",
+    "wide_rows",
 ]

@@ -133,6 +133,12 @@ def plain_temperature(x: Any, name: str, wanted: Any) -> Tensor | None:
     return out
 
 
+def wide_rows(x: Any) -> kernels.Array | None:
+    """Return rows of plain numbers as a contiguous array of float64; None for the full path."""
+    found = _engine.rows_of(x) if unwatched() else None
+    return None if found is None else x.detach().double().numpy()
+
+
 def plain_product(p: Any, v: Any, alpha: Any, temperature: Any, axis: int) -> Tensor | None:
     """Take the fast path of `jacobian_product`: one temperature and alpha up to 2, the last axis."""
     t, a = plain_number(temperature), plain_number(alpha)

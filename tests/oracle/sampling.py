@@ -1,10 +1,10 @@
-"""Draw an index from each row of weights."""
+"""Draw an index from each row of weights, as NumPy says it."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from softscope._backends.reference.softmax import Array
+Array = np.ndarray
 
 
 def keep(p: Array, top_k: int | None, top_p: float | None, min_p: float | None) -> Array:
