@@ -14,6 +14,8 @@ import softscope as ss
 import softscope._backends.torch  # what the first tensor would import
 from softscope import _attention, _jacobian, _losses, _maps, _partition, _temperature
 from softscope._backends.engine.quick import READINGS
+from softscope._backends.reference.losses import distillation
+from softscope._backends.reference.temperature import entropy_of, log_peak_of, temperature_for
 
 QUICK = [
     (_maps, "plain"),
@@ -156,6 +158,19 @@ def test_the_same_distillation(temperature: Any, kind: str, counted: list[bool])
         )
         same(call(), fully(call))
     assert counted == [True] * len(SHAPES), "the quick way was not taken"
+
+
+def test_the_engine_distils_and_searches_as_the_definitions_say() -> None:
+    for shape in SHAPES:
+        student, teacher = X[shape], V[shape].copy()
+        teacher[..., 1:2] = -np.inf
+        losses = distillation(student, teacher, 1.7)
+        found = ss.distillation_loss(student, teacher, temperature=1.7)
+        np.testing.assert_allclose(found, losses.mean(), rtol=1e-13, atol=1e-15)
+        for name, reading, wanted in (("entropy", entropy_of, 0.4), ("peak", log_peak_of, 0.7)):
+            target = np.full(shape[:-1], wanted if name == "entropy" else np.log(wanted))
+            t = ss.temperature_for(student, **{name: wanted})[..., 0]
+            np.testing.assert_allclose(t, temperature_for(student, reading, target), rtol=1e-13)
 
 
 @pytest.mark.parametrize("student", [ARRAY, TENSOR, ARRAY.tolist(), ARRAY[0], None], ids=lambda x: type(x).__name__)

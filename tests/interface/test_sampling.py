@@ -10,7 +10,7 @@ from scipy import stats
 
 import softscope as ss
 from interface.kinds import dtype_of, same, tensor
-from oracle.sampling import draw, keep
+from softscope._backends.reference.sampling import draw, keep
 
 DRAWS = 20_000
 P = np.array([0.4, 0.3, 0.15, 0.1, 0.05])

@@ -1,10 +1,10 @@
-"""Draw an index from each row of weights, as NumPy says it."""
+"""Draw an index from each row of weights."""
 
 from __future__ import annotations
 
 import numpy as np
 
-Array = np.ndarray
+from softscope._backends.reference.softmax import Array
 
 
 def keep(p: Array, top_k: int | None, top_p: float | None, min_p: float | None) -> Array:
