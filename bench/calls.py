@@ -24,6 +24,7 @@ from torch.nn import functional
 import softscope as ss
 import softscope.nn
 from softscope import _engine
+from softscope._backends.engine.quick import READINGS
 
 Function = Callable[[], Any]
 
@@ -82,6 +83,14 @@ def maps() -> list[Call]:
             Call(f"entmax({alpha}), array of 10", bound(ss.entmax, a, alpha),
                  bound(_engine.entmax_at, a, out, (1, 10, 2), 1.0, alpha, 2), {}),
         ]  # fmt: skip
+    gaps, rows = np.stack([a, a], axis=-1)[:, 0], np.stack([a] * 4)
+    calls += [
+        Call("softmax, array of 10 with gaps", bound(ss.softmax, gaps),
+             bound(_engine.softmax, gaps, out, 1.0, False, 2), {"scipy": bound(special.softmax, gaps)}),
+        Call("softmax, array 10 × 4 along axis 0", bound(ss.softmax, rows.T, axis=0),
+             bound(_engine.softmax_at, rows, np.empty_like(rows), (4, 10, 2), 1.0, 2),
+             {"scipy": bound(special.softmax, rows.T, axis=0)}),
+    ]  # fmt: skip
     p, v = torch.softmax(t, -1), torch.randn(10)
     product = bound(_engine.jacobian_product_at, address(p), address(v), address(held), (1, 10, 2), 1.0, 1.0, 2)
     theirs = bound(torch._softmax_backward_data, v, p, -1, torch.float32)
@@ -102,10 +111,13 @@ def partitions() -> list[Call]:
         Call("partition, array of 10", bound(ss.partition, a),
              bound(_engine.state_at, a, numbers, (1, 10, 2), 1.0, 2), {}),
     ]  # fmt: skip
-    for kind, x in (("tensor", t), ("array", a)):
+    calls[0].kernel(), calls[1].kernel()  # the states that are read
+    found, one = np.empty(()), torch.empty((), dtype=torch.float64)
+    for kind, x, state, out in (("tensor", t, address(held), address(one)), ("array", a, numbers, found)):
         p = ss.partition(x)
-        calls += [Call(f"… reading {name}, {kind}", lambda p=p, name=name: getattr(p, name), None, {})
-                  for name in ("count", "lse", "entropy", "peak", "sharpness")]  # fmt: skip
+        calls += [Call(f"… reading {name}, {kind}", lambda p=p, name=name: getattr(p, name),
+                       bound(_engine.reading_at, state, out, (1, 7, 3), i, 1.0, 0, 2), {})
+                  for name, i in READINGS.items()]  # fmt: skip
     return calls
 
 
@@ -126,17 +138,23 @@ def cross_entropies() -> list[Call]:
 
 
 def others() -> list[Call]:
-    """What has no kernel of its own: everything it does is the call."""
+    """What else has a kernel of its own."""
     t, teacher = torch.randn(32, 10), torch.randn(32, 10)
     a, b = t.numpy(), teacher.numpy()
     rng, generator = np.random.default_rng(0), torch.Generator()
+    wide, other, row = a.astype(np.float64), b.astype(np.float64), a[0].astype(np.float64)
+    index, uniform, found = np.empty((), np.int64), np.array(0.5), np.empty(1)
+    loss = bound(_engine.distillation_at, wide, other, (32, 10, 3), 2.0, 0, 2)
+    draw = bound(_engine.sample_at, row, index, (1, 10, 3), 1.0, 0, (10, 0.0, 0.0), uniform, 2)
+    search = bound(_engine.temperature_for_at, row, found, (1, 10, 3), False, 1.0, 0, 2)
     return [
-        Call("distillation_loss, tensor 32 × 10", bound(ss.distillation_loss, t, teacher, temperature=2.0), None, {}),
-        Call("distillation_loss, array 32 × 10", bound(ss.distillation_loss, a, b, temperature=2.0), None, {}),
-        Call("sample, tensor of 10", bound(ss.sample, t[0], rng=generator), None,
+        Call("distillation_loss, tensor 32 × 10", bound(ss.distillation_loss, t, teacher, temperature=2.0), loss, {}),
+        Call("distillation_loss, array 32 × 10", bound(ss.distillation_loss, a, b, temperature=2.0), loss, {}),
+        Call("sample, tensor of 10", bound(ss.sample, t[0], rng=generator), draw,
              {"torch": lambda: torch.multinomial(torch.softmax(t[0], -1), 1, generator=generator)}),
-        Call("sample, array of 10", bound(ss.sample, a[0], rng=rng), None, {}),
-        Call("temperature_for, array of 10", bound(ss.temperature_for, a[0], entropy=1.0), None, {}),
+        Call("sample, array of 10", bound(ss.sample, a[0], rng=rng), draw, {}),
+        Call("temperature_for, tensor of 10", bound(ss.temperature_for, t[0], entropy=1.0), search, {}),
+        Call("temperature_for, array of 10", bound(ss.temperature_for, a[0], entropy=1.0), search, {}),
     ]  # fmt: skip
 
 
@@ -159,24 +177,35 @@ def attentions() -> list[Call]:
              attention_kernel(q, k, v, None, start=127, left=64, right=0), {}),
         Call("attention, 1 × 128, partition", bound(ss.attention, q, k, v, return_partition=True),
              attention_kernel(q, k, v, None, statistics=True), {}),
-        Call("attention_partition, 1 × 128", bound(ss.attention_partition, q, k), None, {}),
+        Call("attention_partition, 1 × 128", bound(ss.attention_partition, q, k),
+             attention_kernel(q, k, None, None), {}),
     ]  # fmt: skip
     a = [x.numpy() for x in (q, k, v)]
-    calls.append(Call("attention, 1 × 128, arrays", bound(ss.attention, *a), attention_kernel(q, k, v, None), {}))
+    calls += [
+        Call("attention, 1 × 128, arrays", bound(ss.attention, *a), attention_kernel(q, k, v, None), {}),
+        Call("attention, 1 × 128, arrays, boolean mask", bound(ss.attention, *a, mask=shown.numpy()),
+             attention_kernel(q, k, v, shown), {}),
+        Call("attention_partition, 1 × 128, arrays", bound(ss.attention_partition, *a[:2]),
+             attention_kernel(q, k, None, None), {}),
+    ]  # fmt: skip
     return calls
 
 
 def attention_kernel(
-    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: Any, start: int = 0, left: int = 1 << 60,
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor | None, mask: Any, start: int = 0, left: int = 1 << 60,
     right: int = 1 << 60, statistics: bool = False,
 ) -> Function:  # fmt: skip
-    out = torch.empty((*q.shape[:-1], v.shape[-1]))
+    """Without values, the kernel computes the statistics alone."""
+    dv = 0 if v is None else v.shape[3]
+    out = torch.empty((*q.shape[:-1], dv))
     state = torch.empty((*q.shape[:-1], 8), dtype=torch.float64)
-    sizes = (*q.shape[:2], k.shape[1], q.shape[2], k.shape[2], q.shape[3], v.shape[3])
+    statistics = statistics or v is None
+    sizes = (*q.shape[:2], k.shape[1], q.shape[2], k.shape[2], q.shape[3], dv)
     kind = None if mask is None else (address(mask), 0, 0, 0, 1, 4 if mask.dtype == torch.bool else 2)
     view = (q.shape[-1] ** -0.5, 0.0, start, left, right, kind)
-    return bound(_engine.attention_at, *map(placed, (q, k, v, out)), address(state) if statistics else 0, sizes, view,
-                 statistics, 2, 2)  # fmt: skip
+    values, to = ((0, 0, 0, 0), 0) if v is None else (placed(v), address(out))
+    return bound(_engine.attention_at, placed(q), placed(k), values, to, address(state) if statistics else 0,
+                 sizes, view, statistics, 2, 2)  # fmt: skip
 
 
 def placed(x: torch.Tensor) -> tuple[int, ...]:
@@ -226,7 +255,7 @@ def attention_gradients() -> list[Call]:
     pull, state = torch.randn(1, 4, 16, 32), torch.empty(1, 4, 16, 8, dtype=torch.float64)
     sizes, view = (1, 4, 4, 16, 16, 32, 32), (32**-0.5, 0.0, 0, 1 << 60, 0, None)
     at = [placed(x.detach()) for x in (q, k, v)]
-    forward = bound(_engine.attention_at, *at, placed(held[0]), address(state), sizes, view, False, 2, 2)
+    forward = bound(_engine.attention_at, *at, address(held[0]), address(state), sizes, view, False, 2, 2)
     back = bound(_engine.attention_backward_at, *at, placed(held[0]), placed(pull), address(state),
                  tuple(address(x) for x in held[1:]), sizes, view, 2, 2)  # fmt: skip
     return both("attention 16 × 16, causal", lambda *z: ss.attention(*z, causal=True), forward, back,
@@ -297,8 +326,7 @@ def main() -> None:
         if not call.backward:
             check(call)
         contenders = {"ours": call.ours, **call.others} | ({"kernel": call.kernel} if call.kernel else {})
-        slow = call.name.startswith("temperature_for")
-        times = {name: 1e6 * t for name, t in best(contenders, turns, calls=10 if slow else 200).items()}
+        times = {name: 1e6 * t for name, t in best(contenders, turns, calls=200).items()}
         added = times["ours"] - times.pop("kernel", 0.0) - (least if call.backward else 0.0)
         if call.kernel is not None and added > worst[call.autograd][1]:
             worst[call.autograd] = call.name, added

@@ -15,7 +15,11 @@
 #include "attention/attention_tasks.h"
 #include "dispatch/choose_level.h"
 #include "rows/cross_entropy_tasks.h"
+#include "rows/distillation.h"
+#include "rows/readings.h"
 #include "rows/row_tasks.h"
+#include "rows/sampling.h"
+#include "rows/temperature.h"
 
 namespace softscope {
 namespace {
@@ -109,6 +113,91 @@ void define_two_inputs(nb::module_& m, const char* name, Operation operation) {
     const double numbers[] = {t, alpha};
     run_at(operation, Memory(x), Memory(y), out, which, numbers, threads);
   });
+}
+
+// One reading of each state: the first seven numbers of rows of float64. `temperatures`: as in
+// `labelled`.
+void reading_at(nb::handle states, nb::handle result, const RowsAt& which, int reading, double t,
+                nb::handle temperatures, int threads) {
+  const auto [count, width, type] = which;
+  const Memory from(states), to(result, true), each(temperatures);
+  refuse_if(!from.as<double>() || !to.as<double>() || type != kFloat64 ||
+            width * sizeof(double) < sizeof(State) || reading < 0 ||
+            reading >= static_cast<int>(Reading::kCount));
+  const bool one = each.as<double>() == nullptr;
+  const States rows = {.numbers = from.as<const double>(),
+                       .count = count,
+                       .width = width,
+                       .temperatures = one ? &t : each.as<const double>(),
+                       .temperatures_row = one ? 0 : 1};
+  const nb::gil_scoped_release released;
+  read_states(static_cast<Reading>(reading), rows, to.as<double>(), threads);
+}
+
+// The temperatures of rows of float64. `targets`: one for each row; without them, all have
+// `target`.
+void temperature_for_at(nb::handle x, nb::handle result, const RowsAt& which, bool peak,
+                        double target, nb::handle targets, int threads) {
+  const auto [count, n, type] = which;
+  const Memory from(x), to(result, true), each(targets);
+  refuse_if(!from.as<double>() || !to.as<double>() || type != kFloat64);
+  const bool one = each.as<double>() == nullptr;
+  const Searches rows = {.x = from.as<const double>(),
+                         .count = count,
+                         .n = n,
+                         .targets = one ? &target : each.as<const double>(),
+                         .targets_row = one ? 0 : 1,
+                         .peak = peak};
+  const nb::gil_scoped_release released;
+  find_temperatures(rows, to.as<double>(), threads);
+}
+
+// The mean loss of rows of float64. `temperatures`: as in `labelled`.
+double distillation_at(nb::handle student, nb::handle teacher, const RowsAt& which, double t,
+                       nb::handle temperatures, int threads) {
+  const auto [count, n, type] = which;
+  const Memory learns(student), knows(teacher), each(temperatures);
+  refuse_if(!learns.as<double>() || !knows.as<double>() || type != kFloat64);
+  const bool one = each.as<double>() == nullptr;
+  const Lessons rows = {.student = learns.as<const double>(),
+                        .teacher = knows.as<const double>(),
+                        .count = count,
+                        .n = n,
+                        .temperatures = one ? &t : each.as<const double>(),
+                        .temperatures_row = one ? 0 : 1};
+  const nb::gil_scoped_release released;
+  return distillation(rows, threads);
+}
+
+size_t first_without_weights_at(nb::handle x, const RowsAt& which) {
+  const auto [count, n, type] = which;
+  const Memory from(x);
+  refuse_if(!from.as<double>() || type != kFloat64);
+  return first_without_weights(from.as<const double>(), count, n);
+}
+
+// top_k, top_p and min_p.
+using FiltersAt = std::tuple<size_t, double, double>;
+
+// Every row must have weights.
+void sample_at(nb::handle x, nb::handle result, const RowsAt& which, double t,
+               nb::handle temperatures, const FiltersAt& filters, nb::handle uniform, int threads) {
+  const auto [count, n, type] = which;
+  const Memory from(x), to(result, true), each(temperatures), numbers(uniform);
+  refuse_if(!from.as<double>() || !to.as<int64_t>() || !numbers.as<double>() || n == 0 ||
+            type != kFloat64 || std::get<0>(filters) == 0);
+  const bool one = each.as<double>() == nullptr;
+  const Draws rows = {.x = from.as<const double>(),
+                      .count = count,
+                      .n = n,
+                      .temperatures = one ? &t : each.as<const double>(),
+                      .temperatures_row = one ? 0 : 1,
+                      .top_k = std::get<0>(filters),
+                      .top_p = std::get<1>(filters),
+                      .min_p = std::get<2>(filters),
+                      .uniform = numbers.as<const double>()};
+  const nb::gil_scoped_release released;
+  draw(rows, to.as<int64_t>(), threads);
 }
 
 // The index that is ignored, ε, and the reduction.
@@ -210,7 +299,7 @@ struct Described {
     const auto [batch, heads, kv_heads, n, m, d, dv] = sizes;
     const auto& [scale, softcap, start, left, right, mask] = view;
     refuse_if(!is_type(type) || kv_heads == 0 || heads % kv_heads != 0 || std::get<0>(q) == 0 ||
-              std::get<0>(k) == 0 || std::get<0>(v) == 0);
+              std::get<0>(k) == 0 || (std::get<0>(v) == 0) != (dv == 0));
     for (size_t i = 0; i < n; ++i) positions[i] = start + static_cast<int64_t>(i);
     all.type = static_cast<Type>(type);
     all.kv_heads = kv_heads;
@@ -251,37 +340,48 @@ struct Described {
     all.one.out = placed<void>(out);
   }
 
-  // Contiguous, or none if there is no address.
-  void place_state(uintptr_t address) {
-    if (address == 0) return;
-    const auto row = static_cast<ptrdiff_t>(kAttentionNumbers);
+  // Contiguous rows of results, or none if there is no memory.
+  template <class Data>
+  void place(const Memory& memory, size_t width, std::vector<ptrdiff_t>& batch,
+             HeadRows<Data>& rows) const {
+    if (memory.as<Data>() == nullptr) return;
+    const auto row = static_cast<ptrdiff_t>(width);
     const ptrdiff_t head = static_cast<ptrdiff_t>(all.one.n) * row;
-    all.state = {head * static_cast<ptrdiff_t>(all.one.heads * all.kv_heads)};
-    all.one.state = {.data = reinterpret_cast<double*>(address), .head = head, .row = row};
+    batch = {head * static_cast<ptrdiff_t>(all.one.heads * all.kv_heads)};
+    rows = {.data = memory.as<Data>(), .head = head, .row = row};
+  }
+  void place_state(const Memory& memory) {
+    place(memory, kAttentionNumbers, all.state, all.one.state);
   }
 };
 
-void attention_at(const Placed& q, const Placed& k, const Placed& v, const Placed& out,
-                  uintptr_t state, const Sizes& sizes, const View& view, bool statistics, int type,
+// `out` and `state` are contiguous. Without values there is no `out`.
+void attention_at(const Placed& q, const Placed& k, const Placed& v, nb::handle out,
+                  nb::handle state, const Sizes& sizes, const View& view, bool statistics, int type,
                   int threads) {
+  const Memory output(out, true), numbers(state, true);
   Described problem(q, k, v, sizes, view, type);
-  problem.place_out(out);
-  problem.place_state(state);
-  problem.all.one.statistics = state != 0 && statistics;
+  problem.place(output, problem.all.one.dv, problem.all.out, problem.all.one.out);
+  problem.place_state(numbers);
+  Attention& one = problem.all.one;
+  refuse_if((one.out.data == nullptr) != (one.dv == 0) ||
+            (one.out.data == nullptr && one.state.data == nullptr));
+  one.statistics = one.state.data != nullptr && statistics;
   const nb::gil_scoped_release released;
   attend(kernels(), problem.all, threads);
 }
 
 // `gradients`: the addresses of dq, dk and dv, contiguous.
 void attention_backward_at(const Placed& q, const Placed& k, const Placed& v, const Placed& out,
-                           const Placed& grad, uintptr_t state,
+                           const Placed& grad, nb::handle state,
                            const std::array<uintptr_t, 3>& gradients, const Sizes& sizes,
                            const View& view, int type, int threads) {
+  const Memory numbers(state);
   Described problem(q, k, v, sizes, view, type);
   problem.place_out(out);
-  refuse_if(state == 0 || std::get<0>(grad) == 0 || gradients[0] == 0 || gradients[1] == 0 ||
-            gradients[2] == 0);
-  problem.place_state(state);
+  refuse_if(!numbers.as<double>() || std::get<0>(grad) == 0 || gradients[0] == 0 ||
+            gradients[1] == 0 || gradients[2] == 0);
+  problem.place_state(numbers);
   std::vector<double> dscale(sizes[0] * sizes[1] * sizes[3]);  // nobody asks for it
   const Gradients to = {.grad = placed<const void>(grad),
                         .grad_batch = {std::get<1>(grad)},
@@ -303,6 +403,11 @@ void define_calls_by_address(nb::module_& m) {
   define_alpha_rows(m, "entmax_at", kEntmax);
   define_two_inputs(m, "jacobian_product_at", kJacobianProduct);
   define_two_inputs(m, "log_softmax_backward_at", kLogSoftmaxBackward);
+  m.def("reading_at", reading_at);
+  m.def("temperature_for_at", temperature_for_at);
+  m.def("distillation_at", distillation_at);
+  m.def("first_without_weights_at", first_without_weights_at);
+  m.def("sample_at", sample_at);
   m.def("cross_entropy_at", cross_entropy_at);
   m.def("cross_entropy_backward_at", cross_entropy_backward_at);
   m.def("attention_at", attention_at);

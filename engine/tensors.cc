@@ -1,7 +1,7 @@
 // Looks at tensors through DLPack's exchange interface, which PyTorch offers as a table of C
-// functions from 2.10 on: address, shape, strides and dtype in one step, where asking the tensor
-// for each of them from Python takes longer than a small kernel. Nothing here needs PyTorch's
-// headers.
+// functions from 2.10 on, and at NumPy's arrays through their buffer: address, shape, strides and
+// dtype in one step, where asking for each of them from Python takes longer than a small kernel.
+// Nothing here needs the headers of PyTorch or NumPy.
 //
 // Every function returns None for what it does not know, and the caller then asks in Python.
 #include "tensors.h"
@@ -46,6 +46,9 @@ struct Known {
   PyObject* is_neg = nullptr;
 };
 Known known;
+PyObject* known_array = nullptr;
+
+void know_arrays(nb::handle array) { known_array = nb::object(nb::borrow(array)).release().ptr(); }
 
 void know_tensors(nb::handle capsule, nb::handle tensor, nb::handle parameter) {
   const auto* found =
@@ -78,9 +81,42 @@ bool look(nb::handle x, Borrowed& found) {
   return negative == Py_False;
 }
 
+constexpr uint8_t kFloat = 2, kBrain = 4, kBool = 6;  // of DLPack's types
+constexpr int kMostAxes = 4;
+
+// An array's own memory. The caller holds the array, and so its memory.
+struct BorrowedArray : Borrowed {
+  int64_t sizes[kMostAxes], distances[kMostAxes];
+};
+bool look(nb::handle x, BorrowedArray& found) {
+  if (reinterpret_cast<PyObject*>(Py_TYPE(x.ptr())) != known_array) return false;
+  Py_buffer view;
+  if (PyObject_GetBuffer(x.ptr(), &view, PyBUF_STRIDES | PyBUF_FORMAT) != 0) {
+    PyErr_Clear();  // a dtype that buffers do not know
+    return false;
+  }
+  const char kind = view.format[0];
+  // Longer formats tell of another byte order, or of records.
+  bool known_type = view.format[1] == 0 && view.ndim <= kMostAxes &&
+                    (kind == 'e' || kind == 'f' || kind == 'd' || kind == '?');
+  found.data = view.buf;
+  found.ndim = view.ndim;
+  found.dtype = {.code = kind == '?' ? kBool : kFloat,
+                 .bits = static_cast<uint8_t>(8 * view.itemsize),
+                 .lanes = 1};
+  for (int i = 0; known_type && i < view.ndim; ++i) {
+    found.sizes[i] = view.shape[i];
+    found.distances[i] = view.strides[i] / view.itemsize;
+    known_type = view.strides[i] % view.itemsize == 0;
+  }
+  found.shape = found.sizes;
+  found.strides = found.distances;
+  PyBuffer_Release(&view);
+  return known_type && found.data != nullptr;
+}
+
 // The engine's number of a dtype; kTypes if it has none.
 int type_of(const nb::dlpack::dtype& dtype) {
-  constexpr uint8_t kFloat = 2, kBrain = 4;
   if (dtype.lanes != 1) return kTypes;
   if (dtype.code == kBrain) return dtype.bits == 16 ? kBFloat16 : kTypes;
   if (dtype.code != kFloat) return kTypes;
@@ -147,46 +183,57 @@ nb::object labelled_rows_of(nb::handle x, nb::handle targets) {
   return nb::make_tuple(address(logits), address(classes), as_tuple(rows));
 }
 
-// Where (batch, heads, n, d) or (heads, n, d) lies; see Placed in by_address.cc.
+// Where (batch, heads, n, d), (heads, n, d) or (n, d) lies; see Placed in by_address.cc.
 nb::tuple placed(const Borrowed& x) {
-  const int64_t* strides = x.strides + x.ndim - 3;
-  return nb::make_tuple(address(x), x.ndim == 4 ? x.strides[0] : 0, strides[0], strides[1]);
+  const int64_t* last = x.strides + x.ndim;
+  return nb::make_tuple(address(x), x.ndim > 3 ? last[-4] : 0, x.ndim > 2 ? last[-3] : 0, last[-2]);
 }
 
-// (q, k, v, sizes, type) of attention with one batch: each placed, and the seven sizes.
-nb::object heads_of(nb::handle q_given, nb::handle k_given, nb::handle v_given) {
-  Borrowed q, k, v;
-  if (!look(q_given, q) || !look(k_given, k) || !look(v_given, v)) return nb::none();
+// (q, k, v, sizes, type) of attention with one batch: each placed, and the seven sizes. Without v,
+// its place is nowhere and its width 0.
+nb::object heads_from(const Borrowed& q, const Borrowed& k, const Borrowed* v) {
   const int ndim = q.ndim, type = type_of(q.dtype);
-  if ((ndim != 3 && ndim != 4) || k.ndim != ndim || v.ndim != ndim || type == kTypes) {
-    return nb::none();
-  }
-  if (k.dtype != q.dtype || v.dtype != q.dtype) return nb::none();
-  for (const Borrowed* x : {&q, &k, &v}) {
-    if (x->strides[ndim - 1] != 1 || !aligned(*x)) return nb::none();
+  if (ndim < 2 || ndim > 4 || type == kTypes) return nb::none();
+  for (const Borrowed* x : {&q, &k, v}) {
+    if (x == nullptr) continue;
+    if (x->ndim != ndim || x->dtype != q.dtype || x->strides[ndim - 1] != 1 || !aligned(*x)) {
+      return nb::none();
+    }
     if (ndim == 4 && x->shape[0] != q.shape[0]) return nb::none();
     for (int i = 0; i < ndim; ++i) {
       if (x->shape[i] == 0) return nb::none();
     }
   }
-  const int head = ndim - 3, row = ndim - 2, entry = ndim - 1;
-  const int64_t heads = q.shape[head], kv_heads = k.shape[head], m = k.shape[row];
-  if (k.shape[entry] != q.shape[entry] || v.shape[head] != kv_heads || v.shape[row] != m ||
-      heads % kv_heads != 0) {
-    return nb::none();
-  }
-  const int64_t batch = ndim == 4 ? q.shape[0] : 1;
+  const auto heads_of_one = [ndim](const Borrowed& x) { return ndim > 2 ? x.shape[ndim - 3] : 1; };
+  const int row = ndim - 2, entry = ndim - 1;
+  const int64_t heads = heads_of_one(q), kv_heads = heads_of_one(k), m = k.shape[row];
+  if (k.shape[entry] != q.shape[entry] || heads % kv_heads != 0) return nb::none();
+  if (v != nullptr && (heads_of_one(*v) != kv_heads || v->shape[row] != m)) return nb::none();
+  const int64_t batch = ndim == 4 ? q.shape[0] : 1, dv = v != nullptr ? v->shape[entry] : 0;
   return nb::make_tuple(
-      placed(q), placed(k), placed(v),
-      nb::make_tuple(batch, heads, kv_heads, q.shape[row], m, q.shape[entry], v.shape[entry]),
-      type);
+      placed(q), placed(k), v != nullptr ? placed(*v) : nb::make_tuple(0, 0, 0, 0),
+      nb::make_tuple(batch, heads, kv_heads, q.shape[row], m, q.shape[entry], dv), type);
+}
+
+template <class Found>
+nb::object heads_of(nb::handle q_given, nb::handle k_given, nb::handle v_given) {
+  Found q, k, v;
+  if (!look(q_given, q) || !look(k_given, k) || !look(v_given, v)) return nb::none();
+  return heads_from(q, k, &v);
+}
+
+template <class Found>
+nb::object queries_of(nb::handle q_given, nb::handle k_given) {
+  Found q, k;
+  if (!look(q_given, q) || !look(k_given, k)) return nb::none();
+  return heads_from(q, k, nullptr);
 }
 
 // Where a mask lies that broadcasts to (batch, heads, n, m), with strides of 0 where it is shared:
 // address, strides and MaskType; see PlacedMask in by_address.cc. `sizes` are those of heads_of.
+template <class Found>
 nb::object mask_of(nb::handle given, const std::array<int64_t, 7>& sizes) {
-  constexpr uint8_t kBool = 6;
-  Borrowed mask;
+  Found mask;
   if (!look(given, mask) || mask.ndim > 4 || !aligned(mask)) return nb::none();
   const bool boolean = mask.dtype.code == kBool && mask.dtype.bits == 8;
   const int type = boolean ? static_cast<int>(kMaskBool) : type_of(mask.dtype);
@@ -202,16 +249,25 @@ nb::object mask_of(nb::handle given, const std::array<int64_t, 7>& sizes) {
   return nb::make_tuple(address(mask), strides[0], strides[1], strides[2], strides[3], type);
 }
 
+template <class Found>
+void define_heads(nb::module_& m, const char* heads, const char* queries, const char* mask) {
+  const auto any = nb::arg().none();
+  m.def(heads, heads_of<Found>, any, any, any);
+  m.def(queries, queries_of<Found>, any, any);
+  m.def(mask, mask_of<Found>, any, nb::arg());
+}
+
 }  // namespace
 
 void define_tensors(nb::module_& m) {
   m.def("know_tensors", know_tensors);
+  m.def("know_arrays", know_arrays);
   // Whatever a user passes comes here, also None, which nanobind would refuse in words of its own.
   const auto any = nb::arg().none();
   m.def("rows_of", rows_of, any);
   m.def("labelled_rows_of", labelled_rows_of, any, any);
-  m.def("heads_of", heads_of, any, any, any);
-  m.def("mask_of", mask_of, any, nb::arg());
+  define_heads<Borrowed>(m, "heads_of", "queries_of", "mask_of");
+  define_heads<BorrowedArray>(m, "array_heads_of", "array_queries_of", "array_mask_of");
 }
 
 }  // namespace softscope

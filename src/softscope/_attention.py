@@ -7,7 +7,7 @@ from typing import Any, Literal, overload
 from softscope._arguments.arrays import Array, giver, unchanged
 from softscope._arguments.attention import NO_VALUES, Call, prepare
 from softscope._arguments.checks import flag, real_beside
-from softscope._backends.choose import attention_backend_of, plain_attention
+from softscope._backends.choose import attention_backend_of, plain_attention, plain_statistics
 from softscope._partition import Partition
 from softscope._support import Support
 
@@ -146,6 +146,10 @@ def attention_partition(
     >>> ss.attention_partition(q, k, causal=True, rows=[0, 3]).effective_support
     array([[1., 4.]])
     """
+    if sink is None and rows is None and type(alpha) in (float, int) and alpha == 1:
+        quick = plain_statistics(q, k, scale, causal, query_start, window, mask, softcap)
+        if quick is not None:
+            return Partition.of_numbers(quick, 1.0, unchanged)
     call = prepare(
         q, k, NO_VALUES, scale=scale, causal=causal, query_start=query_start, window=window, mask=mask,
         softcap=softcap, sink=sink, alpha=alpha, rows=rows,

@@ -52,6 +52,40 @@ def log_softmax_backward_at(
 ) -> None:
     """log_softmax_backward in the same way; alpha is not read."""
 
+def reading_at(
+    states: Memory, out: Memory, rows: RowsAt, reading: int, temperature: float, temperatures: Memory, threads: int, /
+) -> None:
+    """Write one reading of each state, float64 (…, 7 or 8); `_backends.engine.quick.READINGS` numbers them.
+
+    temperatures has one for each row, or is 0.
+    """
+
+def temperature_for_at(
+    x: Memory, out: Memory, rows: RowsAt, peak: bool, target: float, targets: Memory, threads: int, /
+) -> None:
+    """Write the temperature at which each row of float64 has its target: an entropy, or −log of a peak.
+
+    targets has one for each row, or is 0. NaN where no temperature does it.
+    """
+
+def distillation_at(
+    student: Memory, teacher: Memory, rows: RowsAt, temperature: float, temperatures: Memory, threads: int, /
+) -> float:
+    """Return the mean of T²·KL(teacher‖student) over rows of float64; temperatures has one for each, or is 0."""
+
+def first_without_weights_at(x: Memory, rows: RowsAt, /) -> int:
+    """Return the first row of float64 from which nothing can be drawn, or their number if there is none."""
+
+def sample_at(
+    x: Memory, out: Memory, rows: RowsAt, temperature: float, temperatures: Memory, filters: tuple[int, float, float],
+    uniform: Memory, threads: int, /,
+) -> None:  # fmt: skip
+    """Draw an int64 index from each row of float64, given a number in [0, 1) for each; filters: top_k, top_p, min_p.
+
+    A top_k of the row's length or more, and a top_p or min_p of 0, keep everything. temperatures has one for each row,
+    or is 0.
+    """
+
 LossAt = tuple[int, float, int]  # ignore_index, label_smoothing, and the reduction: none, sum, mean are 0 to 2
 
 def cross_entropy_at(
@@ -109,16 +143,31 @@ def labelled_rows_of(x: object, targets: object, /) -> tuple[int, int, RowsAt] |
     """Return both addresses and the rows, if there is a contiguous int64 for each row; None for anything else."""
 
 def heads_of(q: object, k: object, v: object, /) -> Heads | None:
-    """Return where q, k, v lie, (batch, heads, n, d) or (heads, n, d), if they fit; None for anything else."""
+    """Return where q, k, v lie, tensors (batch, heads, n, d), (heads, n, d) or (n, d), if they fit; None for others."""
+
+def queries_of(q: object, k: object, /) -> Heads | None:
+    """Return the same without values."""
 
 def mask_of(mask: object, sizes: Sizes, /) -> PlacedMask | None:
     """Return where a boolean or floating mask lies that broadcasts to (batch, heads, n, m); None for anything else."""
 
+def know_arrays(array: type, /) -> None:
+    """Learn NumPy's type."""
+
+def array_heads_of(q: object, k: object, v: object, /) -> Heads | None:
+    """Return the same as heads_of, for arrays."""
+
+def array_queries_of(q: object, k: object, /) -> Heads | None:
+    """Return the same as queries_of, for arrays."""
+
+def array_mask_of(mask: object, sizes: Sizes, /) -> PlacedMask | None:
+    """Return the same as mask_of, for arrays."""
+
 def attention_at(
-    q: Placed, k: Placed, v: Placed, out: Placed, state: int, sizes: Sizes, view: View, statistics: bool, dtype: int,
+    q: Placed, k: Placed, v: Placed, out: Memory, state: Memory, sizes: Sizes, view: View, statistics: bool, dtype: int,
     threads: int, /,
 ) -> None:  # fmt: skip
-    """Attention of tensors; state is the address of 8 numbers for each row, or 0."""
+    """Attention of tensors or arrays; state is memory for 8 numbers of each row, or 0. Without values, out is 0."""
 
 def attention_backward_at(
     q: Placed, k: Placed, v: Placed, out: Placed, grad: Placed, state: int, gradients: tuple[int, int, int],

@@ -11,7 +11,7 @@ from softscope._arguments.arrays import Array, beside, dtype_name, floating, giv
 from softscope._arguments.axes import Rows, one_axis
 from softscope._arguments.checks import number, short, temperature_for_rows, whole_number
 from softscope._arguments.seen import seen
-from softscope._backends.choose import backend_of, plain_cross_entropy
+from softscope._backends.choose import backend_of, plain_cross_entropy, plain_distillation
 from softscope._backends.numpy.maps import rounded
 
 HOTTEST = 1e150  # the square of a distillation's temperature is finite
@@ -112,6 +112,9 @@ def distillation_loss(student: Array, teacher: Array, *, temperature: Any) -> Ar
     >>> float(ss.distillation_loss([1.0, 2.0], [1.0, 2.0], temperature=4.0))
     0.0
     """
+    quick = plain_distillation(student, teacher, temperature, HOTTEST)
+    if quick is not None:
+        return quick
     s = floating(student, "student")
     other = floating(beside(teacher, s, "teacher") if is_tensor(s) else teacher, "teacher")
     if is_tensor(s) != is_tensor(other):
@@ -124,7 +127,5 @@ def distillation_loss(student: Array, teacher: Array, *, temperature: Any) -> Ar
     t = temperature_for_rows(temperature, s, rows)
     if isinstance(t, float) and t > HOTTEST:
         raise ValueError(f"temperature must be at most {HOTTEST:g}, but got {short(temperature)}; pass a smaller one")
-    losses = backend_of(s).distillation(rows.bring(s), rows.bring(other), t)
-    count = max(math.prod(rows.lead), 1)
-    mean = losses.sum() / count
+    mean = backend_of(s).distillation(rows.bring(s), rows.bring(other), t)
     return giver(student)(mean.to(s.dtype) if is_tensor(s) else rounded(mean, s.dtype))

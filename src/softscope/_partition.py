@@ -12,7 +12,7 @@ from softscope._arguments.arrays import Array, floating, giver, is_tensor, names
 from softscope._arguments.axes import Axis, Rows
 from softscope._arguments.checks import temperature_for_rows, visible_for_rows
 from softscope._arguments.seen import seen
-from softscope._backends.choose import backend_of, plain_state
+from softscope._backends.choose import backend_of, plain_reading, plain_state
 from softscope._backends.reference.partition import State
 
 if TYPE_CHECKING:
@@ -83,62 +83,43 @@ class Partition:
     @property
     def lse(self) -> Array:
         """log Σ exp(x/T) = m/T + log z."""
-        m = self.state.m
-        xp = namespace(m)
-        infinite = xp.isinf(m)
-        safe = xp.where(infinite, xp.zeros_like(m), m)
-        temperature = 1.0 if self.temperature is None else self.temperature
-        unknown = xp.isnan(temperature + xp.zeros_like(m))
-        with quiet(m):
-            if is_tensor(m):
-                lse = safe / temperature + self._log_z()
-            else:
-                # Where m/T cancels log z, only their rounding errors remain, so use NumPy's wider float.
-                top, c, r = (part.astype(np.longdouble) for part in (safe, self._top(), self.state.r))
-                lse = (top / temperature + (np.log(c) + np.log1p(r / c))).astype(m.dtype)
-        return self.give(xp.where(infinite & ~unknown, m, lse))
+        return self._reading("lse", self._lse)
 
     @property
     def entropy(self) -> Array:
         """−Σ p·log p in nats: log z − u/z."""
-        return self._reading(self._entropy())
+        return self._reading("entropy", self._entropy)
 
     @property
     def collision(self) -> Array:
         """Probability that two draws agree: Σ p² = (c + w)/z²."""
-        return self._reading((self.state.c + self.state.w) / self._z() ** 2)
+        return self._reading("collision", lambda: (self.state.c + self.state.w) / self._z() ** 2)
 
     @property
     def peak(self) -> Array:
         """Largest weight: 1/z."""
-        c = self._top()
-        # c divided by the detached c is 1; for tensors, it carries the gradient of the entries at the maximum.
-        return self._reading(c / (c.detach() if is_tensor(c) else c) / self._z())
+        # c divided by the detached c is 1, and carries the gradient of the entries at the maximum.
+        return self._reading("peak", lambda: self._top() / self._top().detach() / self._z())
 
     @property
     def variance(self) -> Array:
         """Variance of x/T under the weights: t/z − (u/z)²."""
-        z = self._z()
-        return self._reading(self.state.t / z - (self.state.u / z) ** 2)
+        return self._reading("variance", lambda: self.state.t / self._z() - (self.state.u / self._z()) ** 2)
 
     @property
     def jacobian_trace(self) -> Array:
         """Trace of the softmax Jacobian, Σ p·(1 − p) = 1 − collision, in a form that does not cancel near one-hot."""
-        c, r, w = self.state.c, self.state.r, self.state.w
-        return self._reading((c * (c - 1.0) + 2.0 * c * r + r * r - w) / self._z() ** 2)
+        return self._reading("jacobian_trace", self._trace)
 
     @property
     def effective_support(self) -> Array:
         """Number of equal weights that would have this entropy: e^entropy."""
-        return self._reading(namespace(self.state.c).exp(self._entropy()))
+        return self._reading("effective_support", lambda: self._entropy().exp())
 
     @property
     def sharpness(self) -> Array:
         """1 − entropy / log n: 0 for a uniform row, 1 for one-hot; 0 for a row with one entry."""
-        n, xp = self.state.n, namespace(self.state.c)
-        several = n > 1
-        full = xp.log(xp.where(several, n, 2) + xp.zeros_like(self.state.c))
-        return self._reading(xp.where(several, 1.0, 0.0) * (1.0 - self._entropy() / full))
+        return self._reading("sharpness", self._sharpness)
 
     def merge(self, other: Partition) -> Partition:
         """Join the partitions of two parts of a row into the partition of the whole row.
@@ -162,27 +143,49 @@ class Partition:
         highest = xp.maximum(a.highest, b.highest)
         return Partition(state, highest, temperature, a.give if self.temperature is not None else b.give)
 
+    def _reading(self, name: str, formula: Callable[[], Array]) -> Array:
+        """Compute a reading in the engine, or by the formula where tensor operations must be seen."""
+        found = plain_reading(name, self)
+        if found is None:
+            found = formula()
+            if name != "lse":
+                xp = namespace(found)
+                found = xp.where(self.state.n == 0, xp.full_like(found, math.nan), found)
+        return self.give(found)
+
+    # The formulas, for tensors; engine/rows/readings.cc has the same.
+
     def _z(self) -> Array:
         """Return z = c + r, or 1 for empty rows, so that no 0/0 enters a gradient."""
-        xp = namespace(self.state.c)
         z = self.state.c + self.state.r
-        return xp.where(self.state.n == 0, xp.ones_like(z), z)
-
-    def _log_z(self) -> Array:
-        xp, c = namespace(self.state.c), self._top()
-        return xp.log(c) + xp.log1p(self.state.r / c)
+        return z.where(self.state.n != 0, 1.0)
 
     def _top(self) -> Array:
         """Return c, or 1 for empty rows."""
-        xp = namespace(self.state.c)
-        return xp.where(self.state.n == 0, xp.ones_like(self.state.c), self.state.c)
+        return self.state.c.where(self.state.n != 0, 1.0)
+
+    def _log_z(self) -> Array:
+        c = self._top()
+        return c.log() + (self.state.r / c).log1p()
+
+    def _lse(self) -> Array:
+        m, temperature = self.state.m, 1.0 if self.temperature is None else self.temperature
+        lse = m.where(~m.isinf(), 0.0) / temperature + self._log_z()
+        unknown = namespace(m).isnan(temperature + namespace(m).zeros_like(m))
+        return lse.where(~m.isinf() | unknown, m)
 
     def _entropy(self) -> Array:
         return self._log_z() - self.state.u / self._z()
 
-    def _reading(self, value: Array) -> Array:
-        xp = namespace(value)
-        return self.give(xp.where(self.state.n == 0, xp.full_like(value, math.nan), value))
+    def _trace(self) -> Array:
+        c, r, w = self.state.c, self.state.r, self.state.w
+        return (c * (c - 1.0) + 2.0 * c * r + r * r - w) / self._z() ** 2
+
+    def _sharpness(self) -> Array:
+        n, xp = self.state.n, namespace(self.state.c)
+        several = n > 1
+        full = xp.log(xp.where(several, n, 2) + xp.zeros_like(self.state.c))
+        return xp.where(several, 1.0, 0.0) * (1.0 - self._entropy() / full)
 
     def __repr__(self) -> str:
         return f"Partition(shape={tuple(self.state.m.shape)}, temperature={self.temperature!r})"

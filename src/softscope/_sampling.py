@@ -9,11 +9,11 @@ import numpy as np
 
 from softscope._arguments.arrays import Array, floating, giver, is_tensor, values
 from softscope._arguments.axes import Rows
-from softscope._arguments.checks import is_number, number, real_beside, short, whole_number
+from softscope._arguments.checks import LARGEST, is_number, number, plain_number, real_beside, short, whole_number
 from softscope._arguments.seen import numbers_needed
+from softscope._backends.choose import wide_rows
+from softscope._backends.engine.quick import drawn, first_without_weights
 from softscope._backends.numpy.maps import exact
-from softscope._backends.reference import sampling as _definition
-from softscope._backends.reference.softmax import softmax
 
 
 def sample(
@@ -50,33 +50,37 @@ def sample(
     >>> 700 < draws.sum() < 800
     np.True_
     """
-    x = floating(logits, "logits")
-    numbers_needed("sample", x, temperature, derivative=False)
-    rows = Rows(x.shape, -1)
-    k = None if top_k is None else whole_number(top_k, "top_k", low=1)
-    p = None if top_p is None else _share(top_p, "top_p", zero=False)
-    least = None if min_p is None else _share(min_p, "min_p", zero=True)
-    t = _temperature(temperature, x, rows)
-    flat = exact(values(rows.bring(x)))
-    _check_rows(flat)
-    cold = np.broadcast_to(t == 0.0, (*rows.lead, 1))[..., 0]
-    weights = softmax(flat, np.where(t == 0.0, 1.0, t))
-    drawn = _definition.draw(_definition.keep(weights, k, p, least), _uniform(rng, rows.lead))
-    index = np.where(cold, np.argmax(flat, axis=-1), drawn)
-    if is_tensor(x):
-        torch = sys.modules["torch"]
-        return torch.as_tensor(np.asarray(index), device=x.device)
-    return giver(logits)(np.asarray(index))
+    x = wide_rows(logits)
+    if x is None:
+        given = floating(logits, "logits")
+        numbers_needed("sample", given, temperature, derivative=False)
+        rows = Rows(given.shape, -1)
+        x = np.ascontiguousarray(exact(values(rows.bring(given))))
+    k = LARGEST if top_k is None else whole_number(top_k, "top_k", low=1)
+    p = 0.0 if top_p is None else _share(top_p, "top_p", zero=False)
+    least = 0.0 if min_p is None else _share(min_p, "min_p", zero=True)
+    t = plain_number(temperature)
+    each = 0 if t >= 0.0 else _temperatures(temperature, logits, x)
+    _check_rows(x)
+    index = drawn(x, t, each, (k, p, least), _uniform(rng, x.shape[:-1]))
+    if is_tensor(logits):
+        torch: Any = sys.modules["torch"]
+        tensor: Any = logits
+        return torch.from_numpy(index) if tensor.is_cpu else torch.as_tensor(index, device=tensor.device)
+    return giver(logits)(index)
 
 
-def _temperature(value: Any, x: Array, rows: Rows) -> np.ndarray[Any, Any]:
+def _temperatures(value: Any, logits: Array, x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return a temperature for each row; 0 is allowed."""
     if is_number(value):
         t = np.asarray(number(value, "temperature", "a number ≥ 0"))
     else:
-        t = exact(values(rows.bring_kept(real_beside(value, x, "temperature"), "temperature")))
+        numbers_needed("sample", value, derivative=False)
+        like = logits if is_tensor(logits) else x
+        t = exact(values(Rows(x.shape, -1).bring_kept(real_beside(value, like, "temperature"), "temperature")))[..., 0]
     if not (t >= 0.0).all():
         raise ValueError(f"temperature must be ≥ 0 (0 is argmax), but got {t[~(t >= 0.0)].flat[0]}; pass a number ≥ 0")
-    return t
+    return np.ascontiguousarray(np.broadcast_to(t, x.shape[:-1]))
 
 
 def _share(value: Any, name: str, zero: bool) -> float:
@@ -88,11 +92,12 @@ def _share(value: Any, name: str, zero: bool) -> float:
 
 
 def _check_rows(x: np.ndarray[Any, Any]) -> None:
-    if x.shape[-1] == 0 and x.shape[:-1] != (0,) and np.prod(x.shape[:-1]) > 0:
+    lead = x.shape[:-1]
+    if x.shape[-1] == 0 and 0 not in lead:
         raise ValueError(f"logits must have at least one entry in a row, but has shape {x.shape}; nothing can be drawn")
-    bad = np.isnan(x).any(axis=-1) | (x == np.inf).any(axis=-1) | (x == -np.inf).all(axis=-1)
-    if bad.any():
-        where = tuple(int(i) for i in np.argwhere(bad)[0])
+    bad = first_without_weights(x)
+    if bad is not None:
+        where = tuple(int(i) for i in np.unravel_index(bad, lead))
         raise ValueError(
             f"logits must have a finite entry and no NaN or +inf in each row, but row {where} breaks this; fix it"
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -11,12 +11,11 @@ from softscope._arguments.arrays import Array, as_numpy, floating, giver, is_ten
 from softscope._arguments.axes import Axis, Rows
 from softscope._arguments.checks import is_number, number, real_beside, visible_for_rows
 from softscope._arguments.seen import numbers_needed
+from softscope._backends.choose import plain_temperature
+from softscope._backends.engine.quick import temperatures
 from softscope._backends.numpy.maps import exact
 from softscope._backends.reference import temperature as _definition
 from softscope._backends.reference.softmax import hidden_to_minus_inf
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 def temperature_for(x: Array, /, *, entropy: Any = None, peak: Any = None, axis: Axis = -1, where: Any = None) -> Array:
@@ -43,17 +42,17 @@ def temperature_for(x: Array, /, *, entropy: Any = None, peak: Any = None, axis:
     if (entropy is None) == (peak is None):
         raise ValueError("temperature_for needs exactly one of entropy and peak; pass entropy=… or peak=…")
     name, wanted = ("entropy", entropy) if peak is None else ("peak", peak)
+    if where is None and type(axis) is int and axis == -1:
+        quick = plain_temperature(x, name, wanted)
+        if quick is not None:
+            return quick
     array = floating(x, "x")
     numbers_needed("temperature_for", array, wanted, where)
     rows = Rows(array.shape, axis)
     visible = visible_for_rows(where, array, rows)
     target = _target(name, wanted, array, rows)
-    reading: Callable[[Any], Any] = _definition.entropy_of
-    if peak is not None:
-        with np.errstate(invalid="ignore", divide="ignore"):
-            target, reading = np.log(target), _definition.log_peak_of
     logits = hidden_to_minus_inf(exact(values(rows.bring(array))), None if visible is None else values(visible))
-    t = _definition.temperature_for(logits, reading, target).reshape(rows.kept_shape)
+    t = temperatures(logits, name, target).reshape(rows.kept_shape)
     if is_tensor(array):
         from softscope._backends.torch.dtypes import widest
 

@@ -5,13 +5,16 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
 import softscope as ss
 from softscope._arguments.arrays import unchanged
-from softscope._arguments.attention import prepare
+from softscope._arguments.attention import NO_VALUES, prepare
 from softscope._attention import attend
+from softscope._backends.choose import attention_backend_of, plain_statistics
+from softscope._backends.engine import plain_attention as arrays
 from softscope._backends.torch.plain_attention import plain_attention
 
 DTYPES = [torch.float32, torch.float64, torch.float16, torch.bfloat16]
@@ -58,7 +61,8 @@ def test_strides_of_any_kind() -> None:
 def test_what_is_unusual_takes_the_full_path() -> None:
     q, k, v = tensors((2, 4, 2, 7, 9, 8, 8), torch.float32)
     bad: list[tuple[Any, ...]] = [
-        (q.numpy(), k, v), (q[0], k, v[0]), (q[0, 0], k[0, 0], v[0, 0]), (q, k.double(), v), (q, k[:1], v),
+        (q.numpy(), k, v), (q, k.numpy(), v), (q[0], k, v[0]), (q[0, 0], k[0], v[0]), (q[0, 0, 0],) * 3,
+        (q, k.double(), v), (q, k[:1], v),
         (q, k, v[:, :, :5]), (q[:, :3], k, v), (q[:, :, :0], k, v),
         (q.transpose(2, 3).contiguous().transpose(2, 3), k, v), (q, k, v.to_sparse()), (q[..., :4], k, v),
     ]  # fmt: skip
@@ -130,6 +134,82 @@ def test_options_statistics_and_gradients_have_the_same_bits(named: dict[str, An
         found.append([output, *partition.state, partition.highest, *slopes])
     for got, wanted in zip(*found, strict=True):
         assert torch.equal(torch.nan_to_num(got), torch.nan_to_num(wanted))
+
+
+def numbered(found: Any) -> list[Any]:
+    """The output and the statistics of a call, as arrays."""
+    output, partition = found
+    return [np.asarray(part) for part in (output, *partition.state, partition.highest)]
+
+
+def as_array(x: Any) -> Any:
+    return x.numpy() if isinstance(x, torch.Tensor) else x
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.float16])
+@pytest.mark.parametrize("named", [{}, *OPTIONS], ids=lambda named: "-".join(named))
+@pytest.mark.parametrize("axes", [4, 3, 2])
+def test_arrays_have_the_same_bits(named: dict[str, Any], dtype: torch.dtype, axes: int) -> None:
+    q, k, v = (x.numpy()[(0,) * (4 - axes)] for x in tensors((2, 4, 2, 7, 33, 5, 3), dtype))
+    named = {name: as_array(value) for name, value in named.items()}
+    if getattr(named.get("mask"), "ndim", 0) == 4:
+        named["mask"] = named["mask"][(0,) * (4 - axes)]
+    order = ("scale", "causal", "query_start", "window", "mask", "softcap")
+    options = [named.get(name, {"causal": False, "query_start": 0}.get(name)) for name in order]
+    assert arrays.plain_attention(q, k, v, *options, True) is not None
+    found, wanted = ss.attention(q, k, v, **named, return_partition=True), full(q, k, v, **named, statistics=True)
+    for got, expected in zip(numbered(found), numbered(wanted), strict=True):
+        np.testing.assert_array_equal(got, expected, strict=True)
+    np.testing.assert_array_equal(ss.attention(q, k, v, **named), found[0], strict=True)
+
+
+@pytest.mark.parametrize("named", [{}, *OPTIONS], ids=lambda named: "-".join(named))
+@pytest.mark.parametrize("kind", [*DTYPES, "array"], ids=str)
+def test_statistics_alone_have_the_same_bits(named: dict[str, Any], kind: Any) -> None:
+    q, k, _ = tensors((2, 4, 2, 7, 33, 5, 3), torch.float32 if kind == "array" else kind)
+    if kind == "array":
+        q, k, named = as_array(q), as_array(k), {name: as_array(value) for name, value in named.items()}
+    else:
+        q.requires_grad_()
+    assert plain_statistics(q, k, None, False, 0, None, named.get("mask"), None) is not None
+    found = ss.attention_partition(q, k, **named)
+    state, highest = attention_backend_of(q).statistics_of_rows(prepare(q, k, NO_VALUES, **named), None)
+    assert isinstance(found, ss.Partition)
+    for got, wanted in zip((*found.state, found.highest), (*state, highest), strict=True):
+        assert not getattr(got, "requires_grad", False)
+        np.testing.assert_array_equal(np.asarray(got), np.asarray(wanted), strict=True)
+
+
+def test_arrays_that_are_unusual_take_the_full_path() -> None:
+    q, k, v = (x.numpy() for x in tensors((2, 4, 2, 7, 9, 8, 8), torch.float32))
+    swapped = q.astype(q.dtype.newbyteorder())
+    bad: list[tuple[Any, ...]] = [
+        (q, k, torch.tensor(v)), (q[0], k, v[0]), (q, k.astype(np.float64), v), (q, k[:1], v), (q, k, None),
+        (q, k, v[:, :, :5]), (q[:, :3], k, v), (q[:, :, :0], k, v), (q[..., ::2], k[..., ::2], v), (swapped, k, v),
+        (q.astype(np.int32), k, v), (q[None], k[None], v[None]), (q.tolist(), k, v), (np.ma.array(q), k, v),
+    ]  # fmt: skip
+    for given in bad:
+        assert arrays.plain_attention(*given, None, False, 0, None, None, None, False) is None
+    mask = np.ones((7, 9), bool)
+    for wrong in (mask[:5], mask.astype(int), torch.tensor(mask), mask.tolist(), mask[None, None, None]):
+        assert arrays.plain_attention(q, k, v, None, False, 0, None, wrong, None, False) is None
+
+
+@pytest.mark.parametrize("make", [torch.tensor, np.asarray], ids=["tensor", "array"])
+def test_a_mask_for_a_batch_needs_one(make: Any) -> None:
+    x, mask = make(np.ones((2, 3, 4))), make(np.ones((1, 2, 3, 3), bool))
+    for _ in range(2):  # the first tensor loads the short way
+        with pytest.raises(ValueError, match="mask must broadcast"):
+            ss.attention(x, x, x, mask=mask)
+
+
+def test_a_single_head_keeps_its_gradient() -> None:
+    q, k, v = (x[0, 0].requires_grad_() for x in tensors((1, 1, 1, 5, 6, 8, 3), torch.float32))
+    assert torch.equal(ss.attention(q, k, v), full(q, k, v))
+    assert ss.attention(q, k, v).requires_grad
+    with torch.no_grad():
+        assert plain_attention(q, k, v) is not None
+        assert torch.equal(ss.attention(q, k, v, causal=True), full(q, k, v, causal=True))
 
 
 def test_masks_that_do_not_fit_take_the_full_path() -> None:

@@ -12,14 +12,20 @@ import torch
 
 import softscope as ss
 import softscope._backends.torch  # what the first tensor would import
-from softscope import _attention, _jacobian, _losses, _maps, _partition
+from softscope import _attention, _jacobian, _losses, _maps, _partition, _temperature
+from softscope._backends.engine.quick import READINGS
+from softscope._backends.reference.losses import distillation
+from softscope._backends.reference.temperature import entropy_of, log_peak_of, temperature_for
 
 QUICK = [
     (_maps, "plain"),
     (_jacobian, "plain_product"),
     (_losses, "plain_cross_entropy"),
+    (_losses, "plain_distillation"),
     (_partition, "plain_state"),
+    (_temperature, "plain_temperature"),
     (_attention, "plain_attention"),
+    (_attention, "plain_statistics"),
 ]
 
 
@@ -58,9 +64,21 @@ def tensor(a: Any, dtype: Any = None) -> torch.Tensor:
     return t if dtype is None or not t.is_floating_point() else t.to(dtype)
 
 
+def single(a: Any) -> np.ndarray[Any, Any]:
+    return np.asarray(a, np.float32 if np.asarray(a).dtype.kind == "f" else None)
+
+
+def gaps(a: Any) -> np.ndarray[Any, Any]:
+    """The same numbers, with others between them."""
+    return np.stack([a, np.zeros_like(a)], axis=-1)[..., 0]
+
+
 KINDS = {
-    "float32 array": lambda a: np.asarray(a, np.float32 if np.asarray(a).dtype.kind == "f" else None),
+    "float32 array": single,
     "float64 array": np.asarray,
+    "float32 array with gaps": lambda a: gaps(single(a)),
+    "float64 array, transposed": lambda a: np.asarray(a).T.copy().T,
+    "float64 array, backwards": lambda a: np.asarray(np.flip(np.flip(a).copy())),
     "float16 tensor": functools.partial(tensor, dtype=torch.float16),
     "bfloat16 tensor": functools.partial(tensor, dtype=torch.bfloat16),
     "float32 tensor": functools.partial(tensor, dtype=torch.float32),
@@ -70,6 +88,9 @@ SHAPES = [(10,), (3, 7), (2, 3, 40), (5, 100), (1, 1), (70, 3)]
 X = {shape: numbers(*shape) for shape in SHAPES}
 V = {shape: numbers(*shape, seed=1) for shape in SHAPES}
 TARGETS = {shape: np.random.default_rng(2).integers(0, shape[-1], shape[:-1]) for shape in SHAPES}
+
+
+ARRAY, TENSOR = X[3, 7].astype(np.float32), torch.tensor(X[3, 7])
 
 
 def weights(shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
@@ -100,7 +121,7 @@ LOSSES: list[dict[str, Any]] = [
 
 
 def read(p: ss.Partition) -> list[Any]:
-    return [*p.state, p.highest, p.lse, p.entropy, p.temperature]
+    return [*p.state, p.highest, p.temperature, *(getattr(p, name) for name in READINGS)]
 
 
 def same(a: Any, b: Any) -> None:
@@ -126,6 +147,93 @@ def test_the_same_bits(name: str, kind: str, options: dict[str, Any], counted: l
         call = functools.partial(CALLS[name], KINDS[kind], shape, **named)
         same(call(), fully(call))
     assert counted == [True] * len(SHAPES), "the quick way was not taken"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("temperature", [2, 0.7])
+def test_the_same_distillation(temperature: Any, kind: str, counted: list[bool]) -> None:
+    for shape in SHAPES:
+        call = functools.partial(
+            ss.distillation_loss, KINDS[kind](X[shape]), KINDS[kind](V[shape]), temperature=temperature
+        )
+        same(call(), fully(call))
+    assert counted == [True] * len(SHAPES), "the quick way was not taken"
+
+
+def test_the_engine_distils_and_searches_as_the_definitions_say() -> None:
+    for shape in SHAPES:
+        student, teacher = X[shape], V[shape].copy()
+        teacher[..., 1:2] = -np.inf
+        losses = distillation(student, teacher, 1.7)
+        found = ss.distillation_loss(student, teacher, temperature=1.7)
+        np.testing.assert_allclose(found, losses.mean(), rtol=1e-13, atol=1e-15)
+        for name, reading, wanted in (("entropy", entropy_of, 0.4), ("peak", log_peak_of, 0.7)):
+            target = np.full(shape[:-1], wanted if name == "entropy" else np.log(wanted))
+            t = ss.temperature_for(student, **{name: wanted})[..., 0]
+            np.testing.assert_allclose(t, temperature_for(student, reading, target), rtol=1e-13)
+
+
+@pytest.mark.parametrize("student", [ARRAY, TENSOR, ARRAY.tolist(), ARRAY[0], None], ids=lambda x: type(x).__name__)
+@pytest.mark.parametrize(
+    "teacher", [ARRAY, TENSOR, ARRAY.tolist(), ARRAY[:, :2], "text"], ids=lambda x: type(x).__name__
+)
+@pytest.mark.parametrize(
+    "temperature", [1.0, 0, -1.0, np.nan, 1e200, True, "hot", np.ones((3, 1)), np.ones((2, 1))], ids=str
+)
+def test_the_same_refusals_of_distillation(student: Any, teacher: Any, temperature: Any) -> None:
+    call = functools.partial(ss.distillation_loss, student, teacher, temperature=temperature)
+    assert refusal(call) == refusal(lambda: fully(call))
+
+
+def test_a_distillation_too_large_for_float32_is_infinite_without_a_warning() -> None:
+    with np.errstate(all="raise"):
+        student, teacher = np.float32([0.0, 3e38]), np.float32([3e38, 0.0])
+        assert ss.distillation_loss(student, teacher, temperature=1e10) == np.inf
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("wanted", [{"entropy": 0.3}, {"peak": 0.6}, {"peak": 1}, {"entropy": 9}], ids=str)
+def test_the_same_temperatures(wanted: dict[str, Any], kind: str, counted: list[bool]) -> None:
+    for shape in SHAPES:
+        call = functools.partial(ss.temperature_for, KINDS[kind](X[shape]), **wanted)
+        same(call(), fully(call))
+    assert counted == [True] * len(SHAPES), "the quick way was not taken"
+
+
+@pytest.mark.parametrize(
+    "x", [X[3, 7], torch.tensor(X[3, 7]), X[3, 7].tolist(), None, "text"], ids=lambda x: type(x).__name__
+)
+@pytest.mark.parametrize(
+    "bad",
+    [{"entropy": -1}, {"peak": 0}, {"peak": 1.5}, {"entropy": np.nan}, {"entropy": True}, {"peak": "x"},
+     {"entropy": 10**400}, {}, {"entropy": 1, "peak": 0.5}, {"entropy": 1, "axis": 5}, {"entropy": 1, "axis": True}],
+    ids=str,
+)  # fmt: skip
+def test_the_same_refusals_of_temperatures(bad: dict[str, Any], x: Any) -> None:
+    call = functools.partial(lambda **o: ss.temperature_for(x, **o), **bad)
+    assert refusal(call) == refusal(lambda: fully(call))
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if "array" in kind])
+@pytest.mark.parametrize("name", CALLS)
+def test_the_same_bits_along_any_axis_of_an_array(name: str, kind: str, counted: list[bool]) -> None:
+    for shape in SHAPES:
+        for axis in range(-len(shape), len(shape)):
+            call = functools.partial(CALLS[name], KINDS[kind], shape, axis=axis)
+            same(call(), fully(call))
+    assert set(counted) == {True}
+
+
+@pytest.mark.parametrize("kind", ["float32 array", "float32 array with gaps", "float64 array, transposed"])
+@pytest.mark.parametrize("name", ["softmax", "log_softmax", "entmax"])
+def test_out_may_have_gaps_and_may_be_x(name: str, kind: str) -> None:
+    x = KINDS[kind](X[2, 3, 40])
+    for axis in (0, 1, 2):
+        wanted = CALLS[name](lambda _, x=x: x, (2, 3, 40), axis=axis)
+        for out in (np.empty_like(x), gaps(x), x.copy()):
+            given = x if axis else np.copyto(out, x) or out
+            assert getattr(ss, name)(given, *([1.3] if name == "entmax" else []), axis=axis, out=out) is out
+            np.testing.assert_array_equal(out, wanted)
 
 
 @pytest.mark.parametrize("options", LOSSES, ids=str)
@@ -165,7 +273,6 @@ def test_the_same_gradients(name: str, dtype: torch.dtype) -> None:
         same(call()[1:], fully(call)[1:])
 
 
-ARRAY, TENSOR = X[3, 7].astype(np.float32), torch.tensor(X[3, 7])
 BAD: dict[str, dict[str, Any]] = {
     "temperature": {"temperature": 0}, "negative": {"temperature": -1.0}, "NaN": {"temperature": np.nan},
     "text": {"temperature": "hot"}, "boolean": {"temperature": True}, "huge": {"temperature": 10**400},
@@ -219,9 +326,18 @@ def test_the_same_refusals_of_losses(kind: str, bad: str) -> None:
 
 
 @pytest.mark.parametrize("bad", BAD_ATTENTION)
-def test_the_same_refusals_of_attention(bad: str) -> None:
-    arrays = {"q": torch.ones(1, 2, 4, 3), "k": torch.ones(1, 2, 6, 3), "v": torch.ones(1, 2, 6, 3)}
-    call = functools.partial(lambda q, k, v, **o: ss.attention(q, k, v, **o), **{**arrays, **BAD_ATTENTION[bad]})
+@pytest.mark.parametrize("arrays", [False, True], ids=["tensors", "arrays"])
+@pytest.mark.parametrize("statistics", [False, True], ids=["output", "statistics"])
+def test_the_same_refusals_of_attention(bad: str, arrays: bool, statistics: bool) -> None:
+    given = {"q": torch.ones(1, 2, 4, 3), "k": torch.ones(1, 2, 6, 3), "v": torch.ones(1, 2, 6, 3)}
+    given |= BAD_ATTENTION[bad]
+    if arrays:
+        given = {name: x.numpy() if isinstance(x, torch.Tensor) else x for name, x in given.items()}
+    if statistics and bad not in ("partition", "values"):
+        del given["v"]
+        call = functools.partial(lambda q, k, **o: ss.attention_partition(q, k, **o), **given)
+    else:
+        call = functools.partial(lambda q, k, v, **o: ss.attention(q, k, v, **o), **given)
     found = refusal(call)
     assert found is not None
     assert found == refusal(lambda: fully(call))
@@ -239,6 +355,44 @@ def test_what_is_no_array_gets_the_words_of_the_full_path(name: str, x: Any) -> 
     }
     call = calls.get(name) or functools.partial(CALLS[name], lambda _: x, (3, 7))
     assert refusal(call) == refusal(lambda: fully(call))
+
+
+ROWS = np.array([
+    [1.0, 2.0, 0.5], [-5.0, -5.0, -5.0], [0.0, -40.0, -800.0], [1e300, -1e300, 0.0], [-0.6, -0.7, -0.2],
+    [-np.inf, -np.inf, -np.inf], [-np.inf, 3.0, -np.inf], [np.nan, 1.0, 2.0], [np.inf, 1.0, 2.0], [7.0, 7.0, -np.inf],
+])  # fmt: skip
+
+
+@pytest.mark.parametrize("temperature", [1.0, 0.3, "each"])
+@pytest.mark.parametrize("name", READINGS)
+def test_the_engine_reads_what_the_formulas_say(name: str, temperature: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    t = np.linspace(0.5, 2.0, len(ROWS))[:, None] if temperature == "each" else temperature
+    found = getattr(ss.partition(ROWS, temperature=t), name)
+    p = ss.partition(torch.tensor(ROWS), temperature=torch.tensor(t) if temperature == "each" else t)
+    if temperature != "each" or name != "lse":
+        np.testing.assert_array_equal(getattr(p, name).numpy(), found)
+    monkeypatch.setattr(_partition, "plain_reading", lambda *_: None)
+    np.testing.assert_allclose(getattr(p, name).numpy(), found, rtol=1e-14, atol=1e-16)
+
+
+@pytest.mark.parametrize("make", [np.asarray, torch.tensor], ids=["array", "tensor"])
+@pytest.mark.parametrize("name", READINGS)
+def test_merged_partitions_are_read_in_the_same_way(name: str, make: Any) -> None:
+    """The engine reads them too: a partition of one part has the same bits as that part joined with nothing."""
+    p = ss.partition(make(ROWS))
+    for merged in (p.merge(ss.Partition.empty()), ss.Partition.empty((len(ROWS),)).merge(p)):
+        np.testing.assert_array_equal(np.asarray(getattr(merged, name)), np.asarray(getattr(p, name)))
+        assert "numbers" in merged.__dict__, "the engine did not read it"
+
+
+def test_readings_keep_gradients_and_transforms() -> None:
+    x = torch.tensor(ROWS[:5])
+    for name in READINGS:
+        leaf = x.clone().requires_grad_()
+        value = getattr(ss.partition(leaf), name)
+        assert value.requires_grad
+        mapped = torch.func.vmap(lambda row, name=name: getattr(ss.partition(row), name))(x)
+        np.testing.assert_allclose(mapped.numpy(), value.detach().numpy(), rtol=1e-14)
 
 
 def test_a_gradient_nobody_asks_for_is_zero_even_beside_nan() -> None:

@@ -29,6 +29,27 @@ def test_there_and_back(reading: str, value: float, make: Make) -> None:
     same(back, np.full((2, 3), value), rtol=1e-7)
 
 
+@pytest.mark.parametrize("share", [1e-12, 1e-6, 0.5, 1.0 - 1e-6, 1.0 - 1e-12])
+@pytest.mark.parametrize("name", ["entropy", "peak"])
+def test_targets_next_to_the_limits_and_logits_far_apart(name: str, share: float) -> None:
+    """Here the reading is flat for most temperatures, and a step that trusts its slope leaves for infinity."""
+    rng = np.random.default_rng(5)
+    for n in (2, 3, 30, 3000):
+        for x in (rng.standard_normal(n), rng.standard_normal(n) * 1e3, np.exp(rng.uniform(-300.0, 300.0, n))):
+            target = share * np.log(n)
+            value = target if name == "entropy" else np.exp(-target)
+            t = ss.temperature_for(x, **{name: value})
+            back = getattr(ss.partition(x, temperature=t), name)
+            assert np.isfinite(t).all()
+            np.testing.assert_allclose(back, value, rtol=1e-12, atol=1e-14)
+
+
+def test_a_range_beyond_that_of_floats() -> None:
+    """1.5e308 − (−1.5e308) overflows, but the temperature exists: peak 0.95 at a gap of log 19."""
+    t = ss.temperature_for([1.5e308, -1.5e308], peak=0.95)
+    np.testing.assert_allclose(t / 2.0, 1.5e308 / np.log(19.0), rtol=1e-12)
+
+
 @each_room
 def test_each_row_may_have_its_own_target(make: Make) -> None:
     wanted = np.array([[[0.3], [0.5], [0.9]], [[0.4], [0.6], [0.99]]])

@@ -10,6 +10,7 @@ from scipy import stats
 
 import softscope as ss
 from interface.kinds import dtype_of, same, tensor
+from softscope._backends.reference.sampling import draw, keep
 
 DRAWS = 20_000
 P = np.array([0.4, 0.3, 0.15, 0.1, 0.05])
@@ -129,6 +130,26 @@ def test_the_last_axis_goes_and_int64_comes(shape: tuple[int, ...], make: Make) 
         assert tuple(drawn.shape) == shape[:-1]
         assert dtype_of(drawn) == "int64"
         assert (np.asarray(drawn) < shape[-1]).all()
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 300])
+@pytest.mark.parametrize("temperature", [0.0, 0.3, 1.0, 5.0])
+@pytest.mark.parametrize(
+    ("k", "p", "least"),
+    [(None, None, None), (3, None, None), (None, 0.6, None), (None, None, 0.2), (5, 0.8, None), (40, 0.95, 0.05)],
+)
+def test_the_draw_of_the_definition(
+    n: int, temperature: float, k: int | None, p: float | None, least: float | None
+) -> None:
+    logits = 3.0 * np.random.default_rng(n).standard_normal((200, n))
+    logits[:, 1:][np.random.default_rng(1).random((200, n - 1)) < 0.2] = -np.inf
+    drawn = ss.sample(logits, temperature=temperature, top_k=k, top_p=p, min_p=least, rng=generator("numpy"))
+    if temperature == 0.0:
+        same(drawn, logits.argmax(axis=-1))
+        return
+    weights = np.exp((logits - logits.max(axis=-1, keepdims=True)) / temperature)
+    kept = keep(weights / weights.sum(axis=-1, keepdims=True), k, p, least)
+    same(drawn, draw(kept, generator("numpy").random(200)))
 
 
 def test_ties_at_the_border_of_top_k_keep_k() -> None:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from softscope._arguments.arrays import Array, is_tensor, tracing
+from softscope._arguments.checks import plain_number
+from softscope._backends.engine import plain_attention as quick_attention
 from softscope._backends.engine import quick
 
 if TYPE_CHECKING:
@@ -42,9 +44,15 @@ def quick_backend() -> ModuleType | None:
 
 
 def plain_attention(q: Any, k: Any, v: Any, *options: Any) -> Any:
-    """Take the short way for attention of tensors with common options. None if the full path is needed."""
-    backend = quick_backend()
+    """Take the short way for attention with common options. None if the full path is needed."""
+    backend: Any = quick_attention if type(q) is np.ndarray else quick_backend()
     return None if backend is None else backend.plain_attention(q, k, v, *options)
+
+
+def plain_statistics(q: Any, k: Any, *options: Any) -> Array | None:
+    """Take the short way of `attention_partition`: every row's numbers (…, 8)."""
+    backend: Any = quick_attention if type(q) is np.ndarray else quick_backend()
+    return None if backend is None else backend.plain_statistics(q, k, *options)
 
 
 def plain(name: str, x: Array, temperature: Any, axis: int, out: Array | None = None, alpha: Any = 1.0) -> Array | None:
@@ -59,6 +67,40 @@ def plain_state(x: Array, temperature: Any, axis: int) -> tuple[Array, float] | 
     return None if backend is None else backend.plain_state(x, temperature, axis)
 
 
+def plain_reading(name: str, partition: Any) -> Array | None:
+    """Let the engine compute a reading of a partition; None where tensor operations must.
+
+    The engine's numbers are kept in the partition if they have to be put together first.
+    """
+    if tracing():
+        return None
+    kept = partition.__dict__
+    numbers = kept.get("numbers")
+    part = partition.state.c if numbers is None else numbers
+    backend: Any = sys.modules.get("softscope._backends.torch") if is_tensor(part) else quick
+    if backend is None:
+        return None
+    if numbers is None:
+        numbers = backend.packed(partition.state)
+        if numbers is None:
+            return None
+        kept["numbers"] = numbers
+    temperature = partition.temperature if name == "lse" else 1.0
+    return backend.reading(name, numbers, 1.0 if temperature is None else temperature)
+
+
+def plain_temperature(x: Array, name: str, wanted: Any) -> Array | None:
+    """Take the fast path of `temperature_for`, for rows on the last axis and one entropy or peak."""
+    backend: Any = quick if type(x) is np.ndarray else quick_backend()
+    return None if backend is None else backend.plain_temperature(x, name, wanted)
+
+
+def wide_rows(x: Array) -> np.ndarray[Any, Any] | None:
+    """Return plain rows as a contiguous array of float64, for `sample`. None if the full path must convert x."""
+    backend: Any = quick if type(x) is np.ndarray else quick_backend()
+    return None if backend is None else backend.wide_rows(x)
+
+
 def plain_product(p: Array, v: Array, alpha: Any, temperature: Any, axis: Any) -> Array | None:
     """Take the fast path of `jacobian_product`, for two arrays of one kind, shape and dtype."""
     backend: Any = quick if type(p) is np.ndarray else quick_backend()
@@ -69,3 +111,10 @@ def plain_cross_entropy(x: Array, targets: Array, *numbers: Any) -> Array | None
     """Take the fast path of `cross_entropy`, for classes on the last axis."""
     backend: Any = quick if type(x) is np.ndarray else quick_backend()
     return None if backend is None else backend.plain_cross_entropy(x, targets, *numbers)
+
+
+def plain_distillation(student: Array, teacher: Array, temperature: Any, hottest: float) -> Array | None:
+    """Take the fast path of `distillation_loss`, for two arrays of one kind and shape and one temperature."""
+    backend: Any = quick if type(student) is np.ndarray else quick_backend()
+    t = plain_number(temperature)
+    return None if backend is None or not 0.0 < t <= hottest else backend.plain_distillation(student, teacher, t)

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 import softscope as ss
-from softscope import _engine, bounds
+from softscope import _engine, _partition, bounds
 from softscope._backends.torch import engine_attention, maps, row_reading
 from softscope.doctor import scope
 from softscope.doctor.read import row_readings
@@ -192,6 +192,7 @@ def test_readings_need_no_engine(name: str, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(row_reading, "offers", lambda _: False)
     monkeypatch.setattr(engine_attention, "offers", lambda *_: False)
     monkeypatch.setattr(maps, "offered", lambda *_: False)
+    monkeypatch.setattr(_partition, "plain_reading", lambda *_: None)
     arrays, options, wanted = case(name, torch.float64)
     compare(read(arrays, options), wanted, 1e-5)
 

@@ -103,9 +103,9 @@ def entmax(x: Array, alpha: Any, temperature: Any, visible: Array | None) -> Arr
 
 
 def split(numbers: Array) -> tuple[State, Array]:
-    """Split the engine's numbers (…, 7) into a state and the largest logit."""
+    """Split the engine's numbers (…, 7) into a state and the largest logit; attention has that as an eighth."""
     result = _partition.State(numbers[..., 0].astype(np.int64), *(numbers[..., i] for i in range(1, 7)))
-    return result, result.m
+    return result, numbers[..., 7] if numbers.shape[-1] > 7 else result.m
 
 
 @quietly
@@ -143,12 +143,6 @@ def cross_entropy(x: Array, targets: Array, temperature: Any, label_smoothing: f
     if kernels.cross_entropy(kernels.native(x), targets, temperature, label_smoothing, losses):
         return losses
     return _losses.cross_entropy(wider(x), targets, temperature, label_smoothing)
-
-
-@quietly
-def distillation(student: Array, teacher: Array, temperature: Any) -> Array:
-    """Compute each row's T²·KL in float64."""
-    return _losses.distillation(wider(student), wider(teacher), temperature)
 
 
 def _inner(temperature: Any) -> Any:

@@ -5,20 +5,24 @@ uses plain tensor operations, so that torch.compile, transforms and other device
 """
 
 from softscope._backends.torch.cross_entropy import cross_entropy, plain_cross_entropy
-from softscope._backends.torch.losses import distillation
+from softscope._backends.torch.losses import distillation, plain_distillation
 from softscope._backends.torch.maps import (
     entmax,
     jacobian_product,
     log_softmax,
     logsumexp,
+    packed,
     plain,
     plain_product,
     plain_state,
+    plain_temperature,
+    reading,
     softmax,
     split,
     state,
+    wide_rows,
 )
-from softscope._backends.torch.plain_attention import plain_attention
+from softscope._backends.torch.plain_attention import plain_attention, plain_statistics
 from softscope._backends.torch.tensor_jacobian import jacobian
 
 __all__ = [
@@ -29,12 +33,18 @@ __all__ = [
     "jacobian_product",
     "log_softmax",
     "logsumexp",
+    "packed",
     "plain",
     "plain_attention",
     "plain_cross_entropy",
+    "plain_distillation",
     "plain_product",
     "plain_state",
+    "plain_statistics",
+    "plain_temperature",
+    "reading",
     "softmax",
     "split",
     "state",
+    "wide_rows",
 ]

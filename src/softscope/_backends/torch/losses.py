@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
 from torch import Tensor
 
+from softscope._backends.engine import quick
 from softscope._backends.torch.dtypes import like, row_dtype
-from softscope._backends.torch.maps import log_softmax, softmax
+from softscope._backends.torch.engine_memory import DTYPES, flows, reachable, single
+from softscope._backends.torch.maps import log_softmax, softmax, wide_rows
 
 
 def cross_entropy(x: Tensor, targets: Tensor, temperature: Any, label_smoothing: float) -> Tensor:
@@ -19,8 +22,22 @@ def cross_entropy(x: Tensor, targets: Tensor, temperature: Any, label_smoothing:
     return loss
 
 
+def plain_distillation(student: Any, teacher: Any, temperature: float) -> Tensor | None:
+    """Compute the mean loss of contiguous rows of CPU tensors in the engine; None for the full path."""
+    ours, theirs = wide_rows(student), wide_rows(teacher)
+    if ours is None or theirs is None or ours.shape != theirs.shape or flows(student) or flows(teacher):
+        return None
+    mean = quick.distillation(ours, theirs, temperature)
+    return single(DTYPES[student.dtype]).fill_(mean)
+
+
 def distillation(student: Tensor, teacher: Tensor, temperature: Any) -> Tensor:
-    """Compute each row's T²·KL(teacher‖student); classes with teacher weight 0 add nothing."""
+    """Compute the mean of the rows' T²·KL(teacher‖student); classes with teacher weight 0 add nothing."""
+    given = [x for x in (student, teacher, temperature) if isinstance(x, Tensor)]
+    if all(reachable(x) and not flows(x) for x in given):
+        mean = quick.distillation(*(x.detach().double().numpy() if isinstance(x, Tensor) else x
+                                    for x in (student, teacher, temperature)))  # fmt: skip
+        return torch.tensor(mean, dtype=torch.float64)
     wide = row_dtype(student)
     student, teacher = student.to(wide), teacher.to(wide)
     p = softmax(teacher, temperature, None)
@@ -28,4 +45,5 @@ def distillation(student: Tensor, teacher: Tensor, temperature: Any) -> Tensor:
     log_p = log_softmax(teacher, temperature, None).masked_fill(none, 0.0)
     log_q = log_softmax(student, temperature, None).masked_fill(none, 0.0)
     t = like(temperature, wide)
-    return (p * (log_p - log_q) * (t * t)).sum(dim=-1)
+    losses = (p * (log_p - log_q) * (t * t)).sum(dim=-1)
+    return losses.sum() / max(losses.numel(), 1)

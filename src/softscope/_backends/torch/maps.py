@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -16,6 +17,7 @@ from softscope import _engine
 from softscope._arguments.checks import plain_number
 from softscope._arguments.out import checked_out
 from softscope._backends.engine import kernels
+from softscope._backends.engine.quick import READINGS, plain_target
 from softscope._backends.reference.partition import State
 from softscope._backends.torch import backward, tensor_entmax, tensor_jacobian, tensor_partition, tensor_softmax
 from softscope._backends.torch.autograd import DIFFERENTIABLE, Entmax, applied
@@ -95,6 +97,46 @@ def plain_state(x: Any, temperature: Any, axis: int) -> tuple[Tensor, float] | N
     out = torch.empty(shape, dtype=torch.float64)
     _engine.state_at(address, out.data_ptr(), rows, t, threads())
     return out, t
+
+
+def packed(state: State) -> Tensor | None:
+    """Join the parts of a state into the engine's numbers (…, 7); None if tensor operations must read it."""
+    wide = all(part.dtype is torch.float64 for part in state[1:])
+    if not wide or not all(reachable(part) and not flows(part) for part in state):
+        return None
+    shape = np.broadcast_shapes(*(part.shape for part in state))
+    return torch.stack([part.double().expand(shape) for part in state], dim=-1)
+
+
+def reading(name: str, numbers: Tensor, temperature: Any) -> Tensor | None:
+    """Compute one reading of each state of the engine's numbers (…, 7 or 8); None for tensor operations."""
+    found = _engine.rows_of(numbers) if type(temperature) is float and unwatched() else None
+    if found is None or flows(numbers):
+        return None
+    address, rows, ndim = found
+    out = single(rows[2]) if ndim == 1 else torch.empty(numbers.shape[:-1], dtype=torch.float64)
+    _engine.reading_at(address, out.data_ptr(), rows, READINGS[name], temperature, 0, threads())
+    return out
+
+
+def plain_temperature(x: Any, name: str, wanted: Any) -> Tensor | None:
+    """Find the temperatures at which the rows have one entropy or peak; they are constants for autograd."""
+    target = plain_target(name, wanted)
+    found = _engine.rows_of(x) if unwatched() else None
+    if found is None or target != target:
+        return None
+    _, (count, n, _), ndim = found
+    wide = x.detach().double()
+    out = torch.empty((1,) if ndim == 1 else (*x.shape[:-1], 1), dtype=torch.float64)
+    peak = name == "peak"
+    _engine.temperature_for_at(wide.data_ptr(), out.data_ptr(), (count, n, 3), peak, target, 0, threads())
+    return out
+
+
+def wide_rows(x: Any) -> kernels.Array | None:
+    """Return rows of plain numbers as a contiguous array of float64; None for the full path."""
+    found = _engine.rows_of(x) if unwatched() else None
+    return None if found is None else x.detach().double().numpy()
 
 
 def plain_product(p: Any, v: Any, alpha: Any, temperature: Any, axis: int) -> Tensor | None:

@@ -1,13 +1,12 @@
-"""The short way for attention of CPU tensors (batch, heads, n, d) or (heads, n, d), forward and backward.
+"""The short way for attention of CPU tensors (batch, heads, n, d), (heads, n, d) or (n, d), forward and backward.
 
 Generating token by token calls attention for microseconds of work; checking and describing every option takes longer.
 So this way takes tensors by address, and leaves to the full one whatever is unusual: sinks, scales for each head,
-broadcast batches, gradients of masks.
+broadcast batches, gradients of masks and of a single head.
 """
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -15,15 +14,15 @@ from torch import Tensor
 
 from softscope import _engine
 from softscope._arguments.attention import Call, Options
-from softscope._arguments.checks import plain_number
 from softscope._backends.engine.attention import FAR, STATE_NUMBERS
+from softscope._backends.engine.plain_attention import view_of
 from softscope._backends.torch import dense_attention
 from softscope._backends.torch.autograd import applied
 from softscope._backends.torch.backward import unseen
 from softscope._backends.torch.engine_memory import flows, threads, unwatched
 
 if TYPE_CHECKING:
-    from softscope._engine import Heads, Sizes, View
+    from softscope._engine import Heads, PlacedMask, Sizes, View
 
 
 def plain_attention(
@@ -37,7 +36,7 @@ def plain_attention(
     mask: Any = None,
     softcap: Any = None,
     statistics: Any = False,
-) -> tuple[Tensor, Tensor | None] | None:
+) -> tuple[Tensor | None, Tensor | None] | None:
     """Compute the output and, if requested, every row's numbers (…, 8).
 
     None if the full path is needed, which also finds the words for what is wrong.
@@ -45,37 +44,26 @@ def plain_attention(
     found = _engine.heads_of(q, k, v) if unwatched() else None
     if found is None or torch.is_autocast_enabled("cpu") or type(statistics) is not bool:
         return None
-    view = _view(found[3], scale, causal, start, window, mask, softcap)
+    view = view_of(q, found[3], _place, scale, causal, start, window, mask, softcap)
     if view is None:
         return None
     if torch.is_grad_enabled() and (q.requires_grad or k.requires_grad or v.requires_grad):
+        if q.ndim == 2:
+            return None
         out, state = applied(_Attention, q, k, v, mask, found, view, statistics)
         return out, state
     return _attended(q, found, view, statistics, statistics)
 
 
-def _view(sizes: Sizes, scale: Any, causal: Any, start: Any, window: Any, mask: Any, softcap: Any) -> View | None:
-    """Return how queries see keys, as the engine takes it; None if an option is unusual."""
-    factor = 1.0 / math.sqrt(sizes[5]) if scale is None else plain_number(scale)
-    cap = 0.0 if softcap is None else plain_number(softcap)
-    if not 0.0 < factor < math.inf or not (cap > 0.0 or softcap is None) or cap == math.inf:
-        return None
-    if type(causal) is not bool or type(start) is not int or not -FAR < start < FAR:
-        return None
-    left, right = FAR, 0 if causal else FAR
-    if window is not None:
-        if type(window) is not tuple or len(window) != 2 or not all(map(_is_side, window)):
-            return None
-        left = FAR if window[0] is None else window[0]
-        right = right if window[1] is None else min(window[1], right)
-    if mask is None:
-        return factor, cap, start, left, right, None
-    placed = _engine.mask_of(mask, sizes)
-    return None if placed is None or flows(mask) else (factor, cap, start, left, right, placed)
+def plain_statistics(q: Any, k: Any, *options: Any) -> Tensor | None:
+    """Compute every row's numbers without the output; autograd sees them as constants."""
+    found = _engine.queries_of(q, k) if unwatched() else None
+    view = None if found is None or torch.is_autocast_enabled("cpu") else view_of(q, found[3], _place, *options)
+    return None if found is None or view is None else _attended(q, found, view, True, True)[1]
 
 
-def _is_side(side: Any) -> bool:
-    return side is None or (type(side) is int and 0 <= side < FAR)
+def _place(mask: Any, sizes: Sizes) -> PlacedMask | None:
+    return None if flows(mask) else _engine.mask_of(mask, sizes)
 
 
 def _placed(x: Tensor) -> tuple[int, int, int, int]:
@@ -84,14 +72,18 @@ def _placed(x: Tensor) -> tuple[int, int, int, int]:
     return x.data_ptr(), batch, strides[-3], strides[-2]
 
 
-def _attended(q: Tensor, heads: Heads, view: View, keep: bool, statistics: bool) -> tuple[Tensor, Tensor | None]:
+def _attended(q: Tensor, heads: Heads, view: View, keep: bool, statistics: bool) -> tuple[Tensor | None, Tensor | None]:
+    """Compute the output, if there are values, and every row's numbers, if kept."""
     placed_q, placed_k, placed_v, sizes, dtype = heads
-    n, d, dv = sizes[3], sizes[5], sizes[6]
-    out = torch.empty_like(q) if dv == d and q.is_contiguous() else torch.empty((*q.shape[:-1], dv), dtype=q.dtype)
-    state = torch.empty((*q.shape[:-1], STATE_NUMBERS), dtype=torch.float64) if keep else None
+    d, dv = sizes[5], sizes[6]
+    out = state = None
+    if dv:
+        out = torch.empty_like(q) if dv == d and q.is_contiguous() else torch.empty((*q.shape[:-1], dv), dtype=q.dtype)
+    if keep:
+        state = torch.empty((*q.shape[:-1], STATE_NUMBERS), dtype=torch.float64)
     _engine.attention_at(
-        placed_q, placed_k, placed_v, (out.data_ptr(), sizes[1] * n * dv, n * dv, dv),
-        0 if state is None else state.data_ptr(), sizes, view, statistics, dtype, threads(),
+        placed_q, placed_k, placed_v, 0 if out is None else out.data_ptr(), 0 if state is None else state.data_ptr(),
+        sizes, view, statistics, dtype, threads(),
     )  # fmt: skip
     return out, state
 
@@ -102,8 +94,9 @@ class _Attention(torch.autograd.Function):
     @staticmethod
     def forward(
         ctx: Any, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, heads: Heads, view: View, statistics: bool
-    ) -> tuple[Tensor, Tensor | None]:
+    ) -> tuple[Tensor, Tensor]:
         out, state = _attended(q, heads, view, True, statistics)
+        assert out is not None
         assert state is not None
         ctx.mark_non_differentiable(state)
         ctx.set_materialize_grads(False)
