@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 from torch import distributed as dist
+from torch.distributed.distributed_c10d import PrefixStore
 
 
 class Link:
@@ -19,7 +20,7 @@ class Link:
     def __init__(self, name: str, other: int, first: bool, timeout: float) -> None:
         """Wait for the other end. `name` is the connection's, `other` the other's rank; one of both is `first`."""
         self.other = other
-        store = dist.PrefixStore(name, dist.distributed_c10d._get_default_store())
+        store = PrefixStore(name, dist.distributed_c10d._get_default_store())
         limit = dt.timedelta(seconds=timeout)
         store.set_timeout(limit)
         self._group: Any = dist.ProcessGroupGloo(store, 0 if first else 1, 2, limit)
