@@ -96,7 +96,7 @@ class Together:
                 strongest[name] = demand if before is None else torch.fmax(before, demand)
             codes = {code: torch.full_like(mine["ranks"], x) for code, x in of_sites.get(name, {}).items()}
             first = places[name] + heads[name].first
-            _write(mine | codes, sums[first:], given)
+            write(mine | codes, sums[first:], given)
         seen = np.arange(self.ranks) == self.rank
         self._tree.submit(Message(step, whole, sums, given, seen, loss or 0.0, int(loss is not None), seconds))
 
@@ -130,7 +130,7 @@ def _with_bins(sums: Sums, values: Tensor | None, cares: Tensor) -> Sums:
     return sums
 
 
-def _write(sums: Sums, into: Array, given: Array) -> None:
+def write(sums: Sums, into: Array, given: Array) -> None:
     """Put one site's sums into the first rows of a matrix, in one transfer from their device."""
     names = [name for name in fields.NAMES if name in sums]
     wide = [x if x.ndim == 2 else x[:, None] for x in (sums[name].to(torch.float32) for name in names)]

@@ -152,6 +152,7 @@ def _blocked_columns(parts: list[RowReadings]) -> Sums:
     if kinds:
         tokens = over_passes(kinds)
         found |= _largest("blocked_tokens", tokens.held, len(tokens.ids))
-        found["blocked_tokens:at"] = tokens.ids[found["blocked_tokens:at"].long()].to(torch.float32)
+        ids = tokens.ids[found["blocked_tokens:at"].long()].to(torch.float32)
+        found["blocked_tokens:at"] = ids.masked_fill(found["blocked_tokens:weight"] == 0.0, 0.0)
         found["blocked_tokens:total"] = tokens.total
     return found

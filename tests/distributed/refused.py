@@ -1,0 +1,80 @@
+"""What the tests of refusals run on every rank."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import torch
+from torch import distributed as dist
+from torch import nn
+
+import softscope as ss
+from distributed import doctored
+
+
+def _told(net: nn.Module, **probing: Any) -> tuple[str, str]:
+    """What entering the probe raises."""
+    try:
+        with ss.probe(net, **({"group": dist.group.WORLD, "patience": 2.0} | probing)):
+            return "", ""
+    except Exception as error:
+        return type(error).__name__, str(error)
+
+
+def other_model() -> tuple[str, str]:
+    """The last rank has another model."""
+    last = dist.get_rank() == dist.get_world_size() - 1
+    return _told(nn.TransformerEncoderLayer(8, 2, 8) if last else doctored.model())
+
+
+def other_schedule() -> tuple[str, str]:
+    """Rank 1 reads other steps."""
+    return _told(doctored.model(), every=2 if dist.get_rank() == 1 else 3)
+
+
+def missing() -> tuple[str, str, float]:
+    """Rank 1 does not come."""
+    began = time.monotonic()
+    found = ("", "") if dist.get_rank() == 1 else _told(doctored.model(), patience=0.5)
+    dist.barrier()
+    return *found, time.monotonic() - began
+
+
+def twice() -> int:
+    """A second probe after the first, and one inside another."""
+    net = doctored.model()
+    x = torch.zeros(1, 8, dtype=torch.long)
+    for _ in range(2):
+        with ss.probe(net, group=dist.group.WORLD) as scope:
+            net(x)
+    with ss.probe(net, group=dist.group.WORLD) as outer, ss.probe(net, group=dist.group.WORLD) as inner:
+        net(x)
+    return len(scope.history().snapshots) + len(outer.history().snapshots) + len(inner.history().snapshots)
+
+
+def part_of_the_ranks() -> int:
+    """Only ranks 1 and 3 are read."""
+    some = dist.new_group([1, 3])
+    if dist.get_rank() not in (1, 3):
+        return -1
+    net = doctored.model()
+    with ss.probe(net, group=some) as scope:
+        net(torch.zeros(1, 8, dtype=torch.long))
+    return len(scope.history().snapshots)
+
+
+def never_left() -> str:
+    """A probe that is entered and never left."""
+    scope = ss.probe(doctored.model(), group=dist.group.WORLD).__enter__()
+    scope.model(torch.zeros(1, 8, dtype=torch.long))
+    return "fine"
+
+
+def nothing_heard() -> list[Any]:
+    """A model without attention."""
+    net = nn.Linear(2, 2)
+    with ss.probe(net, every=1, group=dist.group.WORLD) as scope:
+        net(torch.ones(1, 2))
+        scope.step()
+    return [len(scope.history().snapshots), scope.ranks.lost]
