@@ -14,10 +14,11 @@ from __future__ import annotations
 import argparse
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 
 import torch
+from torch import nn
 from torch.nn import functional
 
 import softscope as ss
@@ -30,9 +31,11 @@ WAYS = {"not read": {"every": NEVER}, "32 rows": {"every": 1}, "every row": {"ev
 SIZES = {"d 256, 8 heads, batch 2": (256, 8, 2), "d 512, 8 heads, batch 2": (512, 8, 2)}
 
 
-def stepper(d: int, heads: int, batch: int) -> tuple[SmallTransformer, Callable[[], torch.Tensor]]:
+def stepper(
+    d: int, heads: int, batch: int, wrap: Callable[[nn.Module], nn.Module] = lambda x: x
+) -> tuple[nn.Module, Callable[[], torch.Tensor]]:
     """A model, and a function that trains it for one step."""
-    model = SmallTransformer(256, length=TOKENS, d=d, heads=heads, layers=6)
+    model = wrap(SmallTransformer(256, length=TOKENS, d=d, heads=heads, layers=6))
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
     tokens = torch.randint(256, (batch, TOKENS + 1), generator=torch.Generator().manual_seed(0))
 
@@ -47,7 +50,7 @@ def stepper(d: int, heads: int, batch: int) -> tuple[SmallTransformer, Callable[
     return model, step
 
 
-def best_of(contenders: dict[str, Callable[[], object]], turns: int) -> dict[str, float]:
+def best_of(contenders: Mapping[str, Callable[[], object]], turns: int) -> dict[str, float]:
     """The shortest processor time of each, in seconds; they take turns."""
     times = dict.fromkeys(contenders, math.inf)
     for _ in range(turns):
