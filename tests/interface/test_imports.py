@@ -93,8 +93,8 @@ print("softscope._backends.torch" in sys.modules)
 RANKS = {
     name: rank
     for rank, names in enumerate(
-        [["_engine", "bounds"], ["reference"], ["core"], ["torch"], ["nn"], ["testing"], ["tasks"], ["distributed"], ["doctor"],
-         ["experiments"], ["lab"], ["cli"]]
+        [["_engine", "bounds"], ["reference"], ["core"], ["torch"], ["nn"], ["testing"], ["tasks"], ["distributed"],
+         ["doctor"], ["experiments"], ["lab"], ["cli"]]
     )
     for name in names
 }  # fmt: skip
