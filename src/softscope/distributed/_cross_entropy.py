@@ -60,20 +60,19 @@ def cross_entropy(
     >>> dist.destroy_process_group()
     """
     place = placed(logits, group, "logits")
-    if place.rows_are_sharded and reduction == "mean":
-        raise ValueError(
-            'reduction must be "sum" or "none" where the rows of logits are sharded, too, but got "mean"; '
-            "divide the sum by the number of all rows"
-        )
-    local = place.targets(targets)
     rank = 0 if place.group is None else place.group.rank()
 
     def prepare() -> _LabelledPart:
         epsilon = checked_smoothing(label_smoothing)
         checked_reduction(reduction)
+        if place.rows_are_sharded and reduction == "mean":
+            raise ValueError(
+                'reduction must be "sum" or "none" where the rows of logits are sharded, too, but got "mean"; '
+                "divide the sum by the number of all rows"
+            )
         ignored = whole_number(ignore_index, "ignore_index")
         part = rows_part(place.part, temperature, "cross_entropy", "logits")
-        classes = class_indices(local, part.x, part.lead)
+        classes = class_indices(place.targets(targets), part.x, part.lead)
         agreed = {
             "label_smoothing": repr(epsilon), "ignore_index": str(ignored), "reduction": reduction,
             "targets": f"those with the checksum {_checksum(classes)}",

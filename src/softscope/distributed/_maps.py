@@ -79,8 +79,13 @@ def logsumexp(x: Any, /, *, group: Any = None, temperature: float = 1.0, keepdim
     >>> dist.destroy_process_group()
     """
     place = placed(x, group, "x")
-    keep = (1,) if flag(keepdims, "keepdims") else ()
-    part, sums = _summed(place.group, "logsumexp", lambda: rows_part(place.part, temperature, "logsumexp"))
+
+    def prepare() -> RowsPart:
+        flag(keepdims, "keepdims")
+        return rows_part(place.part, temperature, "logsumexp")
+
+    part, sums = _summed(place.group, "logsumexp", prepare)
+    keep = (1,) if keepdims else ()
     lse = applied(_LogSumExp, part.x, *sums, part.temperature)
     return place.of_rows(lse.reshape((*part.lead, *keep)), keep)
 
