@@ -247,3 +247,13 @@ def losses_with_options() -> list[list[float]]:
     nothing = torch.full((8,), -100)
     pairs.append([float(sd.cross_entropy(x, nothing)), 0.0])
     return pairs
+
+
+def slope_of_an_ignored_row(ignored: float) -> list[float]:
+    """The largest gradient in each of two rows of which the first is ignored, and holds what it should not."""
+    x = torch.full((2, 3), 0.5)
+    x[0] = ignored
+    x.requires_grad_()
+    sd.cross_entropy(x, torch.tensor([-100, 1])).backward()
+    assert x.grad is not None
+    return x.grad.abs().amax(dim=-1).tolist()

@@ -1,5 +1,7 @@
 """Rows sharded over real processes: the same as in one process, within the stated bounds."""
 
+import math
+
 import pytest
 
 from distributed import sharded
@@ -39,3 +41,10 @@ def test_the_options_of_cross_entropy(ranks: Ranks) -> None:
         assert len(pairs) == 7
         for ours, one in pairs:
             assert ours == pytest.approx(one, rel=1e-14)
+
+
+@pytest.mark.parametrize("ignored", [math.nan, math.inf, -math.inf])
+def test_an_ignored_row_has_no_gradient(two: Ranks, ignored: float) -> None:
+    for first, second in two.run(sharded.slope_of_an_ignored_row, ignored):
+        assert first == 0.0
+        assert second > 0.1
