@@ -1,10 +1,18 @@
 """One message a call, as many bytes as the formulas say; and whatever a rank does wrong, all ranks are told."""
 
+import re
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 import torch
 
 from distributed import sharded_messages
 from distributed.ranks import Ranks
+from softscope.distributed import traffic
+
+DOCS = Path(__file__).parents[2] / "docs"
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
@@ -68,3 +76,35 @@ def test_second_derivatives_are_refused(two: Ranks) -> None:
     for found in two.run(sharded_messages.second_derivatives):
         assert len(found) == 5
         assert all("first derivatives" in told for told in found)
+
+
+def test_the_page_has_the_formulas() -> None:
+    text = (DOCS / "distributed.md").read_text("utf-8").partition("### Messages")[2].partition("### Speed")[0]
+    rows = [[int(cell) for cell in re.findall(r"\| (\d+)(?= )", line)] for line in text.splitlines()]
+    ways = [("softmax", {}), ("cross_entropy", {}), None, ("partition", {}), ("softmax", {"backward": True}),
+            ("log_softmax", {"backward": True}), ("logsumexp", {"backward": True})]  # fmt: skip
+    found = [row for row in rows if row]
+    assert len(found) == len(ways)
+
+    def each(function: str, dtype: str, **way: bool) -> int:
+        sent = traffic.bytes_sent(function, rows=1, ranks=2, dtype=dtype, **way)  # type: ignore[arg-type]
+        return max(sent - traffic.HEADER, 0)
+
+    for row, given in zip(found, ways, strict=True):
+        for cell, dtype in zip(row, ("bfloat16", "float32", "float64"), strict=True):
+            if given is None:
+                assert cell == each("cross_entropy", dtype, smoothed=True) - each("cross_entropy", dtype)
+            else:
+                assert cell == each(given[0], dtype, **given[1])
+
+
+def test_the_example_runs() -> None:
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    done = subprocess.run(
+        [*command, str(DOCS / "examples/sharded_loss.py")], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    losses = re.findall(r"rank (\d): loss (\S+), largest entropy (\S+), weights of row 0 (\S+)", done.stdout)
+    assert {rank for rank, *_ in losses} == {"0", "1"}
+    assert len({said[1:3] for said in losses}) == 1
+    assert sum(float(said[3]) for said in losses) == pytest.approx(1.0, abs=2e-4)

@@ -65,7 +65,11 @@ _known: weakref.WeakKeyDictionary[ProcessGroup, dict[str, _Known]] = weakref.Wea
 
 
 class RanksDifferError(ValueError):
-    """Ranks of a group do not fit together; raised on all of them."""
+    """Ranks of a group do not fit together. It is raised on all of them; one that refused its arguments says why.
+
+    >>> issubclass(RanksDifferError, ValueError)
+    True
+    """
 
 
 def exchange(group: ProcessGroup | None, name: str, prepare: Callable[[], P]) -> tuple[P, list[Tensor], Lengths]:

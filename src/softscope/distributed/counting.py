@@ -1,4 +1,13 @@
-"""Count the messages and bytes that a rank sends through `torch.distributed`, whoever sends them."""
+"""Count the messages and bytes that a rank sends through `torch.distributed`, whoever sends them.
+
+>>> from torch import distributed as dist
+>>> dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+>>> with counted() as sent:
+...     dist.all_reduce(torch.ones(3))
+>>> sent  # one rank has nobody to send bytes to
+Counted(messages=1, bytes=0)
+>>> dist.destroy_process_group()
+"""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-__all__ = ["HEADER", "bytes_sent", "gathered_logits"]
+__all__ = ["bytes_sent", "gathered_logits"]
 
 HEADER = 24  # bytes: a digest, a length, whether the rank refuses
 
