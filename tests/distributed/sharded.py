@@ -257,3 +257,26 @@ def slope_of_an_ignored_row(ignored: float) -> list[float]:
     sd.cross_entropy(x, torch.tensor([-100, 1])).backward()
     assert x.grad is not None
     return x.grad.abs().amax(dim=-1).tolist()
+
+
+def nothing_there() -> list[str]:
+    """What differs from one process where there are no rows, or no entries on any rank."""
+    wrong = []
+    for shape in ((0, 4), (2, 0), (0, 0)):
+        x, whole = torch.zeros(shape).requires_grad_(), torch.zeros((shape[0], shape[1] * dist.get_world_size()))
+        targets = torch.full((shape[0],), -100)
+        results = {
+            name: (getattr(sd, name)(x), getattr(ss, name)(whole)) for name in ("logsumexp", "softmax", "log_softmax")
+        }
+        results["partition"] = sd.partition(x).lse, ss.partition(whole).lse
+        results["cross_entropy"] = sd.cross_entropy(x, targets), ss.cross_entropy(whole, targets)
+        for name, (got, want) in results.items():
+            if name in ("softmax", "log_softmax"):
+                want = want[..., : shape[1]]
+            if got.shape != want.shape or not torch.allclose(got.double(), want.double(), equal_nan=True):
+                wrong.append(f"{shape}, {name}: {got}, not {want}")
+            got.sum().backward()
+        assert x.grad is not None
+        if x.grad.shape != shape:
+            wrong.append(f"{shape}: gradient {x.grad.shape}")
+    return wrong

@@ -12,7 +12,7 @@ from torch import distributed as dist
 
 import softscope as ss
 import softscope.distributed as sd
-from softscope.distributed import counting, traffic
+from softscope.distributed import _sums, counting, traffic
 
 
 def logits(dtype: torch.dtype = torch.float32, rows: int = 6, n: int = 5) -> Tensor:
@@ -123,6 +123,27 @@ def refusals() -> dict[str, str]:
                 sd.partition(x),
             )
             assert bool(torch.isfinite(good[3]))
+    return found
+
+
+def running_out_of_memory() -> list[str]:
+    """What a rank is told if the last one cannot compute its sums: in a group's first call, and after a good one."""
+    last, group, x = dist.get_rank() == dist.get_world_size() - 1, dist.new_group(), logits()
+    whole, found = _sums.of_part, []
+
+    def fails(*_: Any) -> Any:
+        raise MemoryError("no memory for the sums")
+
+    for _ in range(2):
+        if last:
+            _sums.of_part = fails
+        try:
+            sd.softmax(x, group=group)
+        except (MemoryError, sd.RanksDifferError) as error:
+            found.append(f"{type(error).__name__}: {error}")
+        finally:
+            _sums.of_part = whole
+        sd.softmax(x, group=group)
     return found
 
 

@@ -66,6 +66,12 @@ def test_what_does_not_fit_is_told_on_every_rank(two: Ranks, four: Ranks) -> Non
             assert f"{alone}temperature must be > 0" in found["a bad temperature"]
 
 
+def test_a_rank_that_fails_leaves_nobody_waiting(two: Ranks) -> None:
+    first, last = two.run(sharded_messages.running_out_of_memory)
+    assert last == ["MemoryError: no memory for the sums"] * 2
+    assert first == ["RanksDifferError: rank 1 of the group could not take part: no memory for the sums"] * 2
+
+
 def test_a_rank_outside_the_group_is_told(four: Ranks) -> None:
     *inside, outside = four.run(sharded_messages.outsiders)
     assert inside == ["nothing"] * 3

@@ -48,3 +48,7 @@ def test_an_ignored_row_has_no_gradient(two: Ranks, ignored: float) -> None:
     for first, second in two.run(sharded.slope_of_an_ignored_row, ignored):
         assert first == 0.0
         assert second > 0.1
+
+
+def test_no_rows_and_no_entries(ranks: Ranks) -> None:
+    assert ranks.run(sharded.nothing_there) == [[]] * ranks.many

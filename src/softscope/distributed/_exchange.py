@@ -84,14 +84,15 @@ def exchange(group: ProcessGroup | None, name: str, prepare: Callable[[], P]) ->
     known = calls.get(name)
     try:
         part = prepare()
+        # Also if nobody knows the lengths yet: what fails here must not fail after the ranks have agreed.
+        sent = part.numbers(known.lengths if known else (part.length,) * group.size())
     except Exception as error:
         _gathered(_block([0, 0, 1], torch.empty(0, dtype=torch.uint8), known.size if known else 0), group)
         _gathered(_reasons({"": str(error)}), group)
         raise
-    sent = part.numbers(known.lengths) if known else ()
     body = _packed(sent)
     blocks = _gathered(_block([_digest(part.facts), part.length, 0], body, known.size if known else 0), group)
-    digests, lengths, refusals = zip(*_seen_as(torch.int64, blocks[:, :HEADER].cpu()).tolist(), strict=True)
+    digests, lengths, refusals = _headers(blocks[:, :HEADER])
     if any(refusals) or len(set(digests)) > 1:
         raise _difference(_gathered(_reasons(part.facts), group))
     if known and known.lengths == lengths and body.numel() == known.size:
@@ -100,6 +101,11 @@ def exchange(group: ProcessGroup | None, name: str, prepare: Callable[[], P]) ->
     body = _packed(sent)
     calls[name] = _Known(lengths, body.numel())
     return part, _unpacked(_gathered(body, group), sent), lengths
+
+
+def _headers(blocks: Tensor) -> tuple[Lengths, ...]:
+    """Digests, lengths and refusals, each by rank."""
+    return tuple(zip(*_seen_as(torch.int64, blocks.cpu()).tolist(), strict=True))
 
 
 def _block(header: list[int], body: Tensor, size: int) -> Tensor:
@@ -115,7 +121,10 @@ def _packed(numbers: Sequence[Tensor]) -> Tensor:
 
 def _unpacked(blocks: Tensor, like: Sequence[Tensor]) -> list[Tensor]:
     parts = torch.split(blocks, [sent.numel() * sent.itemsize for sent in like], dim=1)
-    return [_seen_as(sent.dtype, part) for part, sent in zip(parts, like, strict=True)]
+    return [
+        _seen_as(sent.dtype, part.flatten()).reshape((len(blocks), len(sent)))
+        for part, sent in zip(parts, like, strict=True)
+    ]
 
 
 def _seen_as(dtype: torch.dtype, x: Tensor) -> Tensor:

@@ -58,10 +58,14 @@ def partition(x: Any, /, *, group: Any = None, temperature: float = 1.0) -> Part
 class _StatePart(RowsPart):
     """Rows whose whole state is sent."""
 
+    @functools.cached_property
+    def state(self) -> State:
+        """The state of this part."""
+        return state(self.x.detach(), self.temperature, None)[0]
+
     def numbers(self, lengths: Lengths) -> Sequence[Tensor]:  # noqa: ARG002
         """n, c, m, r, u, t, w of each row."""
-        found, _ = state(self.x.detach(), self.temperature, None)
-        return [number.double() for number in found]
+        return [number.double() for number in self.state]
 
 
 class _Sums(torch.autograd.Function):
