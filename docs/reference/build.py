@@ -23,6 +23,7 @@ MODULES = (
     "softscope.doctor",  # and with it the modules that its __all__ names: remedies, report, sinks
     "softscope.tasks",
     "softscope.testing",
+    "softscope.distributed",
     "softscope.experiments",
     "softscope.bounds",
 )

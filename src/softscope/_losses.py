@@ -52,54 +52,76 @@ def cross_entropy(
     if x.ndim == 0:
         raise ValueError("logits must have an axis of classes, but got a single number; pass (…, classes)")
     t = temperature_for_rows(temperature, x, rows)
-    epsilon = number(label_smoothing, "label_smoothing", "a number in [0, 1]")
-    if not 0.0 <= epsilon <= 1.0:
-        raise ValueError(f"label_smoothing must lie in [0, 1], but got {short(label_smoothing)}; pass 0.1, for example")
-    if reduction not in _REDUCTIONS:
-        raise ValueError(
-            f"reduction must be one of {', '.join(_REDUCTIONS)}, but got {short(reduction)}; pass one of these"
-        )
-    classes, counted = _checked_targets(targets, x, rows, whole_number(ignore_index, "ignore_index"))
-    xp = namespace(x)
+    epsilon = checked_smoothing(label_smoothing)
+    checked_reduction(reduction)
+    ignored = whole_number(ignore_index, "ignore_index")
+    classes, counted = counted_classes(class_indices(targets, x, rows.lead), rows.n, ignored)
     if rows.n == 0:
-        losses = xp.zeros_like(classes) * 1.0
+        losses = namespace(x).zeros_like(classes) * 1.0
     else:
         losses = backend_of(x).cross_entropy(rows.bring(x), classes, t, epsilon)
-    if counted is not None:
-        losses = xp.where(counted, losses, xp.zeros_like(losses))
-    if reduction == "sum":
-        losses = losses.sum()
-    elif reduction == "mean":
-        # max(count, 1): the mean over no rows is 0, not 0/0
-        count = math.prod(rows.lead) if counted is None else xp.maximum(counted.sum(), xp.ones_like(counted.sum()))
-        losses = losses.sum() / count
+    losses = reduced(losses, counted, reduction)
     result = losses.to(x.dtype) if is_tensor(x) else rounded(losses, x.dtype)
     return giver(logits)(result)
 
 
-def _checked_targets(targets: Any, x: Array, rows: Rows, ignore_index: int) -> tuple[Array, Array | None]:
-    """Return the classes as int64 (0 where ignored) and a mask of the rows that count, or None if all visibly do."""
-    array = beside(targets, x, "targets")
-    if tuple(array.shape) != rows.lead:
+def checked_smoothing(label_smoothing: Any) -> float:
+    """Return label_smoothing as a float in [0, 1]."""
+    epsilon = number(label_smoothing, "label_smoothing", "a number in [0, 1]")
+    if not 0.0 <= epsilon <= 1.0:
+        raise ValueError(f"label_smoothing must lie in [0, 1], but got {short(label_smoothing)}; pass 0.1, for example")
+    return epsilon
+
+
+def checked_reduction(reduction: Any) -> None:
+    """Refuse what is no reduction."""
+    if reduction not in _REDUCTIONS:
         raise ValueError(
-            f"targets must have the shape of logits without the class axis, {rows.lead}, but has "
+            f"reduction must be one of {', '.join(_REDUCTIONS)}, but got {short(reduction)}; pass one of these"
+        )
+
+
+def class_indices(targets: Any, x: Array, lead: tuple[int, ...]) -> Array:
+    """Return the targets as int64, one for each row; their values are not checked."""
+    array = beside(targets, x, "targets")
+    if tuple(array.shape) != lead:
+        raise ValueError(
+            f"targets must have the shape of logits without the class axis, {lead}, but has "
             f"{tuple(array.shape)}; give one class index for each row"
         )
     if not dtype_name(array).startswith(("int", "uint")) and math.prod(array.shape) > 0:
         raise TypeError(f"targets must be integers (class indices), but its dtype is {dtype_name(array)}; convert it")
-    xp = namespace(x)
-    classes = array.to(xp.int64) if is_tensor(array) else array.astype(np.int64)
-    look = seen(classes) and math.prod(classes.shape) > 0 and not 0 <= ignore_index < rows.n
-    if look and int(classes.min()) >= 0 and int(classes.max()) < rows.n:
+    return array.to(namespace(x).int64) if is_tensor(array) else array.astype(np.int64)
+
+
+def counted_classes(classes: Array, n: int, ignore_index: int) -> tuple[Array, Array | None]:
+    """Return the classes (0 where ignored) and a mask of the rows that count, or None if all visibly do."""
+    xp = namespace(classes)
+    look = seen(classes) and math.prod(classes.shape) > 0 and not 0 <= ignore_index < n
+    if look and int(classes.min()) >= 0 and int(classes.max()) < n:
         return classes, None
     counted = classes != ignore_index
-    outside = counted & ((classes < 0) | (classes >= rows.n))
+    outside = counted & ((classes < 0) | (classes >= n))
     if seen(outside) and bool(outside.any()):
         raise ValueError(
-            f"targets must lie in [0, {rows.n}) or be ignore_index = {ignore_index}, but holds "
+            f"targets must lie in [0, {n}) or be ignore_index = {ignore_index}, but holds "
             f"{int(classes[outside].reshape(-1)[0])}; correct the targets or set ignore_index"
         )
     return xp.where(counted, classes, xp.zeros_like(classes)), counted
+
+
+def reduced(losses: Array, counted: Array | None, reduction: str) -> Array:
+    """Return the losses, their sum or their mean over the rows that count."""
+    xp = namespace(losses)
+    if counted is not None:
+        losses = xp.where(counted, losses, xp.zeros_like(losses))
+    if reduction == "none":
+        return losses
+    if reduction == "sum":
+        return losses.sum()
+    # max(count, 1): the mean over no rows is 0, not 0/0
+    count = math.prod(losses.shape) if counted is None else xp.maximum(counted.sum(), xp.ones_like(counted.sum()))
+    return losses.sum() / count
 
 
 def distillation_loss(student: Array, teacher: Array, *, temperature: Any) -> Array:

@@ -18,6 +18,7 @@ MODULES = (
     "softscope.doctor",
     "softscope.tasks",
     "softscope.testing",
+    "softscope.distributed",
     "softscope.experiments",
     "softscope.bounds",
 )

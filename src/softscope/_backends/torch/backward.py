@@ -37,10 +37,16 @@ def log_softmax(y: Tensor, g: Tensor, temperature: Any) -> Tensor:
         if run("log_softmax_backward", (y, g), (temperature,), out):
             return out
     wide = row_dtype(y)
-    y_, g_ = y.to(wide), g.to(wide)
-    # Computed as (1 − exp(y))·g minus the other entries' share: if one weight is nearly 1, g − exp(y)·g would cancel.
-    others = g_.sum(dim=-1, keepdim=True) - g_
-    return ((-torch.expm1(y_) * g_ - torch.exp(y_) * others) / like(temperature, wide)).to(y.dtype)
+    g = g.to(wide)
+    return (log_softmax_slope(y.to(wide), g, g.sum(dim=-1, keepdim=True)) / like(temperature, wide)).to(y.dtype)
+
+
+def log_softmax_slope(y: Tensor, g: Tensor, total: Tensor) -> Tensor:
+    """Compute g − exp(y)·Σg, given Σg with the axis kept.
+
+    Computed as (1 − exp(y))·g minus the other entries' share: if one weight is nearly 1, g − exp(y)·g would cancel.
+    """
+    return -torch.expm1(y) * g - torch.exp(y) * (total - g)
 
 
 def logsumexp(x: Tensor, g: Tensor, temperature: Any) -> Tensor:

@@ -27,9 +27,12 @@ def maximum(x: Tensor) -> Tensor:
     return x.detach().amax(dim=-1, keepdim=True)
 
 
-def distances(x: Tensor, temperature: Any) -> Tensor:
-    """Compute (x − max x) / temperature; −inf stays −inf and adds nothing to the temperature's gradient."""
-    m = maximum(x)
+def distances(x: Tensor, temperature: Any, m: Tensor | None = None) -> Tensor:
+    """Compute (x − m) / temperature, m being max x unless it is given with the axis kept, as for a part of a row.
+
+    −inf stays −inf and adds nothing to the temperature's gradient.
+    """
+    m = maximum(x) if m is None else m
     gap = x - m.masked_fill(m == -math.inf, 0.0)
     if isinstance(temperature, float) and temperature == 1.0:
         return gap

@@ -1,0 +1,74 @@
+"""How many bytes a call sends, as formulas: of rows, ranks and dtype. Tests compare them with what `counting` counts.
+
+A call gathers one block from every rank. A block is a header of 24 bytes and, for each row, a few numbers:
+
+| function | forward | backward |
+|---|---|---|
+| `softmax` | m, z − 1 | largest weight, its gradient, Σp, Σp·(g − its gradient) |
+| `log_softmax` | m, z − 1 | Σg |
+| `logsumexp` | m, z − 1 | nothing |
+| `cross_entropy` | m, z − 1, the target's logit; Σx if labels are smoothed | nothing |
+| `partition` | n, c, m, r, u, t, w | nothing |
+
+m, the target's logit, the largest weight and its gradient travel as they are, in x's dtype. z − 1 travels in float32,
+or in float64 if x is float64. The other sums and the partition are float64. Each rank sends its block to all others.
+
+>>> bytes_sent("cross_entropy", rows=256, ranks=2, dtype="float32")
+3096
+>>> gathered_logits(rows=256, classes=32_768, ranks=2, dtype="float32")
+16777216
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+__all__ = ["bytes_sent", "gathered_logits"]
+
+HEADER = 24  # bytes: a digest, a length, whether the rank refuses
+
+Function = Literal["softmax", "log_softmax", "logsumexp", "cross_entropy", "partition"]
+
+_SIZES = {"float16": 2, "bfloat16": 2, "float32": 4, "float64": 8}
+_WIDE = 8
+
+# How many numbers a row has in x's dtype, in that of z − 1, and in float64.
+_FORWARD = {
+    "softmax": (1, 1, 0),
+    "log_softmax": (1, 1, 0),
+    "logsumexp": (1, 1, 0),
+    "cross_entropy": (2, 1, 0),
+    "partition": (0, 0, 7),
+}
+_BACKWARD = {"softmax": (2, 0, 2), "log_softmax": (0, 0, 1)}
+
+
+def bytes_sent(
+    function: Function, *, rows: int, ranks: int, dtype: object, backward: bool = False, smoothed: bool = False
+) -> int:
+    """Return the bytes that each rank sends in one call, or in its backward pass: (ranks − 1)·(24 + rows·numbers).
+
+    The first call of a function in a group sends the header alone, in a message before: as many bytes. A call with
+    another shape, or other parts, than the last one sends a block of that call's size first.
+
+    >>> bytes_sent("softmax", rows=10, ranks=4, dtype="float64")
+    552
+    >>> bytes_sent("logsumexp", rows=10, ranks=4, dtype="float64", backward=True)
+    0
+    """
+    numbers = (_BACKWARD if backward else _FORWARD).get(function)
+    if numbers is None:
+        return 0
+    size = _SIZES[str(dtype).rpartition(".")[2]]
+    own, sums, wide = numbers
+    each = own * size + sums * max(size, 4) + (wide + int(smoothed)) * _WIDE
+    return (ranks - 1) * (HEADER + rows * each)
+
+
+def gathered_logits(*, rows: int, classes: int, ranks: int, dtype: object) -> int:
+    """Return the bytes that each rank sends if all of them gather the logits instead: (ranks − 1)·rows·classes/ranks.
+
+    >>> gathered_logits(rows=1, classes=8, ranks=2, dtype="bfloat16")
+    8
+    """
+    return (ranks - 1) * rows * classes * _SIZES[str(dtype).rpartition(".")[2]] // ranks
