@@ -73,7 +73,7 @@ def drawn(seed: int, ranks: int) -> Case:
 
 
 def wrong(case: Case) -> list[str]:
-    """What differs from one process in float64, with the same inputs, by more than one process in the same dtype may."""
+    """What differs from one process in float64 by more than one process in the same dtype may."""
     dtype = case.q.dtype
     want, statistics, slopes = _alone(case, torch.float64)
     rounded = _alone(case, dtype)[2]

@@ -46,7 +46,7 @@ class Header(NamedTuple):
 _NAMES = {
     "heads": "q's heads",
     "kv_heads": "k's heads",
-    "d": "d, the last axis of q and k",
+    "d": "the last axis of q and k",
     "dv": "the last axis of v",
     "batch": "the axes before the heads",
     "left": "the window's left side",
