@@ -9,11 +9,10 @@ import torch
 from torch import distributed as dist
 
 from softscope import distributed as sd
-from softscope._backends.torch import attention as backend
 from softscope._backends.torch import part_of_keys
 
 send_and_receive, gather = dist.batch_isend_irecv, dist.all_gather
-attend, gradients = backend.attend, part_of_keys.gradients
+attended, gradients = part_of_keys.attended, part_of_keys.gradients
 
 
 class Counted:
@@ -35,7 +34,7 @@ class Counted:
 
     def _attended(self, *arguments: Any) -> Any:
         self.order.append("compute")
-        return attend(*arguments)
+        return attended(*arguments)
 
     def _differentiated(self, *arguments: Any) -> Any:
         self.order.append("compute")
@@ -45,7 +44,7 @@ class Counted:
         self._patches = [
             mock.patch.object(dist, "batch_isend_irecv", self._posted),
             mock.patch.object(dist, "all_gather", self._gathered),
-            mock.patch.object(backend, "attend", self._attended),
+            mock.patch.object(part_of_keys, "attended", self._attended),
             mock.patch.object(part_of_keys, "gradients", self._differentiated),
         ]
         for patch in self._patches:

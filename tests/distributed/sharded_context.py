@@ -96,11 +96,13 @@ def wrong(case: Case) -> list[str]:
         return many * bounds.unit_roundoff(computed) * max([1.0, *(float(x.abs().max()) for x in like if x.numel())])
 
     compare("output", got, case.mine(want), roundings(64, case.v))
+    alone = sd.attention(*shards, layout=case.layout, **learned)
+    compare("output without partition", alone, case.mine(want), roundings(64, case.v))
     for i, (a, b) in enumerate(zip(found, slopes, strict=True)):
-        alone = float((rounded[i].double() - b).abs().max()) if b.numel() else 0.0
+        own = float((rounded[i].double() - b).abs().max()) if b.numel() else 0.0
         if i >= 3:
             dist.all_reduce(a)  # every rank has the share of its own queries
-        compare(f"gradient {i}", a, case.mine(b) if i < 3 else b, 2.0 * alone + roundings(256, b))
+        compare(f"gradient {i}", a, case.mine(b) if i < 3 else b, 2.0 * own + roundings(256, b))
     if not torch.equal(mine.count, case.mine(statistics.count[..., None])[..., 0]):
         told.append("count")
     for name in READINGS:

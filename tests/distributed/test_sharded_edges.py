@@ -40,7 +40,7 @@ def test_what_is_refused_is_told_on_every_rank_and_nobody_waits(two: Ranks, four
 
 def test_special_values_are_those_of_one_process(four: Ranks) -> None:
     for same in four.run(sharded_edges.special_values):
-        assert len(same) == 30
+        assert len(same) == 40
         assert all(same)
 
 

@@ -137,7 +137,7 @@ def attention(
     _check_all_alike(headers)
     held = segments_of_all(layout, [one.keys for one in headers])
     options = call.options
-    how = How(ranks, dist.get_rank(ranks), Plan(held, options.left, options.right), options.softcap)
+    how = How(ranks, dist.get_rank(ranks), Plan(held, options.left, options.right), options.softcap, statistics)
     per_head = engine_attention.per_head(call, options.scale)
     of_sink = None if options.sink is None else engine_attention.per_head(call, options.sink)
     out, numbers = RingAttention.apply(call.q, call.k, call.v, per_head, of_sink, how)  # type: ignore[no-untyped-call]

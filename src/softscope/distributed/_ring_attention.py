@@ -15,7 +15,6 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from softscope._arguments.attention import Call, Options
-from softscope._backends.choose import attention_backend_of
 from softscope._backends.torch import part_of_keys
 from softscope._backends.torch.engine_attention import rows_of, sink_gradient
 from softscope.distributed._layout import indices
@@ -36,6 +35,7 @@ class How:
     rank: int
     plan: Plan
     softcap: float | None
+    statistics: bool  # whether the rows' numbers are wanted in full
 
     def source(self, hop: int) -> int:
         """Return whose block is at hand after some hops; before the first, it is this rank's own."""
@@ -123,12 +123,11 @@ class RingAttention(torch.autograd.Function):
     def forward(
         ctx: Any, q: Tensor, k: Tensor, v: Tensor, scale: Tensor, sink: Tensor | None, how: How
     ) -> tuple[Tensor, Tensor]:
-        attend, queries, options = attention_backend_of(q).attend, q.to(computed_in(q)), _options(q, scale, None, how)
+        queries, options = q.to(computed_in(q)), _options(q, scale, None, how)
         running = RunningRows(queries, rows_of(q, k, v), v.shape[-1])
         for block in Blocks(k, v, how):
             for rows, _, call in _calls(queries, block, options, how):
-                out, (state, highest) = attend(call, None, True)
-                running.add(rows, out, state, highest)
+                running.add(rows, *part_of_keys.attended(call, how.statistics))
         if sink is not None:
             running.join_sink(sink)
         out, numbers = running.out.to(q.dtype), running.numbers_last()

@@ -42,7 +42,7 @@ def attend(call: Call, statistics: bool) -> tuple[Tensor, Any]:
     assert call.v is not None
     given = (call.q, call.k, call.v, *flat_options(call))
     recorded = torch.compiler.is_compiling() or any(flows(x) for x in given)
-    out, state = (_attention if recorded else _attended)(*given, statistics)
+    out, state = (_attention if recorded else attended)(*given, statistics)
     return out, _read(state) if statistics else None
 
 
@@ -92,7 +92,7 @@ def rows_of(q: Tensor, *others: Tensor) -> tuple[int, ...]:
     return (*joint_batch(q, *others), *q.shape[-3:-1])
 
 
-def _attended(
+def attended(
     q: Tensor,
     k: Tensor,
     v: Tensor,
@@ -105,6 +105,7 @@ def _attended(
     softcap: float,
     statistics: bool,
 ) -> tuple[Tensor, Tensor]:
+    """Compute the output and each row's 8 numbers; without statistics, only c, m and r among them are valid."""
     rows = rows_of(q, k, v)
     out, state = q.new_empty((*rows, v.shape[-1])), q.new_empty((*rows, _engine.STATE_NUMBERS), dtype=torch.float64)
     options = memory_of(options_of(mask, scale, sink, positions, left, right, softcap))
@@ -116,7 +117,7 @@ def _attended(
 
 # Autograd and the compiler see this operator. Without them, call the function itself: dispatching the operator can cost
 # ten times the computation.
-_attention = torch.library.custom_op("softscope::attention", _attended, mutates_args=(), device_types="cpu")
+_attention = torch.library.custom_op("softscope::attention", attended, mutates_args=(), device_types="cpu")
 
 
 @_attention.register_fake

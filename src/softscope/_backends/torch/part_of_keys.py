@@ -1,4 +1,4 @@
-"""The gradients of attention through some of its keys, for rows of which all keys are known.
+"""Attention over some of the keys: what joins to the whole row's, and the gradients where the whole row is known.
 
     p = exp(x − m)/z   dp = grad·vᵀ   ds = p·(dp − Σ grad·out)   dq = ds·k   dk = dsᵀ·q   dv = pᵀ·grad
 
@@ -13,10 +13,27 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from softscope._backends.torch import dense_attention, engine_attention
+from softscope._backends.reference.partition import State
+from softscope._backends.torch import attention, dense_attention, engine_attention
 
 if TYPE_CHECKING:
     from softscope._arguments.attention import Call
+
+
+def attended(call: Call, statistics: bool) -> tuple[Tensor, State, Tensor]:
+    """Compute the output, each row's state and its largest score.
+
+    Without statistics, only c, m and r of the state are right, and n is 0 for no key and 1 for some: all that is needed
+    to merge the outputs of parts.
+    """
+    if statistics or not engine_attention.offers(call, None):
+        out, (state, highest) = attention.attend(call, None, True)
+        return out, state, highest
+    assert call.v is not None
+    out, numbers = engine_attention.attended(call.q, call.k, call.v, *engine_attention.flat_options(call), False)
+    c, m, r = (numbers[..., i] for i in (1, 2, 3))
+    nothing = torch.zeros_like(m)
+    return out, State((m != -torch.inf).to(m.dtype), c, m, r, nothing, nothing, nothing), m
 
 
 def gradients(call: Call, gradient: Tensor, out: Tensor, numbers: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
