@@ -162,6 +162,32 @@ def recomputed() -> list[bool]:
     return [torch.equal(a, b) for a, b in zip(*grads, strict=True)]
 
 
+def differentiated_twice() -> str:
+    """What a second derivative is told."""
+    shards = [sd.shard(x).requires_grad_() for x in heads(12)]
+    try:
+        torch.autograd.grad(sd.attention(*shards).sum(), shards, create_graph=True)
+    except RuntimeError as error:
+        return str(error)
+    return "nothing"
+
+
+def compiled() -> tuple[float, bool]:
+    """How far a compiled program's output is from one process, and whether its gradients are those of a plain one."""
+    whole, grads = heads(12), []
+
+    def program(*x: Tensor) -> Tensor:
+        return 2.0 * sd.attention(*(3.0 * one for one in x), causal=True)
+
+    for function in (program, torch.compile(program, backend="aot_eager")):
+        shards = [sd.shard(x).requires_grad_() for x in whole]
+        out = function(*shards)
+        grads.append(torch.autograd.grad(out.sin().sum(), shards))
+    want = 2.0 * ss.attention(*(3.0 * x for x in whole), causal=True)
+    same = all(torch.allclose(a, b, atol=1e-5) for a, b in zip(*grads, strict=True))
+    return float((out.detach() - sd.shard(want)).abs().max()), same
+
+
 def autocast() -> tuple[str, float]:
     """The dtype of the output under autocast, and how far it is from one process."""
     whole = heads(12)

@@ -79,6 +79,17 @@ def test_checkpointing(two: Ranks) -> None:
     assert two.run(sharded_edges.recomputed) == [[True] * 3] * 2
 
 
+def test_second_derivatives_are_refused(two: Ranks) -> None:
+    for told in two.run(sharded_edges.differentiated_twice):
+        assert "first derivatives only, but got create_graph=True" in told
+
+
+def test_in_a_compiled_program(two: Ranks) -> None:
+    for off, same in two.run(sharded_edges.compiled):
+        assert off < 1e-5
+        assert same
+
+
 def test_autocast(two: Ranks) -> None:
     for dtype, off in two.run(sharded_edges.autocast):
         assert dtype == "torch.bfloat16"

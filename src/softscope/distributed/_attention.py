@@ -87,6 +87,7 @@ def attention(
     layout: Layout = "contiguous",
     return_partition: Literal[True],
 ) -> tuple[Tensor, Partition]: ...
+@torch.compiler.disable  # type: ignore[untyped-decorator]  # messages cannot be traced
 def attention(
     q: Tensor,
     k: Tensor,

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from softscope._arguments.attention import Call, Options
 from softscope._backends.torch import part_of_keys
@@ -137,8 +136,11 @@ class RingAttention(torch.autograd.Function):
         return out, numbers
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, gradient: Tensor, _: Any) -> tuple[Any, ...]:
+        if torch.is_grad_enabled():
+            raise RuntimeError(
+                "attention over several ranks has first derivatives only, but got create_graph=True; leave it out"
+            )
         q, k, v, scale, sink, out, numbers = ctx.saved_tensors
         how: How = ctx.how
         dtype, wide, options = q.dtype, computed_in(q), _options(q, scale, sink, how)

@@ -51,5 +51,4 @@ def _partition(numbers: Tensor) -> Partition:
 
 
 def _share(part: State, m: Tensor, total: Tensor) -> Tensor:
-    gap = torch.where(part.m == m, 0.0, part.m - m)  # −inf − −inf, and inf − inf
-    return torch.where(total == 0.0, 0.0, (part.c + part.r) * torch.exp(gap) / total)
+    return torch.where(total == 0.0, 0.0, (part.c + part.r) * torch.exp(part.m - m) / total)

@@ -79,7 +79,6 @@ def _pull(call: Call, gradient: Tensor, out: Tensor, numbers: Tensor) -> Tensor:
         c, m, r = (numbers[..., i, None] for i in (1, 2, 3))
         sink = -torch.inf if call.options.sink is None else call.options.sink[..., None]
         top = m.clamp(min=sink)
-        top = torch.where(top == -torch.inf, 0.0, top)
         z = (c + r) * torch.exp(m - top) + torch.exp(sink - top)
         p = torch.where(visible, torch.exp(x - top) / z, 0.0).to(x.dtype)
         mean = (gradient * out).sum(dim=-1, keepdim=True)
