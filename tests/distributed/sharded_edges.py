@@ -58,6 +58,26 @@ def refusals() -> list[str]:
     return told
 
 
+def refused_shards() -> list[str]:
+    """What unshard tells about shards that do not belong together, and what a rank outside a group is told."""
+    rank, told = dist.get_rank(), []
+    whole = heads(8)
+    group = dist.new_group([0, 1])
+    calls: list[Any] = [
+        lambda: sd.unshard(torch.zeros(4, 2 + (rank == 1)), axis=0),
+        lambda: sd.unshard(torch.zeros(4, 2), axis=0, layout="striped" if rank == 1 else "zigzag"),
+        lambda: sd.unshard(torch.zeros(4 + rank, 2), axis=0, layout="zigzag"),
+        lambda: sd.attention(*whole, group=group),
+    ]
+    for call in calls:
+        try:
+            call()
+            told.append("nothing")
+        except ValueError as error:
+            told.append(str(error))
+    return told
+
+
 def special_values() -> list[bool]:
     """Whether rows with NaN and infinity are those of one process."""
     same = []

@@ -38,6 +38,14 @@ def test_what_is_refused_is_told_on_every_rank_and_nobody_waits(two: Ranks, four
             assert alone in told[11]
 
 
+def test_shards_that_do_not_belong_together_and_ranks_outside(four: Ranks) -> None:
+    for rank, (axes, layout, lengths, group) in enumerate(four.run(sharded_edges.refused_shards)):
+        assert "must have the same layout, dtype and other axes on all ranks" in axes
+        assert ("layout must be 'contiguous' or" if rank == 1 else "rank 1 of it refused its arguments") in layout
+        assert "22 positions must have lengths [5, 5, 6, 6], but the ranks hold [4, 5, 6, 7]" in lengths
+        assert group == "nothing" if rank < 2 else f"rank {rank} is not in it" in group
+
+
 def test_special_values_are_those_of_one_process(four: Ranks) -> None:
     for same in four.run(sharded_edges.special_values):
         assert len(same) == 40

@@ -18,7 +18,7 @@ from softscope._backends.torch.engine_memory import DTYPES, flows
 from softscope._partition import Partition
 from softscope.distributed._group import device_of, process_group
 from softscope.distributed._header import gathered, no_rank_waits
-from softscope.distributed._layout import LAYOUTS, Layout, checked, segments_of_all
+from softscope.distributed._layout import LAYOUTS, Layout, checked
 from softscope.distributed._ring import Plan
 from softscope.distributed._ring_attention import How, RingAttention
 
@@ -136,9 +136,9 @@ def attention(
         header = _header(call, layout)
     headers = [Header(*numbers) for numbers in gathered(header, ranks)]
     _check_all_alike(headers)
-    held = segments_of_all(layout, [one.keys for one in headers])
     options = call.options
-    how = How(ranks, dist.get_rank(ranks), Plan(held, options.left, options.right), options.softcap, statistics)
+    plan = Plan.of(layout, tuple(one.keys for one in headers), options.left, options.right)
+    how = How(ranks, dist.get_rank(ranks), plan, options.softcap, statistics)
     per_head = engine_attention.per_head(call, options.scale)
     of_sink = None if options.sink is None else engine_attention.per_head(call, options.sink)
     out, numbers = RingAttention.apply(call.q, call.k, call.v, per_head, of_sink, how)  # type: ignore[no-untyped-call]

@@ -7,6 +7,8 @@ ones are longer by one.
 
 from __future__ import annotations
 
+import itertools
+import zlib
 from typing import TYPE_CHECKING, Any, Literal
 
 import torch
@@ -50,8 +52,8 @@ def segments_of_all(layout: Layout, lengths: Sequence[int]) -> list[list[range]]
     """
     n, ranks = sum(lengths), len(lengths)
     if layout == "contiguous":
-        starts = [sum(lengths[:rank]) for rank in range(ranks)]
-        return [_joined([range(start, start + m)]) for start, m in zip(starts, lengths, strict=True)]
+        ends = itertools.accumulate(lengths)
+        return [_joined([range(end - m, end)]) for end, m in zip(ends, lengths, strict=True)]
     found = [segments(layout, n, ranks, rank) for rank in range(ranks)]
     wanted = [sum(map(len, of_rank)) for of_rank in found]
     if wanted != list(lengths):
@@ -109,14 +111,20 @@ def unshard(x: Tensor, group: Any = None, *, axis: int = -2, layout: Layout = "c
     The arguments are as for `shard`. Contiguous shards may have any lengths.
     """
     ranks = process_group(group)
-    with no_rank_waits(1, ranks):
+    with no_rank_waits(2, ranks):
         checked(layout)
-        length = x.shape[axis]
-    lengths = [one[0] for one in gathered([length], ranks)]
+        x = x.detach().movedim(axis, 0)
+        others = zlib.crc32(f"{tuple(x.shape[1:])} {x.dtype} {layout}".encode())
+    told = gathered([x.shape[0], others], ranks)
+    if any(one[1] != told[0][1] for one in told):
+        raise ValueError(
+            "shards must have the same layout, dtype and other axes on all ranks, but they differ; "
+            "pass shards of one tensor"
+        )
+    lengths = [one[0] for one in told]
     held = segments_of_all(layout, lengths)
-    x = x.detach().movedim(axis, 0)
     padded = x.new_zeros((max(lengths), *x.shape[1:]))
-    padded[:length] = x
+    padded[: x.shape[0]] = x
     parts = [torch.empty_like(padded) for _ in lengths]
     dist.all_gather(parts, padded, group=ranks)
     whole = x.new_empty((sum(lengths), *x.shape[1:]))

@@ -7,10 +7,13 @@ find the same number of hops after which nobody needs a block any more: with a w
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 from typing import TYPE_CHECKING
 
 from torch import distributed as dist
+
+from softscope.distributed._layout import Layout, segments_of_all
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,11 +38,17 @@ class Plan:
     left: int | None
     right: int | None
 
-    @property
+    @classmethod
+    @functools.lru_cache(maxsize=256)  # a model's layers make the same calls, and looking at all pairs takes time
+    def of(cls, layout: Layout, keys: tuple[int, ...], left: int | None, right: int | None) -> Plan:
+        """Make the plan for ranks that hold so many keys each."""
+        return cls(segments_of_all(layout, keys), left, right)
+
+    @functools.cached_property
     def hops(self) -> int:
         """How often a block is passed on before nobody needs it."""
         ranks = len(self.held)
-        if self.left is None and self.right is None:
+        if self.left is None or self.right is None:
             return ranks - 1
         pairs = ((reader, source) for reader in range(ranks) for source in range(ranks))
         return max((reader - source) % ranks if self.sees(reader, source) else 0 for reader, source in pairs)

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from softscope._arguments.attention import sides
 from softscope.distributed._attention import Header
-from softscope.distributed._layout import Layout, segments_of_all
 from softscope.distributed._ring import Plan
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from softscope.distributed._layout import Layout
 
 
 class Traffic(NamedTuple):
@@ -33,7 +34,7 @@ def attention_hops(
     >>> attention_hops([100, 100, 100, 100], causal=True), attention_hops([100] * 4, causal=True, window=(100, 0))
     (3, 1)
     """
-    return Plan(segments_of_all(layout, keys), *sides(causal, window)).hops
+    return Plan.of(layout, tuple(keys), *sides(causal, window)).hops
 
 
 def attention_forward(keys: Sequence[int], key_bytes: int, hops: int) -> list[Traffic]:
