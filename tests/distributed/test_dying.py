@@ -60,7 +60,7 @@ def test_a_rank_that_dies(tmp_path: Path, fine: Any) -> None:
     found, ends = run(tmp_path, "dies")
     unharmed(found, ends, fine)
     assert ends[-1] == -9
-    assert found[0]["ranks"][-1] in (3, 4)
+    assert found[0]["ranks"][-1] <= 4  # what was still on its way when it died is lost
     assert "rank 2 is no longer read" in found[0]["told"][0]
 
 

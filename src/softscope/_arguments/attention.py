@@ -177,9 +177,7 @@ def prepare(
     chosen = None if rows is None else _rows(rows, q, n)
     start = whole_number(query_start, "query_start")
     positions = _arange(n, q, start) if chosen is None else chosen + start
-    left, right = _window(window)
-    if flag(causal, "causal"):
-        right = 0 if right is None else min(right, 0)
+    left, right = sides(causal, window)
     options = Options(
         scale=_scale(scale, q, heads),
         positions=positions,
@@ -286,6 +284,12 @@ def _rows(rows: Any, q: Array, n: int) -> Array:
         wrong = int(index[outside][0])
         raise ValueError(f"rows must lie in [{-n}, {n}), the queries of q, but holds {wrong}; pass indices of queries")
     return xp.where(index < 0, index + n, index)
+
+
+def sides(causal: Any, window: Any) -> tuple[int | None, int | None]:
+    """Return how far a query sees to the left and to the right; None means unlimited."""
+    left, right = _window(window)
+    return left, 0 if flag(causal, "causal") else right
 
 
 def _window(window: Any) -> tuple[int | None, int | None]:

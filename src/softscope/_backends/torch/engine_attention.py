@@ -42,7 +42,7 @@ def attend(call: Call, statistics: bool) -> tuple[Tensor, Any]:
     assert call.v is not None
     given = (call.q, call.k, call.v, *flat_options(call))
     recorded = torch.compiler.is_compiling() or any(flows(x) for x in given)
-    out, state = (_attention if recorded else _attended)(*given, statistics)
+    out, state = (_attention if recorded else attended)(*given, statistics)
     return out, _read(state) if statistics else None
 
 
@@ -92,7 +92,7 @@ def rows_of(q: Tensor, *others: Tensor) -> tuple[int, ...]:
     return (*joint_batch(q, *others), *q.shape[-3:-1])
 
 
-def _attended(
+def attended(
     q: Tensor,
     k: Tensor,
     v: Tensor,
@@ -105,6 +105,7 @@ def _attended(
     softcap: float,
     statistics: bool,
 ) -> tuple[Tensor, Tensor]:
+    """Compute the output and each row's 8 numbers; without statistics, only c, m and r among them are valid."""
     rows = rows_of(q, k, v)
     out, state = q.new_empty((*rows, v.shape[-1])), q.new_empty((*rows, _engine.STATE_NUMBERS), dtype=torch.float64)
     options = memory_of(options_of(mask, scale, sink, positions, left, right, softcap))
@@ -116,7 +117,7 @@ def _attended(
 
 # Autograd and the compiler see this operator. Without them, call the function itself: dispatching the operator can cost
 # ten times the computation.
-_attention = torch.library.custom_op("softscope::attention", _attended, mutates_args=(), device_types="cpu")
+_attention = torch.library.custom_op("softscope::attention", attended, mutates_args=(), device_types="cpu")
 
 
 @_attention.register_fake
@@ -152,8 +153,7 @@ def _(q: Tensor, k: Tensor, *_: Any) -> Tensor:
     return q.new_empty((*rows_of(q, k), _engine.STATE_NUMBERS), dtype=torch.float64)
 
 
-@torch.library.custom_op("softscope::attention_backward", mutates_args=(), device_types="cpu")
-def _backward(
+def gradients(
     gradient: Tensor,
     out: Tensor,
     state: Tensor,
@@ -168,6 +168,10 @@ def _backward(
     right: int,
     softcap: float,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Compute dq, dk and dv with all batch axes, and each row's share of the scale's gradient, (…, heads, rows).
+
+    k and v may be a part of the keys of which `out` and `state` know all: then dq and the scale's are the part's share.
+    """
     found = _empty_gradients(out, state, q, k, v)
     options = memory_of(options_of(mask, scale, sink, positions, left, right, softcap))
     _engine.run_backward(
@@ -175,6 +179,9 @@ def _backward(
         [memory(x) for x in found], threads(),
     )  # fmt: skip
     return found
+
+
+_backward = torch.library.custom_op("softscope::attention_backward", gradients, mutates_args=(), device_types="cpu")
 
 
 @_backward.register_fake
@@ -185,7 +192,6 @@ def _(_: Tensor, out: Tensor, state: Tensor, q: Tensor, k: Tensor, v: Tensor, *_
 def _empty_gradients(
     out: Tensor, state: Tensor, q: Tensor, k: Tensor, v: Tensor
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Allocate dq, dk and dv with all batch axes, and each row's share of the scale's gradient."""
     batch = out.shape[:-3]
     dq, dk, dv = (x.new_empty((*batch, *x.shape[-3:])) for x in (q, k, v))
     return dq, dk, dv, state.new_empty(out.shape[:-1])
@@ -208,18 +214,23 @@ def _back(ctx: Any, gradient: Tensor | None, _: Any) -> tuple[Any, ...]:
     if torch.is_grad_enabled() and not torch.compiler.is_compiling():  # the backward pass is itself differentiated
         return _through_dense(ctx, gradient)
     dq, dk, dv, dscale = _backward(gradient, out, state, q, k, v, mask, scale, sink, positions, left, right, softcap)
-    heads_last = tuple(i for i in range(dscale.ndim) if i != dscale.ndim - 2)
     found = [x.sum_to_size(like.shape) for x, like in ((dq, q), (dk, k), (dv, v))]
-    of_scale = dscale.sum(dim=heads_last) if ctx.needs_input_grad[4] else None
-    of_sink = None
-    if sink is not None and ctx.needs_input_grad[5]:
-        # The sink's gradient: its share of the weight, times the keys' joint contribution, which the sink reduces.
-        c, m, r = (state[..., i] for i in (1, 2, 3))
-        top = sink[:, None]
-        share = 1.0 / (1.0 + (c + r) * torch.exp(m - top))
-        given = (gradient.double() * out.double()).sum(dim=-1)
-        of_sink = -torch.where(m == -torch.inf, 0.0, share * given).sum(dim=heads_last)
+    of_scale = sum_by_head(dscale) if ctx.needs_input_grad[4] else None
+    of_sink = sink_gradient(gradient, out, state, sink) if sink is not None and ctx.needs_input_grad[5] else None
     return (*found, None, of_scale, of_sink, *nothing[6:])
+
+
+def sum_by_head(x: Tensor) -> Tensor:
+    """Sum (…, heads, rows) over all axes but the heads."""
+    return x.sum(dim=tuple(i for i in range(x.ndim) if i != x.ndim - 2))
+
+
+def sink_gradient(gradient: Tensor, out: Tensor, state: Tensor, sink: Tensor) -> Tensor:
+    """Compute the sink's: its share of the weight, times the keys' joint contribution, which the sink reduces."""
+    c, m, r = (state[..., i] for i in (1, 2, 3))
+    share = 1.0 / (1.0 + (c + r) * torch.exp(m - sink[:, None]))
+    given = (gradient.double() * out.double()).sum(dim=-1)
+    return -sum_by_head(torch.where(m == -torch.inf, 0.0, share * given))
 
 
 def _through_dense(ctx: Any, gradient: Tensor) -> tuple[Any, ...]:
