@@ -143,7 +143,7 @@ class Tree:
         return None
 
     def _receive(self, child: _Child) -> Message | None:
-        limit = self._limit(1 + child.height)
+        limit = self._patience * (1 + child.height)
         try:
             header = np.frombuffer(child.link.receive(8 * HEADER, limit), np.int64)
             kind, step, of_sites, rest = (int(x) for x in header)
@@ -158,10 +158,6 @@ class Tree:
             child.alive = False
             self._lost(f"rank {child.link.other} is no longer read ({_why(error)})")
             return None
-
-    def _limit(self, waits: int) -> float:
-        """How long to wait for a rank that may itself have to wait so many times."""
-        return self._patience * (1 if self._closing else waits)
 
     def _pass_on(self, message: Message) -> None:
         if self.rank == 0:
@@ -178,7 +174,9 @@ class Tree:
         if self._up is None:
             return False
         try:
-            self._up.send(data, self._limit((1 + height(0, self.ranks)) ** 2))
+            # The parent may be waiting for others, and for its own parent; at the end, one round of that is enough.
+            rounds = 1 + height(0, self.ranks)
+            self._up.send(data, self._patience * (rounds if self._closing else rounds**2))
         except RuntimeError as error:
             self._lost(f"rank {self._up.other} no longer listens ({_why(error)})")
             self._up = None
