@@ -88,8 +88,10 @@ def special_values() -> list[bool]:
         whole = heads(16, seed=broken)
         whole[broken][0, 0, 5, 3] = value
         for layout in ("contiguous", "zigzag"):
+            for x in whole:
+                x.requires_grad_()
             want, statistics = ss.attention(*whole, causal=True, return_partition=True)
-            mine = [sd.shard(x, layout=layout) for x in whole]
+            mine = [sd.shard(x.detach(), layout=layout).requires_grad_() for x in whole]
             got, found = sd.attention(*mine, causal=True, layout=layout, return_partition=True)
             same += [
                 bool(torch.allclose(a, sd.shard(b[..., None], layout=layout)[..., 0], atol=1e-5, equal_nan=True))
@@ -97,6 +99,11 @@ def special_values() -> list[bool]:
             ]
             outputs = got, sd.attention(*mine, causal=True, layout=layout)
             same += [torch.allclose(x, sd.shard(want, layout=layout), atol=1e-5, equal_nan=True) for x in outputs]
+            slopes, own = torch.autograd.grad(want.sum(), whole), torch.autograd.grad(got.sum(), mine)
+            same += [
+                torch.allclose(a, sd.shard(b, layout=layout), atol=1e-5, equal_nan=True)
+                for a, b in zip(own, slopes, strict=True)
+            ]
     return same
 
 

@@ -50,7 +50,7 @@ def test_shards_that_do_not_belong_together_and_ranks_outside(four: Ranks) -> No
 
 def test_special_values_are_those_of_one_process(four: Ranks) -> None:
     for same in four.run(sharded_edges.special_values):
-        assert len(same) == 40
+        assert len(same) == 70
         assert all(same)
 
 
