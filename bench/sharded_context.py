@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable
 
 import torch
-from harness import machine, parser, shape_name
+from harness import arguments, shape_name
 from torch import distributed as dist
 
 import softscope as ss
@@ -101,11 +101,9 @@ def work(rank: int, store: str, turns: int) -> None:
 
 
 def main() -> None:
-    quick = parser(__doc__).parse_args().quick
-    print(machine(), flush=True)
+    turns = 3 if arguments(__doc__).quick else 8
     with tempfile.TemporaryDirectory() as folder:
         context = mp.get_context("spawn")
-        turns = 3 if quick else 8
         ranks = [context.Process(target=work, args=(rank, f"{folder}/store", turns)) for rank in range(RANKS)]
         for process in ranks:
             process.start()

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 from torch import distributed as dist
 from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.tensor import DTensor
 from torch.nn.functional import scaled_dot_product_attention
 from torch.profiler import ProfilerActivity, profile
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -29,6 +30,7 @@ def refusals() -> list[str]:
     """What wrong calls are told; each rank takes part in each of them."""
     rank = dist.get_rank()
     q, k, v = heads(8)
+    mesh = init_device_mesh("cpu", (dist.get_world_size(),))
     other = rank == 1  # the rank that differs from the others
     calls: list[tuple[Any, dict[str, Any]]] = [
         ((torch.cat([q, q], dim=1) if other else q, k, v), {}),
@@ -43,6 +45,7 @@ def refusals() -> list[str]:
         ((q, k, v), {"mask": torch.ones(8, 8, dtype=torch.bool)}),
         ((q, k, v), {"causal": True, "mask": torch.ones(8, 8, dtype=torch.bool)}),
         ((q.numpy(), k, v) if other else (q, k, v), {}),
+        ((DTensor.from_local(q, mesh), k, v) if other else (q, k, v), {}),
         ((q, k[..., :5, :], v[..., :5, :]), {"causal": True}),
         ([x[..., : 8 - other, :] for x in (q, k, v)], {"layout": "zigzag"}),
         ((q, k, v), {"softcap": -1.0}),
@@ -85,8 +88,10 @@ def special_values() -> list[bool]:
         whole = heads(16, seed=broken)
         whole[broken][0, 0, 5, 3] = value
         for layout in ("contiguous", "zigzag"):
+            for x in whole:
+                x.requires_grad_()
             want, statistics = ss.attention(*whole, causal=True, return_partition=True)
-            mine = [sd.shard(x, layout=layout) for x in whole]
+            mine = [sd.shard(x.detach(), layout=layout).requires_grad_() for x in whole]
             got, found = sd.attention(*mine, causal=True, layout=layout, return_partition=True)
             same += [
                 bool(torch.allclose(a, sd.shard(b[..., None], layout=layout)[..., 0], atol=1e-5, equal_nan=True))
@@ -94,6 +99,11 @@ def special_values() -> list[bool]:
             ]
             outputs = got, sd.attention(*mine, causal=True, layout=layout)
             same += [torch.allclose(x, sd.shard(want, layout=layout), atol=1e-5, equal_nan=True) for x in outputs]
+            slopes, own = torch.autograd.grad(want.sum(), whole), torch.autograd.grad(got.sum(), mine)
+            same += [
+                torch.allclose(a, sd.shard(b, layout=layout), atol=1e-5, equal_nan=True)
+                for a, b in zip(own, slopes, strict=True)
+            ]
     return same
 
 

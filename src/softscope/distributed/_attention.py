@@ -153,6 +153,8 @@ def _refuse_others(q: Any, k: Any, v: Any, mask: Any, group: Any) -> None:
     for name, x in (("q", q), ("k", k), ("v", v)):
         if not is_tensor(x):
             raise TypeError(f"{name} must be a torch tensor, but got {type(x).__name__}; convert this rank's shard")
+        if hasattr(x, "to_local"):  # a DTensor
+            raise TypeError(f"{name} must be this rank's shard, but got a DTensor; pass {name}.to_local()")
         if x.device.type != device:
             raise ValueError(
                 f"{name} must be on a device that the group sends from, {device}, but is on {x.device}; move it there"
