@@ -68,5 +68,5 @@ def test_without_the_package_for_quantiles(monkeypatch: pytest.MonkeyPatch) -> N
 
     sketch._mapping.cache_clear()
     monkeypatch.setitem(sys.modules, "ddsketch.mapping", None)
-    with pytest.raises(ImportError, match=r"pip install 'softscope\[distributed\]'"):
+    with pytest.raises(ImportError, match=r"pip install 'softscope\[doctor\]'"):
         sketch.available()

@@ -22,6 +22,8 @@ from softscope.distributed._header import gathered, no_rank_waits
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from torch.distributed import ProcessGroup
+
 Layout = Literal["contiguous", "zigzag"]
 LAYOUTS = ("contiguous", "zigzag")
 
@@ -110,7 +112,11 @@ def unshard(x: Tensor, group: Any = None, *, axis: int = -2, layout: Layout = "c
 
     The arguments are as for `shard`. Contiguous shards may have any lengths.
     """
-    ranks = process_group(group)
+    return joined(x, process_group(group), axis, layout)[0]
+
+
+def joined(x: Tensor, ranks: ProcessGroup, axis: int, layout: Layout) -> tuple[Tensor, list[range]]:
+    """The whole sequence, and which of its positions this rank holds."""
     with no_rank_waits(2, ranks):
         checked(layout)
         x = x.detach().movedim(axis, 0)
@@ -130,4 +136,4 @@ def unshard(x: Tensor, group: Any = None, *, axis: int = -2, layout: Layout = "c
     whole = x.new_empty((sum(lengths), *x.shape[1:]))
     for part, of_rank, m in zip(parts, held, lengths, strict=True):
         whole[indices(of_rank, x.device)] = part[:m]
-    return whole.movedim(0, axis)
+    return whole.movedim(0, axis), held[dist.get_rank(ranks)]

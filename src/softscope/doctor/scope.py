@@ -337,6 +337,8 @@ class Scope:
         if name in self._unseen:
             return
         try:
+            if observed.shards is not None and self.ranks is None:
+                raise UnseenError(reasons.SHARDS, observed.shards.group.size())  # other ranks may not be reading
             if name not in self._sites:
                 self._find_heads(name, place[1], observed.heads)
             self._place(name, place[1], observed)

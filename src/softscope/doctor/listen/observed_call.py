@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, NamedTuple
 
 import torch
 from torch import Tensor
@@ -12,6 +13,13 @@ from torch import Tensor
 from softscope._arguments.attention import Options
 from softscope._backends.reference.visible_keys import logit_is_hidden
 from softscope.doctor.listen.reasons import Reason
+
+
+class Shards(NamedTuple):
+    """Keys and values of which every rank of a group holds a part, and queries at the same positions."""
+
+    group: Any
+    layout: Literal["contiguous", "zigzag"]
 
 
 class UnseenError(Exception):
@@ -53,6 +61,8 @@ class ObservedCall:
     real: Tensor | None = None  # (B, m): which keys are tokens and no padding, as the model's arguments say
     tokens: Tensor | None = None  # (B, m): their ids
     first: bool = False  # keys of the first layer, where equal tokens differ only by their positions
+    shards: Shards | None = None  # where the other keys are
+    places: Sequence[int] | None = None  # positions of the queries among all keys, once these are here
 
 
 def positions(n: int, start: int, like: Tensor) -> Tensor:

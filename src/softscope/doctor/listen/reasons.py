@@ -26,6 +26,7 @@ SCORE = "score"
 PACKED = "packed"
 RANK = "rank"
 SOME_RANK = "some_rank"
+SHARDS = "shards"
 TOLD = "told"  # in the caller's own words
 
 SENTENCES: dict[str, Text] = {
@@ -98,6 +99,10 @@ SENTENCES: dict[str, Text] = {
     SOME_RANK: Text(
         zh="模块说有 {} 个头，这个进程只算了 {} 个：看不出是哪几个",
         en="the module says it has {} heads, and this process computes {}: which of them they are cannot be seen",
+    ),
+    SHARDS: Text(
+        zh="它的 key 分在 {} 个 rank 上；请在每个 rank 上用 softscope.probe(model, group=…) 读它",
+        en="its keys are shared out among {} ranks; read it on each of them with softscope.probe(model, group=…)",
     ),
     FAILED: Text(zh="读它时出错：{}", en="reading it failed: {}"),
     TOLD: same("{}"),

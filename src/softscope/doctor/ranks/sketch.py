@@ -29,7 +29,7 @@ def _mapping() -> tuple[int, tuple[float, ...], tuple[float, ...]]:
     try:
         from ddsketch.mapping import LogarithmicMapping
     except ModuleNotFoundError as error:
-        raise ImportError("group needs quantiles that merge: pip install 'softscope[distributed]'") from error
+        raise ImportError("group needs quantiles that merge: pip install 'softscope[doctor]'") from error
     mapping = LogarithmicMapping(ACCURACY)
     first = mapping.key(LOWEST)
     keys = range(first, mapping.key(HIGHEST) + 1)

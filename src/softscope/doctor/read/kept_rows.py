@@ -34,10 +34,14 @@ class KeptRows:
         right, start, m = self.observed.options.right, self.observed.start, self.observed.m
         if right is None or start is None:
             return m
+        if self.observed.places is not None:
+            return min(max(max(self.observed.places[number] for number in self.numbers[part]) + right + 1, 1), m)
         return min(max(self.numbers[part][-1] + start + right + 1, 1), m)
 
     def positions(self, part: slice) -> Sequence[int] | None:
         """Positions of these queries among the keys; None if queries and keys may come from different sequences."""
+        if self.observed.places is not None:
+            return [self.observed.places[number] for number in self.numbers[part]]
         start, n, m = self.observed.start, self.observed.n, self.observed.m
         if start is None or (n != m and self.observed.options.right is None):
             return None

@@ -11,6 +11,7 @@ from softscope._partition import Partition
 from softscope.doctor.listen.sampling import FEWEST
 from softscope.doctor.read import seen_keys
 from softscope.doctor.read.alike import alike
+from softscope.doctor.read.all_keys import with_all_keys
 from softscope.doctor.read.from_queries import FromQueries
 from softscope.doctor.read.from_softmax import FromSoftmax
 from softscope.doctor.read.kept_rows import KeptRows
@@ -26,6 +27,7 @@ def read(kept: KeptRows, grad: Tensor | None) -> RowReadings:
 
     It works through a few rows at a time, so the memory stays in cache, and reads only the keys a causal row can see.
     """
+    kept = with_all_keys(kept)
     if grad is not None:
         grad = kept.observed.gradient(grad).index_select(2, kept.rows)
     source: FromQueries | FromSoftmax
@@ -98,6 +100,10 @@ def _which(kept: KeptRows, count: Tensor) -> tuple[Tensor, Tensor]:
     elif kept.known_keys is not None and kept.observed.n == kept.observed.m:
         valid = valid & kept.known_keys[:, kept.rows][:, None]
     richest = count.masked_fill(~valid, 0).amax(dim=(-2, -1), keepdim=True)
+    if kept.observed.places is not None:  # it may be on another rank
+        left, right = kept.observed.options.left, kept.observed.options.right
+        m = kept.observed.m
+        richest = torch.full_like(richest, min(m, (m if left is None else left) + (m if right is None else right) + 1))
     return valid, valid & (count > 1) & (2 * count >= richest.clamp(max=2 * FEWEST))
 
 

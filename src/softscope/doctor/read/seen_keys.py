@@ -62,7 +62,7 @@ def blind(kept: KeptRows, count: Tensor) -> Tensor:
         count: how many keys each row sees, (B, heads, R).
     """
     nothing = (count == 0).to(torch.float32)
-    if kept.observed.n != kept.observed.m:
+    if kept.observed.n != kept.observed.m and kept.observed.places is None:
         return torch.full(count.shape[:2], math.nan, device=count.device)
     tokens = _tokens(kept, count)
     if tokens is None:

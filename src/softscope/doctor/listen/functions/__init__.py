@@ -29,7 +29,8 @@ __all__ = ["all_patches"]
 def all_patches(model: nn.Module) -> list[Patch]:
     """Every patch through which this model's attention calls can be observed."""
     homes = _homes(model)
-    patches = [*_of_every_model(), *flex.patches(model, homes), *huggingface.patches(homes)]
+    here = [*flex.patches(model, homes), *huggingface.patches(homes), *softscope_attention.sharded_patches()]
+    patches = [*_of_every_model(), *here]
     return patches + _bound_early(patches, homes)
 
 

@@ -1,8 +1,9 @@
-"""`softscope.attention`, and the attention that `softscope.nn` computes without it."""
+"""`softscope.attention`, the attention that `softscope.nn` computes without it, and that of `softscope.distributed`."""
 
 from __future__ import annotations
 
 import dataclasses
+import sys
 from typing import Any
 
 from torch import Tensor
@@ -11,7 +12,7 @@ from softscope import _attention
 from softscope._arguments.attention import Call, Options, prepare
 from softscope.doctor.listen import reasons
 from softscope.doctor.listen.follow.scales import before_scaling
-from softscope.doctor.listen.observed_call import ObservedCall, UnseenError, dtype_of, heads_axis, mask_axes
+from softscope.doctor.listen.observed_call import ObservedCall, Shards, UnseenError, dtype_of, heads_axis, mask_axes
 from softscope.doctor.listen.patches import Patch
 from softscope.doctor.listen.wrappers import told
 from softscope.nn import composite
@@ -20,6 +21,12 @@ from softscope.nn import composite
 def patches() -> list[Patch]:
     """Patches behind the public function, so the name it was imported under does not matter."""
     return [Patch(_attention, "attend", told(_attend)), Patch(composite, "attend", told(_composite))]
+
+
+def sharded_patches() -> list[Patch]:
+    """Those of `softscope.distributed`, if the program uses it."""
+    sharded = sys.modules.get("softscope.distributed._attention")
+    return [] if sharded is None else [Patch(sharded, "around_the_ring", told(_sharded))]
 
 
 def _attend(result: Any, call: Call, give: Any, return_partition: bool, additive: Any = None) -> ObservedCall | None:
@@ -35,6 +42,10 @@ def _attend(result: Any, call: Call, give: Any, return_partition: bool, additive
 def _composite(result: tuple[Tensor, Tensor], q: Tensor, k: Tensor, v: Tensor, **named: Any) -> ObservedCall:
     dropout = named.pop("dropout", 0.0)
     return _observed(result[0], prepare(q, k, v, **named), fused=False, dropout=dropout)
+
+
+def _sharded(result: tuple[Tensor, Tensor], call: Call, how: Any, layout: Any) -> ObservedCall:
+    return dataclasses.replace(_observed(result[0], call, fused=True), shards=Shards(how.group, layout))
 
 
 def _observed(output: Tensor, call: Call, *, fused: bool, dropout: float = 0.0) -> ObservedCall:

@@ -1,0 +1,87 @@
+"""A model over a sequence that is shared out among ranks, and the same in one process, each with the doctor."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch import distributed as dist
+from torch.nn import functional
+
+import softscope as ss
+from softscope import distributed as sd
+from softscope.doctor.read.snapshot import History
+
+LENGTH, D, HEADS, BATCH = 40, 16, 4, 2
+
+
+class Layer(nn.Module):
+    """Causal attention, over shards if there is a layout."""
+
+    def __init__(self, layout: Any) -> None:
+        super().__init__()
+        self.layout = layout
+        self.q_proj, self.k_proj, self.v_proj = (nn.Linear(D, D, bias=False) for _ in range(3))
+
+    def forward(self, x: Tensor) -> Tensor:
+        q, k, v = (p(x).unflatten(-1, (HEADS, -1)).transpose(1, 2) for p in (self.q_proj, self.k_proj, self.v_proj))
+        if self.layout is None:
+            y = ss.attention(q, k, v, causal=True)
+        else:
+            y = sd.attention(q, k, v, causal=True, layout=self.layout)
+        return x + y.transpose(1, 2).flatten(2)
+
+
+class Model(nn.Module):
+    """Two layers."""
+
+    def __init__(self, layout: Any) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.table = nn.Embedding(7, D)
+        self.places = nn.Embedding(LENGTH, D)
+        self.layers = nn.ModuleList(Layer(layout) for _ in range(2))
+        self.out = nn.Linear(D, 7)
+
+    def forward(self, tokens: Tensor, at: Tensor) -> Tensor:
+        x = self.table(tokens) + self.places(at)
+        for layer in self.layers:
+            x = layer(x)
+        return self.out(x)
+
+
+def run(layout: Any, steps: int, group: Any) -> History:
+    """Train; ranks average their gradients."""
+    model = Model(layout).double()
+    generator = torch.Generator().manual_seed(1)
+    ranks = 1 if layout is None else dist.get_world_size()
+    at = torch.arange(LENGTH) if layout is None else sd.positions(LENGTH, layout=layout)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with ss.probe(model, every=1, max_rows=None, **({} if group is None else {"group": group})) as scope:
+        for _ in range(steps):
+            whole = torch.randint(7, (BATCH, LENGTH + 1), generator=generator)
+            tokens, target = whole[:, :-1][:, at], whole[:, 1:][:, at]
+            logits = model(tokens, at)
+            loss = functional.cross_entropy(logits.flatten(0, 1), target.flatten(), reduction="sum")
+            loss = loss * ranks / (BATCH * LENGTH)
+            optimizer.zero_grad()
+            loss.backward()
+            for p in model.parameters():
+                if ranks > 1 and p.grad is not None:
+                    dist.all_reduce(p.grad)
+                    p.grad /= ranks
+            optimizer.step()
+            scope.step(loss=loss.item())
+    return scope.history()
+
+
+def compared(layout: str, steps: int) -> tuple[History, History] | None:
+    """On the first rank: the run over shards, and the run in one process."""
+    got = run(layout, steps, dist.group.WORLD)
+    return (got, run(None, steps, None)) if dist.get_rank() == 0 else None
+
+
+def without_a_group() -> list[str]:
+    """What a probe of one rank alone says."""
+    return [why.code for _, why in run("contiguous", 1, None).unseen]
