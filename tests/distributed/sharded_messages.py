@@ -172,3 +172,14 @@ def second_derivatives() -> list[str]:
         except NotImplementedError as error:
             found.append(str(error))
     return found
+
+
+def transforms() -> list[str]:
+    """What transforms of torch.func are told."""
+    x, found = logits(), []
+    for transformed in (torch.func.grad(lambda y: sd.logsumexp(y).sum()), torch.vmap(sd.softmax)):
+        try:
+            transformed(x)
+        except NotImplementedError as error:
+            found.append(str(error))
+    return found
