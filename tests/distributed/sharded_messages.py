@@ -172,3 +172,31 @@ def second_derivatives() -> list[str]:
         except NotImplementedError as error:
             found.append(str(error))
     return found
+
+
+def transforms() -> list[str]:
+    """What transforms of torch.func are told."""
+    x, found = logits(), []
+    for transformed in (torch.func.grad(lambda y: sd.logsumexp(y).sum()), torch.vmap(sd.softmax)):
+        try:
+            transformed(x)
+        except NotImplementedError as error:
+            found.append(str(error))
+    return found
+
+
+def compiled() -> bool:
+    """Whether compiled code has the same loss and gradient."""
+    targets = torch.arange(6)
+
+    def loss(x: Tensor) -> Tensor:
+        return 3.0 * sd.cross_entropy(2.0 * x, targets) + sd.softmax(x).square().sum()
+
+    found = []
+    for function in (loss, torch.compile(loss, backend="eager")):
+        x = logits(torch.float64).requires_grad_()
+        result = function(x)
+        result.backward()
+        assert x.grad is not None
+        found.append((result.detach(), x.grad))
+    return all(torch.allclose(one, other, rtol=1e-12) for one, other in zip(*found, strict=True))

@@ -84,6 +84,16 @@ def test_second_derivatives_are_refused(two: Ranks) -> None:
         assert all("first derivatives" in told for told in found)
 
 
+def test_transforms_are_refused(two: Ranks) -> None:
+    for found in two.run(sharded_messages.transforms):
+        assert len(found) == 2
+        assert all("torch.func" in told for told in found)
+
+
+def test_compiled_code_has_the_same_results(two: Ranks) -> None:
+    assert two.run(sharded_messages.compiled) == [True, True]
+
+
 def test_the_page_has_the_formulas() -> None:
     text = (DOCS / "distributed.md").read_text("utf-8").partition("### Messages")[2].partition("### Speed")[0]
     rows = [[int(cell) for cell in re.findall(r"\| (\d+)(?= )", line)] for line in text.splitlines()]

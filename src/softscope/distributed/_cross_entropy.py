@@ -89,7 +89,7 @@ def cross_entropy(
     owner = torch.searchsorted(ends, classes, right=True).clamp(max=len(lengths) - 1)
     target = wanted.gather(0, owner.unsqueeze(0)).squeeze(0).to(wide)
     mean = totals[0].to(wide).sum(dim=0) / sum(lengths) if totals else None
-    at = torch.where(owner == rank, classes - (int(ends[rank]) - part.length), -1)
+    at = torch.where(owner == rank, classes - sum(lengths[:rank]), -1)
     if counted is not None:
         at = torch.where(counted, at, -1)
     smoothing = _Smoothing(part.epsilon, part.epsilon / max(sum(lengths), 1))

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from softscope._arguments.arrays import dtype_name, floating
+from softscope._arguments.arrays import dtype_name, floating, tracing
 from softscope._arguments.checks import number, short
+from softscope._arguments.seen import wrapped
 from softscope._backends.torch.engine_memory import flows
 from softscope.distributed import _sums
 
@@ -53,6 +54,11 @@ def rows_part(x: Any, temperature: Any, function: str, name: str = "x", *, sends
     if not isinstance(x, Tensor):
         raise TypeError(
             f"{name} must be a torch tensor with this rank's part of the rows, but got {short(x)}; call torch.as_tensor"
+        )
+    if not tracing() and wrapped(x):
+        raise NotImplementedError(
+            f"{name} must be a plain tensor, but got one under a transform of torch.func, which stops messages; "
+            f"use autograd"
         )
     x = floating(x, name)
     if x.ndim == 0:
