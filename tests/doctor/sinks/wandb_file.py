@@ -1,0 +1,40 @@
+"""Reads the file of an offline run of Weights & Biases: protobuf messages in LevelDB's log format."""
+
+from __future__ import annotations
+
+import struct
+import time
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pathlib
+    from collections.abc import Iterator
+
+BLOCK = 32768
+WHOLE, FIRST, MIDDLE, LAST = 1, 2, 3, 4
+
+
+def messages(path: pathlib.Path, patience: float = 60.0) -> list[Any]:
+    """Every record of a finished run, in order; another process writes them, so the last may take a moment."""
+    from wandb.proto import wandb_internal_pb2
+
+    latest = time.monotonic() + patience
+    found: list[Any] = []
+    while not (found and found[-1].HasField("exit")):
+        assert time.monotonic() < latest, f"{path.name} has no end"
+        time.sleep(0.01)
+        found = [wandb_internal_pb2.Record.FromString(data) for data in _entries(path.read_bytes())]
+    return found
+
+
+def _entries(data: bytes) -> Iterator[bytes]:
+    at, parts = 7, b""  # after the file's own header
+    while at + 7 <= len(data):
+        if BLOCK - at % BLOCK < 7:  # too little for an entry: the next one is in the next block
+            at += BLOCK - at % BLOCK
+            continue
+        length, kind = struct.unpack_from("<HB", data, at + 4)
+        parts = (b"" if kind in (WHOLE, FIRST) else parts) + data[at + 7 : at + 7 + length]
+        at += 7 + length
+        if kind in (WHOLE, LAST):
+            yield parts
