@@ -11,6 +11,7 @@ from torch.distributed.device_mesh import init_device_mesh
 from torch.nn.parallel import DistributedDataParallel
 
 import softscope
+from doctor.record.scopes import FakeScope
 from softscope import tasks
 from softscope.doctor import HuggingFaceCallback, LightningCallback, watch_training
 
@@ -18,13 +19,14 @@ from softscope.doctor import HuggingFaceCallback, LightningCallback, watch_train
 class Probe:
     """The probe, which writes down what it was called with."""
 
-    def __init__(self) -> None:
+    def __init__(self, made: Any = softscope.probe) -> None:
+        self._made = made
         self.group: Any = None
         self.model = ""
 
     def __call__(self, model: Any, *, group: Any = None, **options: Any) -> Any:
         self.group, self.model = group, type(model).__name__
-        return softscope.probe(model, **options)
+        return self._made(model, group=group, **options)
 
 
 def _batch(seed: int) -> Any:
@@ -91,7 +93,7 @@ def with_hugging_face(path: str) -> tuple[str, int]:
     model = GPT2LMHeadModel(GPT2Config(**size, bos_token_id=None, eos_token_id=None, loss_type="ForCausalLM"))
     arguments = TrainingArguments(
         f"{path}-trainer", max_steps=3, per_device_train_batch_size=2, save_strategy="no", report_to="none",
-        use_cpu=True, disable_tqdm=True, ddp_backend="gloo",
+        use_cpu=True, disable_tqdm=True, ddp_backend="gloo", logging_steps=1,
     )  # fmt: skip
     tokens = _batch(0).inputs[0]
     probe = Probe()
@@ -134,7 +136,7 @@ def groups(path: str) -> list[tuple[bool, int]]:
     mesh = init_device_mesh("cpu", (dist.get_world_size(),), mesh_dim_names=("dp",))
     found = []
     for number, group in enumerate(("all", None, alone, second, mesh, (mesh, "dp"))):
-        probe = Probe()
+        probe = Probe(FakeScope)  # nobody connects
         with watch_training(_model(), f"{path}{number}.db", group=group, probe=probe) as watched:
             watched.step()
             found.append((watched.scope is not None, 0 if probe.group is None else probe.group.size()))

@@ -16,10 +16,11 @@ class HuggingFaceCallback(Callback):
         Trainer(model, arguments, train_dataset=…, callbacks=[HuggingFaceCallback("run.db")])
 
     Each step is recorded with the model's own loss. There are two exceptions: the model returns no loss (you use your
-    own loss function), or gradients are accumulated (the model's losses are then parts, and only the trainer knows of
-    what). In both cases the callback uses the last loss the trainer logged, an average over `logging_steps`. Step
-    numbers are the trainer's, also after `resume_from_checkpoint`. A trainer that stops with an exception does not
-    notify its callbacks: to be sure that the probe is removed, use the callback as a context manager or call `close`.
+    own loss function), or gradients are accumulated or averaged over the tokens of several ranks (the model's losses
+    are then parts, and only the trainer knows of what). In both cases the callback uses the last loss the trainer
+    logged, an average over `logging_steps`. Step numbers are the trainer's, also after `resume_from_checkpoint`. A
+    trainer that stops with an exception does not notify its callbacks: to be sure that the probe is removed, use the
+    callback as a context manager or call `close`.
 
     Every rank of a distributed training attaches; record and sinks get the snapshots on the first rank alone, so give
     a path and not a `Record` there.
@@ -48,11 +49,13 @@ class HuggingFaceCallback(Callback):
     """
 
     _loss: float | None = None  # the last one logged
-    _parts = 1  # forward passes per step
+    _parts = 1  # forward passes, here and on other ranks, that the step's loss is divided by
 
     def on_train_begin(self, args: Any, state: Any, _: Any, model: Any = None, **__: Any) -> None:
         """Attach the probe."""
         self._loss, self._parts = None, getattr(args, "gradient_accumulation_steps", 1)
+        if getattr(args, "average_tokens_across_devices", False):
+            self._parts *= getattr(args, "world_size", 1)
         first = getattr(state, "is_world_process_zero", True)
         self.attach(model, first_step=state.global_step, first_rank=first, loss=self._loss_of)
 
