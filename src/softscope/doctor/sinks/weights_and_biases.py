@@ -40,20 +40,24 @@ class WandB(Log):
         super().__init__(self._write, self._tell, lang=lang)
         if run is None:
             require("softscope.doctor.sinks.WandB needs", ("wandb",), install="wandb")
-        self._given, self._run, self._row = run, None, -1
+        self._run, self._row = run, -1
+        self._defined: set[str] = set()
 
     def _started(self) -> Any:
         if self._run is None:
-            run = importlib.import_module("wandb").run if self._given is None else self._given
-            if run is None:
-                raise RuntimeError("no run of Weights & Biases is active; call wandb.init() first, or pass its run")
-            run.define_metric(_STEP, hidden=True)
-            run.define_metric("softscope/*", step_metric=_STEP)
-            self._run = run
+            self._run = importlib.import_module("wandb").run
+        if self._run is None:
+            raise RuntimeError("no run of Weights & Biases is active; call wandb.init() first, or pass its run")
         return self._run
 
     def _write(self, values: dict[str, float], step: int) -> None:
         run = self._started()
+        # By name: a pattern may lose against the "*" of a trainer's own logger.
+        if not self._defined:
+            run.define_metric(_STEP, hidden=True)
+        for name in values.keys() - self._defined:
+            run.define_metric(name, step_metric=_STEP)
+        self._defined |= values.keys()
         self._row = max(step, run.step, self._row + 1)
         run.log({**values, _STEP: step}, self._row)
 
