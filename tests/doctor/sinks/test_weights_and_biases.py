@@ -1,6 +1,5 @@
 """Weights & Biases itself, offline: what its run's file holds."""
 
-import json
 import warnings
 
 import pytest
@@ -8,7 +7,7 @@ import pytest
 from doctor.events.played import GREAT, play
 from doctor.judge.histories import history
 from doctor.record.runs import one_warning
-from doctor.sinks.wandb_file import messages
+from doctor.sinks.wandb_file import written
 from softscope.doctor.sinks import WandB
 
 wandb = pytest.importorskip("wandb", reason="needs wandb: pip install wandb")
@@ -25,25 +24,18 @@ def run(tmp_path, monkeypatch):
         yield started
 
 
-def written(run, tmp_path):
-    """The rows of the run's history, and its alerts, after it has ended."""
+def ended(run, tmp_path):
+    """The rows of the run's history and its alerts; every number of ours has our axis."""
     run.finish()
-    (file,) = tmp_path.rglob("*.wandb")
-    found = messages(file)
-    rows = [
-        {item.key or "/".join(item.nested_key): json.loads(item.value_json) for item in m.history.item}
-        for m in found
-        if m.HasField("history")
-    ]
+    rows, alerts, axes = written(tmp_path)
     ours = {name for row in rows for name in row if name.startswith("softscope/")}
-    axes = {m.metric.name: m.metric.step_metric for m in found if m.HasField("metric")}
     assert axes == {name: "" if name == "softscope/step" else "softscope/step" for name in ours}
-    return rows, [(m.alert.title, m.alert.level) for m in found if m.HasField("alert")]
+    return rows, alerts
 
 
 def test_rows_and_alerts(run, tmp_path):
     play(history(steps=range(0, 40, 10), max_logit=[6, GREAT, GREAT, GREAT]), WandB(run), first_step=100)
-    rows, alerts = written(run, tmp_path)
+    rows, alerts = ended(run, tmp_path)
     assert [row["softscope/step"] for row in rows] == [100, 110, 120, 130]
     assert [row["_step"] for row in rows] == [100, 110, 120, 130]
     assert [row[f"{SITE}/max_logit_worst"] for row in rows] == [6, GREAT, GREAT, GREAT]
@@ -55,7 +47,7 @@ def test_the_active_run_is_used_and_may_begin_later_than_the_sink(tmp_path, requ
     sink = WandB()
     run = request.getfixturevalue("run")
     play(history(steps=range(2)), sink)
-    assert len(written(run, tmp_path)[0]) == 2
+    assert len(ended(run, tmp_path)[0]) == 2
 
 
 def test_other_loggers_lose_nothing_and_take_nothing_away(run, tmp_path):
@@ -76,7 +68,7 @@ def test_other_loggers_lose_nothing_and_take_nothing_away(run, tmp_path):
     run.log({"explicit": 1}, step=1000)
     play(history(steps=[1000]), sink)
     run.log({"same": 1}, step=1000)
-    rows, _ = written(run, tmp_path)
+    rows, _ = ended(run, tmp_path)
     assert [row["softscope/step"] for row in rows if "softscope/step" in row] == [0, 1, 2, 3, 4, 5, 1000]
     assert [row["loss"] for row in rows if "loss" in row] == [3, 3.5, 4, 4.5, 5, 5.5]
     assert [row["before"] for row in rows if "before" in row] == list(range(200))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import struct
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     import pathlib
@@ -14,7 +15,31 @@ BLOCK = 32768
 WHOLE, FIRST, MIDDLE, LAST = 1, 2, 3, 4
 
 
-def messages(path: pathlib.Path, patience: float = 60.0) -> list[Any]:
+class Written(NamedTuple):
+    """What a run has written: its rows, its alerts (title, level), and the x-axis of each name that was defined."""
+
+    rows: list[dict[str, Any]]
+    alerts: list[tuple[str, str]]
+    axes: dict[str, str]
+
+
+def written(folder: pathlib.Path) -> Written:
+    """What the only run below this folder has written; it must have ended."""
+    (file,) = folder.rglob("*.wandb")
+    found = _messages(file)
+    rows = [
+        {item.key or "/".join(item.nested_key): json.loads(item.value_json) for item in m.history.item}
+        for m in found
+        if m.HasField("history")
+    ]
+    return Written(
+        rows,
+        [(m.alert.title, m.alert.level) for m in found if m.HasField("alert")],
+        {m.metric.name or m.metric.glob_name: m.metric.step_metric for m in found if m.HasField("metric")},
+    )
+
+
+def _messages(path: pathlib.Path, patience: float = 60.0) -> list[Any]:
     """Every record of a finished run, in order; another process writes them, so the last may take a moment."""
     from wandb.proto import wandb_internal_pb2
 
