@@ -33,7 +33,7 @@ def main(path: str = "run.db", steps: int = 30) -> None:
                 optimizer.step()
                 optimizer.zero_grad()
             if accelerator.sync_gradients:  # the optimizer has stepped
-                watched.step(loss=loss.item())
+                watched.step(loss=loss)
 
     accelerator.print(f"softscope watch {path} --once")
     accelerator.end_training()

@@ -28,7 +28,7 @@ def main(path: str = "run.db", steps: int = 60) -> None:
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
-            watched.step(loss=loss.item())  # the step is complete: read it, if it is one of those to be read
+            watched.step(loss=loss)  # the step is complete: read it, if it is one of those to be read
 
     print(f"softscope watch {path} --once")
 
