@@ -118,3 +118,53 @@ def test_it_answers_every_event_that_there_is():
     assert all(callable(getattr(HuggingFaceCallback(), event)) for event in events)
     with pytest.raises(AttributeError, match="no attribute 'state'"):
         HuggingFaceCallback().state  # noqa: B018
+
+
+@pytest.fixture
+def trainer(tmp_path):
+    """Makes a real trainer: four batches in an epoch, two for each step, an evaluation after each epoch."""
+    transformers = pytest.importorskip("transformers", reason="needs transformers: pip install transformers")
+    pytest.importorskip("accelerate", reason="needs accelerate: pip install accelerate")
+
+    def make(callback, **options):
+        torch.manual_seed(0)
+        size = {"vocab_size": 9, "n_positions": 16, "n_embd": 16, "n_layer": 1, "n_head": 2}
+        settings = transformers.GPT2Config(**size, bos_token_id=None, eos_token_id=None, loss_type="ForCausalLM")
+        data = [{"input_ids": row, "labels": row} for row in torch.randint(0, 9, (8, 16))]
+        arguments = transformers.TrainingArguments(
+            str(tmp_path / "trainer"), num_train_epochs=2, per_device_train_batch_size=2, use_cpu=True,
+            gradient_accumulation_steps=2, eval_strategy="epoch", save_strategy="epoch", report_to="none",
+            disable_tqdm=True, logging_steps=1, **options,
+        )  # fmt: skip
+        model = transformers.GPT2LMHeadModel(settings)
+        return transformers.Trainer(model, arguments, train_dataset=data, eval_dataset=data, callbacks=[callback])
+
+    return make
+
+
+def test_two_epochs_and_a_resumed_one(tmp_path, trainer):
+    with HuggingFaceCallback(tmp_path / "run.db", every=1) as callback:
+        trainer(callback, max_steps=2).train()
+    assert [s.step for s in read_record(tmp_path / "run.db").snapshots] == [0, 1]
+    with HuggingFaceCallback(tmp_path / "run.db", every=1) as callback:
+        again = trainer(callback)
+        again.train(resume_from_checkpoint=str(tmp_path / "trainer" / "checkpoint-2"))
+    found = read_record(tmp_path / "run.db").snapshots
+    assert [s.step for s in found] == [0, 1, 2, 3]
+    losses = [entry["loss"] for entry in again.state.log_history if "loss" in entry]
+    assert found[-1].loss == pytest.approx(losses[2], rel=1e-3)  # known when the last step ends
+    assert len(losses) == 4
+
+
+def test_a_training_that_fails_leaves_nothing_attached(tmp_path, trainer):
+    def fail(*_, **__):
+        raise ZeroDivisionError
+
+    callback = HuggingFaceCallback(tmp_path / "run.db", every=1)
+    failing = trainer(callback)
+    failing.evaluate = fail
+    with pytest.raises(ZeroDivisionError), callback:
+        failing.train()
+    assert not any(m._forward_hooks or m._forward_pre_hooks for m in failing.model.modules())
+    assert news(tmp_path / "run.db").ended == "ZeroDivisionError"
+    assert len(read_record(tmp_path / "run.db").snapshots) == 2
