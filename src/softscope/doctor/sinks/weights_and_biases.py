@@ -19,7 +19,8 @@ class WandB(Log):
 
     The charts have `softscope/step` as their x-axis: a run's own step is whatever its loggers make of it, and a row
     below it would be dropped. A snapshot joins the row that is open there, or begins the one of its own step, whichever
-    is later, and never the row of the snapshot before.
+    is later, and never the row of the snapshot before. If you log with a `step=` of your own, let it count training
+    steps: one that counts epochs would soon be below the latest row.
 
     Args:
         run: what `wandb.init` returned; by default the run that is active when the first snapshot arrives, so that a
