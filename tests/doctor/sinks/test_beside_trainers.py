@@ -51,10 +51,12 @@ def test_hugging_faces(tmp_path):
         str(tmp_path / "trainer"), max_steps=6, per_device_train_batch_size=4, save_strategy="no", use_cpu=True,
         report_to=["wandb", "mlflow"], disable_tqdm=True, logging_steps=2,
     )  # fmt: skip
-    with HuggingFaceCallback(every=1, sinks=[sinks.WandB(), sinks.MLflow()]) as doctor:
+    to = sinks.MLflow()
+    with HuggingFaceCallback(every=1, sinks=[sinks.WandB(), to]) as doctor:
         model = transformers.GPT2LMHeadModel(settings)
         transformers.Trainer(model, arguments, train_dataset=data, callbacks=[doctor]).train()
     wandb.finish()
+    to.flush()
     rows, _, axes = written(tmp_path)
     assert [row["softscope/step"] for row in rows if "softscope/step" in row] == [0, 1, 2, 3, 4, 5]
     assert [row["train/global_step"] for row in rows if "train/loss" in row] == [2, 4, 6]
@@ -84,7 +86,8 @@ def test_lightnings(tmp_path, store):
             return torch.optim.SGD(self.parameters(), lr=0.1)
 
     theirs = loggers.MLFlowLogger(tracking_uri=store)
-    callback = LightningCallback(every=1, sinks=[sinks.WandB(), sinks.MLflow(theirs.run_id, theirs.experiment)])
+    to = sinks.MLflow(theirs.run_id, theirs.experiment)
+    callback = LightningCallback(every=1, sinks=[sinks.WandB(), to])
     trainer = pl.Trainer(
         accelerator="cpu", max_steps=6, logger=[loggers.WandbLogger(save_dir=tmp_path, offline=True), theirs],
         callbacks=[callback], default_root_dir=tmp_path, log_every_n_steps=2, enable_checkpointing=False,
@@ -92,6 +95,7 @@ def test_lightnings(tmp_path, store):
     )  # fmt: skip
     trainer.fit(Module(), torch.utils.data.DataLoader(tokens(24), batch_size=4))
     wandb.finish()
+    to.flush()
     rows, _, axes = written(tmp_path)
     assert [row["softscope/step"] for row in rows if "softscope/step" in row] == [0, 1, 2, 3, 4, 5]
     assert [row["trainer/global_step"] for row in rows if "loss" in row] == [1, 3, 5]

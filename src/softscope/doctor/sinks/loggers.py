@@ -79,8 +79,11 @@ class Log:
         try:
             self._log(found, snapshot.step)
         except Exception as error:  # third-party code: it may raise anything
-            self._log = None
-            warn(f"the logger failed ({str(error) or type(error).__name__}): training goes on without it")
+            self._give_up(error)
+
+    def _give_up(self, error: Exception) -> None:
+        self._log = None
+        warn(f"the logger failed ({str(error) or type(error).__name__}): training goes on without it")
 
     def alert(self, events: Sequence[Event]) -> None:
         """Send the events of one reading as alerts."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import posixpath
 import re
 import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 from softscope._installed import require
@@ -14,7 +16,7 @@ from softscope.doctor.events import Listener
 from softscope.doctor.sinks.loggers import Log
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from softscope._text import Lang
     from softscope.doctor.events import Event
@@ -25,7 +27,9 @@ _MOST, _LONGEST = 1000, 250  # metrics per request, and characters of a name, th
 class MLflow(Log):
     """Logs the scalars to a run of MLflow, one request for each snapshot, and the latest event of each check as a tag.
 
-    The tags are `softscope.SS001` and so on: the run list shows and finds them.
+    The tags are `softscope.SS001` and so on: the run list shows and finds them. A thread sends everything, because
+    MLflow tries for minutes to reach a server that does not answer; your program waits for it only when it ends, or in
+    `flush`.
 
     Args:
         run_id: the run; by default the one that is active when the first snapshot arrives, so that a trainer may start
@@ -37,11 +41,14 @@ class MLflow(Log):
     Examples:
         >>> import types, numpy as np
         >>> from softscope.doctor import Site, Snapshot
-        >>> client = types.SimpleNamespace(log_batch=lambda run, metrics: print(run, metrics[0].key, metrics[0].value))
+        >>> logged = []
+        >>> client = types.SimpleNamespace(log_batch=lambda run, metrics: logged.extend(metrics))
         >>> sink = MLflow("a1b2c3", client)
         >>> sink.sites([Site("encoder.0", "sdpa", heads=1, kv_heads=1, scale=0.125, head_size=64)])
         >>> sink.add(Snapshot(20, 0.1, None, {"max_logit": np.array([[4.5]])}))
-        a1b2c3 softscope/encoder.0/max_logit 4.5
+        >>> sink.flush()
+        >>> logged[0].key, logged[0].value, logged[0].step
+        ('softscope/encoder.0/max_logit', 4.5, 20)
     """
 
     def __init__(self, run_id: str | None = None, client: Any = None, *, lang: Lang = "en") -> None:
@@ -60,6 +67,22 @@ class MLflow(Log):
             told = alerts([event for event in events if event.code == code], self._lang)
             self._tag(f"softscope.{code}", "\n\n".join(f"{title}\n{text}" for title, text, _ in told))
 
+    def flush(self) -> None:
+        """Wait until everything has been sent, or given up."""
+        self._thread.submit(int).result()
+
+    @functools.cached_property
+    def _thread(self) -> ThreadPoolExecutor:
+        return ThreadPoolExecutor(1, "softscope-mlflow")
+
+    def _send(self, call: Callable[..., Any], *arguments: Any) -> None:
+        """Call it in the thread, unless an earlier call has failed."""
+        if self._log is not None:
+            try:
+                call(*arguments)
+            except Exception as error:  # third-party code: it may raise anything
+                self._give_up(error)
+
     def _started(self) -> tuple[Any, str]:
         mlflow = importlib.import_module("mlflow")
         if self._run is None:
@@ -75,11 +98,11 @@ class MLflow(Log):
         metric, now = importlib.import_module("mlflow.entities").Metric, int(time.time() * 1000)
         metrics = [metric(_valid(name), value, now, step) for name, value in values.items()]
         for first in range(0, len(metrics), _MOST):
-            client.log_batch(run, metrics=metrics[first : first + _MOST])
+            self._thread.submit(self._send, client.log_batch, run, metrics[first : first + _MOST])
 
     def _set_tag(self, name: str, text: str) -> None:
         client, run = self._started()
-        client.set_tag(run, name, text)
+        self._thread.submit(self._send, client.set_tag, run, name, text)
 
 
 def _valid(name: str) -> str:
