@@ -10,9 +10,8 @@ import sys
 import torch
 from torch.nn import functional
 
-import softscope
 from softscope import tasks
-from softscope.doctor import Record, follow
+from softscope.doctor import watch_training
 
 
 def main(path: str = "run.db", steps: int = 60) -> None:
@@ -21,8 +20,7 @@ def main(path: str = "run.db", steps: int = 60) -> None:
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
     generator = torch.Generator().manual_seed(0)
 
-    with Record(path) as record, softscope.probe(model) as scope:
-        follow(scope, record)  # every reading goes into the file
+    with watch_training(model, path) as watched:  # every reading goes into the file
         for _ in range(steps):
             batch = tasks.copy_batch(16, length=8, vocabulary=8, generator=generator)
             logits = model(*batch.inputs)
@@ -30,7 +28,7 @@ def main(path: str = "run.db", steps: int = 60) -> None:
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
-            scope.step(loss=loss.item())  # the step is complete: read it, if it is one of those to be read
+            watched.step(loss=loss)  # the step is complete: read it, if it is one of those to be read
 
     print(f"softscope watch {path} --once")
 

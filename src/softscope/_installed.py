@@ -29,13 +29,13 @@ def version(package: str) -> str | None:
         return None
 
 
-def require(what: str, packages: tuple[str, ...]) -> None:
+def require(what: str, packages: tuple[str, ...], install: str = "'softscope[experiments]'") -> None:
     """Raise an ImportError that says what to install if a package is missing.
 
     >>> require("this needs", ("numpy",))
     """
     for package in missing(packages):
-        raise ImportError(f"{what} {package.replace('_', '-')}: pip install 'softscope[experiments]'")
+        raise ImportError(f"{what} {package.replace('_', '-')}: pip install {install}")
 
 
 def _installed(package: str) -> bool:

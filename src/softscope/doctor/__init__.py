@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from softscope.doctor import events, report, sinks
-    from softscope.doctor.callbacks import HuggingFaceCallback
+    from softscope.doctor.callbacks import HuggingFaceCallback, LightningCallback, watch_training
     from softscope.doctor.diagnosis import Diagnosis, diagnose
     from softscope.doctor.read.snapshot import History, Site, Snapshot
     from softscope.doctor.record.export import export
@@ -30,6 +30,7 @@ _HOMES = {
     "Diagnosis": "diagnosis",
     "History": "read.snapshot",
     "HuggingFaceCallback": "callbacks",
+    "LightningCallback": "callbacks",
     "Prescription": "treat.prescriptions",
     "Record": "record.write",
     "RecordError": "record.problems",
@@ -45,12 +46,14 @@ _HOMES = {
     "remedies": "treat",
     "report": "",
     "sinks": "",
+    "watch_training": "callbacks",
 }
 
 __all__ = [
     "Diagnosis",
     "History",
     "HuggingFaceCallback",
+    "LightningCallback",
     "Prescription",
     "Record",
     "RecordError",
@@ -66,6 +69,7 @@ __all__ = [
     "remedies",
     "report",
     "sinks",
+    "watch_training",
 ]
 
 

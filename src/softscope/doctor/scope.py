@@ -133,7 +133,7 @@ class Scope:
         >>> scope.history().snapshots[0].loss
         0.5
         """
-        self._guard(lambda: self._steps.mark(_number(loss)))
+        self._guard(lambda: self._steps.mark(loss))
 
     def on_snapshot(self, callback: Callable[[Snapshot], None]) -> None:
         """Call `callback` with every snapshot from now on, as soon as its step is over."""
@@ -465,7 +465,7 @@ class Scope:
 
     # Called when a step ends.
 
-    def _finish(self, step: int, loss: float | None) -> None:
+    def _finish(self, step: int, loss: Any) -> None:
         """Close the step and turn its readings into a snapshot."""
         self._where_loss_is.settle()
         waiting, self._waiting = self._waiting, []
@@ -490,6 +490,7 @@ class Scope:
         if not found and not (self.ranks is not None and self._sampled(step)):
             return
         with patches.busy(), torch.no_grad():
+            loss = _number(loss)  # not before: it may be on its way from a device
             if loss is None and losses:
                 loss = float(torch.stack([x.float() for x in losses]).mean())
             cut = {

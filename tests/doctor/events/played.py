@@ -1,6 +1,9 @@
 """A probe that plays back a history made by hand."""
 
 from softscope.doctor.events import watch
+from softscope.doctor.sinks import follow
+
+GREAT = 2000.0  # a largest logit that is a finding
 
 
 class Played:
@@ -19,6 +22,13 @@ class Played:
         for snapshot in self.found.snapshots:
             for callback in self.callbacks:
                 callback(snapshot)
+
+
+def play(found, *sinks, **options):
+    """Play a history to sinks."""
+    scope = Played(found)
+    follow(scope, *sinks, **options)
+    scope.play()
 
 
 def events(found, **options):

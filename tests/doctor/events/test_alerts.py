@@ -1,24 +1,18 @@
-"""Alerts and events on dashboards. TensorBoard is real, W&B and MLflow are stand-ins with their rules."""
+"""Alerts and events on dashboards. TensorBoard is real, W&B a stand-in with its rules."""
 
-# ruff: noqa: ARG001, ARG002 - the stand-ins have all the arguments that the real ones have
+# ruff: noqa: ARG002 - the stand-ins have all the arguments that the real ones have
 
 import math
-import posixpath
-import re
 
-import numpy as np
 import pytest
 import torch
 
-from doctor.events.played import Played
-from doctor.judge.histories import RESTING, history, made_site, per_head
+from doctor.events.played import GREAT, play
+from doctor.judge.histories import RESTING, history, per_head
 from doctor.record.runs import one_warning
 from softscope.doctor.callbacks import HuggingFaceCallback
-from softscope.doctor.read.snapshot import FORWARD, GRADIENT, Snapshot
 from softscope.doctor.record import Record
-from softscope.doctor.sinks import Log, TensorBoard, follow, scalars
-
-GREAT = 2000.0  # a largest logit that is a finding
+from softscope.doctor.sinks import Log, TensorBoard
 
 
 class WandbRun:
@@ -38,22 +32,6 @@ class WandbRun:
         assert len(title) < 64
         if title not in [alert[0] for alert in self.sent]:
             self.sent.append((title, text, level))
-
-
-def mlflow_log_metrics(metrics, step=None, synchronous=None, run_id=None, timestamp=None):
-    """As `mlflow.log_metrics`: it refuses names that are no paths or have other characters than these."""
-    assert isinstance(step, int)
-    for name, value in metrics.items():
-        assert re.fullmatch(r"[/\w.\- ]*", name), name
-        assert posixpath.normpath(name) == name
-        assert len(name) <= 250
-        assert isinstance(value, float)
-
-
-def play(found, *sinks, **options):
-    scope = Played(found)
-    follow(scope, *sinks, **options)
-    scope.play()
 
 
 def test_weights_and_biases_gets_one_alert_for_each_check():
@@ -80,14 +58,6 @@ def test_resting_heads_send_no_alert_unless_asked():
     play(found, Log(asked.log, asked.alert), severity="informative")
     assert run.sent == []
     assert [alert[2] for alert in asked.sent] == ["INFO"]
-
-
-def test_mlflow_takes_every_name():
-    twice = made_site(0, 2, name="layers.0.self_attn#2")  # the second call of a module in one pass
-    readings = {name: np.full((1, 2), 0.5, np.float32) for name in (*FORWARD, *GRADIENT)}
-    assert "softscope/layers.0.self_attn-2/blocked" in scalars([twice], Snapshot(0, 0.0, 1.0, readings))
-    found = history(site={"name": "layers.0.self_attn#2"})
-    play(found, Log(mlflow_log_metrics))
 
 
 def test_an_alert_that_fails_is_one_warning_and_logging_goes_on():

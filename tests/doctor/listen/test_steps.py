@@ -132,6 +132,25 @@ def test_marks() -> None:
     assert all(snapshot.has_loss for snapshot in heard)
 
 
+def test_a_loss_is_asked_for_its_number_only_where_it_is_read() -> None:
+    """On a GPU that waits for the whole step."""
+
+    class Loss:
+        asked = 0
+
+        def __float__(self) -> float:
+            Loss.asked += 1
+            return 0.5
+
+    model = stack("fused")
+    with ss.probe(model, every=4) as scope:
+        for _ in range(8):
+            model(tokens()).mean().backward()
+            scope.step(loss=Loss())
+    assert [snapshot.loss for snapshot in scope.history().snapshots] == [0.5, 0.5]
+    assert Loss.asked == 2
+
+
 def test_default_sampling_thins_out() -> None:
     read = [step for step in range(3000) if default_schedule(step)]
     assert read[:10] == list(range(10))

@@ -26,7 +26,7 @@ class Steps:
     def __init__(
         self,
         model: nn.Module,
-        finish: Callable[[int, float | None], None],
+        finish: Callable[[int, Any], None],
         updated: Callable[[torch.optim.Optimizer], None] = lambda _: None,
         forget: Callable[[], None] = lambda: None,
     ) -> None:
@@ -84,13 +84,13 @@ class Steps:
             if tensor.requires_grad:
                 tensor.register_hook(self._came_back)  # type: ignore[no-untyped-call]
 
-    def mark(self, loss: float | None) -> None:
+    def mark(self, loss: Any) -> None:
         """End the step because the user says so."""
         self._marked = True
         if self._open:
             self.end(loss)
 
-    def end(self, loss: float | None = None) -> None:
+    def end(self, loss: Any = None) -> None:
         """Finish the open step, if there is one."""
         if self._open:
             self._open = False

@@ -1,4 +1,4 @@
-"""Where snapshots go during training: a record, TensorBoard, any `log(dict, step)`, or several of these.
+"""Where snapshots go during training: a record, TensorBoard, Weights & Biases, MLflow, Prometheus, or several of these.
 
 A sink has four methods, the same as `Record`: `sites`, `add`, `unseen`, `note`. `follow` connects sinks to a probe. A
 sink with `states` also gets the state of every head before each snapshot, one with `alert` the events of each reading.
@@ -14,6 +14,21 @@ sink with `states` also gets the state of every head before each snapshot, one w
 from softscope.doctor.sinks.following import follow
 from softscope.doctor.sinks.kinds import Alerted, Sink, SnapshotSource, Stateful
 from softscope.doctor.sinks.loggers import Log, TensorBoard
+from softscope.doctor.sinks.mlflow_runs import MLflow
 from softscope.doctor.sinks.numbers import scalars
+from softscope.doctor.sinks.prometheus_text import Prometheus
+from softscope.doctor.sinks.weights_and_biases import WandB
 
-__all__ = ["Alerted", "Log", "Sink", "SnapshotSource", "Stateful", "TensorBoard", "follow", "scalars"]
+__all__ = [
+    "Alerted",
+    "Log",
+    "MLflow",
+    "Prometheus",
+    "Sink",
+    "SnapshotSource",
+    "Stateful",
+    "TensorBoard",
+    "WandB",
+    "follow",
+    "scalars",
+]

@@ -1,4 +1,4 @@
-"""Sinks for dashboards: TensorBoard, and any `log(dict, step)`."""
+"""Loggers for dashboards: any `log(dict, step)`, and TensorBoard."""
 
 from __future__ import annotations
 
@@ -21,16 +21,15 @@ if TYPE_CHECKING:
 
 
 class Log:
-    """Calls `log(dict, step)`, the signature of Weights & Biases (`run.log`) and MLflow (`log_metrics`); see `scalars`.
+    """Calls `log(dict, step)` with the numbers of `scalars`; the other loggers are built on it.
 
     A state that occurred at a site once is logged from then on, as 0 if no head is in it. If the logger fails, it warns
     once and stops logging; the training goes on.
 
     Args:
         log: called with the numbers of each snapshot and its step.
-        alert: called as `alert(title=…, text=…, level=…)`, the signature of Weights & Biases (`run.alert`), when a
-            finding appears, changes or ends: once for each check, however many heads it is about. If it fails, one
-            warning says so.
+        alert: called as `alert(title=…, text=…, level=…)` when a finding appears, changes or ends: once for each check,
+            however many heads it is about. The level is "WARN" or "INFO". If it fails, one warning says so.
         lang: the language of alerts, "en" or "zh".
 
     Examples:
@@ -80,8 +79,11 @@ class Log:
         try:
             self._log(found, snapshot.step)
         except Exception as error:  # third-party code: it may raise anything
-            self._log = None
-            warn(f"the logger failed ({str(error) or type(error).__name__}): training goes on without it")
+            self._give_up(error)
+
+    def _give_up(self, error: Exception) -> None:
+        self._log = None
+        warn(f"the logger failed ({str(error) or type(error).__name__}): training goes on without it")
 
     def alert(self, events: Sequence[Event]) -> None:
         """Send the events of one reading as alerts."""

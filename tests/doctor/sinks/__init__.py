@@ -1,0 +1,1 @@
+"""What the dashboards themselves have received, read back with their own packages."""
