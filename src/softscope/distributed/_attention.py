@@ -127,6 +127,14 @@ def attention(
 
     Returns:
         The output, (…, heads, n, dv); with `return_partition`, the pair (output, partition).
+
+    >>> import torch
+    >>> from torch import distributed as dist
+    >>> dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)  # torchrun starts more of them
+    >>> x = torch.ones(1, 2, 3, 4)                     # this rank's 3 positions, in 2 heads
+    >>> attention(x, x, x, causal=True, layout="zigzag").shape
+    torch.Size([1, 2, 3, 4])
+    >>> dist.destroy_process_group()
     """
     ranks = process_group(group)
     with no_rank_waits(len(Header._fields), ranks):

@@ -89,7 +89,15 @@ def indices(parts: Sequence[range], device: Any = None) -> Tensor:
 
 
 def positions(n: int, group: Any = None, *, layout: Layout = "contiguous") -> Tensor:
-    """Return which of n positions this rank holds, in the order of its shard: for position encodings, for example."""
+    """Return which of n positions this rank holds, in the order of its shard: for position encodings, for example.
+
+    >>> import torch
+    >>> from torch import distributed as dist
+    >>> dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)  # torchrun starts more of them
+    >>> positions(3)
+    tensor([0, 1, 2])
+    >>> dist.destroy_process_group()
+    """
     checked(layout)
     ranks = process_group(group)
     return indices(segments(layout, whole_number(n, "n", low=0), ranks.size(), dist.get_rank(ranks)))
@@ -103,6 +111,13 @@ def shard(x: Tensor, group: Any = None, *, axis: int = -2, layout: Layout = "con
         group: The ranks that share it: a ProcessGroup, a DeviceMesh of one axis, (mesh, "axis"), or None for all.
         axis: Axis of the positions.
         layout: "contiguous", or "zigzag", which balances the work of causal attention.
+
+    >>> import torch
+    >>> from torch import distributed as dist
+    >>> dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)  # torchrun starts more of them
+    >>> shard(torch.ones(1, 6, 4), layout="zigzag").shape      # of two ranks, each would get 3 of the 6
+    torch.Size([1, 6, 4])
+    >>> dist.destroy_process_group()
     """
     return x.index_select(axis, positions(x.shape[axis], group, layout=layout).to(x.device))
 
@@ -111,6 +126,13 @@ def unshard(x: Tensor, group: Any = None, *, axis: int = -2, layout: Layout = "c
     """Join the shards of all ranks to the whole sequence, on every rank; it carries no gradient.
 
     The arguments are as for `shard`. Contiguous shards may have any lengths.
+
+    >>> import torch
+    >>> from torch import distributed as dist
+    >>> dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)  # torchrun starts more of them
+    >>> unshard(shard(torch.arange(4), axis=0, layout="zigzag"), axis=0, layout="zigzag")
+    tensor([0, 1, 2, 3])
+    >>> dist.destroy_process_group()
     """
     return joined(x, process_group(group), axis, layout)[0]
 

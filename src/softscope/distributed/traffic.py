@@ -91,7 +91,11 @@ def gathered_logits(*, rows: int, classes: int, ranks: int, dtype: object) -> in
 
 
 class Traffic(NamedTuple):
-    """The messages that a rank sends to other ranks, and their bytes."""
+    """The messages that a rank sends to other ranks, and their bytes.
+
+    >>> Traffic(messages=2, bytes=1024).bytes
+    1024
+    """
 
     messages: int
     bytes: int
