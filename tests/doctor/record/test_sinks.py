@@ -104,16 +104,26 @@ def test_the_real_summary_writer(tmp_path):
     assert list(tmp_path.iterdir())
 
 
+class Noted:
+    """Passes everything on, and keeps what was said of ranks."""
+
+    def __init__(self, record, notes):
+        self._record, self._notes = record, notes
+
+    def note(self, facts):
+        self._notes.append(facts["ranks"]["behind"])
+        self._record.note(facts)
+
+    def __getattr__(self, name):
+        return getattr(self._record, name)
+
+
 def test_ranks_are_noted_whenever_one_falls_behind_or_comes_back(tmp_path):
     seen = [{}, {}, {1: 1}, {1: 1}, {1: 1}, {}, {2: None}]
     notes = []
     with FakeScope(None) as scope, Record(tmp_path / "run.db") as record:
         scope.ranks = SimpleNamespace(read=lambda: ReadRanks(4, seen[scope.steps - 1], 1000))
-        record_note, record.note = (
-            record.note,
-            lambda facts: (notes.append(facts["ranks"]["behind"]), record_note(facts)),
-        )
-        follow(scope, record, first_step=100)
+        follow(scope, Noted(record, notes), first_step=100)
         for _ in seen:
             scope.step(loss=1.0)
     # At 1, 2 and 4 snapshots all facts are noted, and otherwise only what has changed.
@@ -124,8 +134,9 @@ def test_ranks_are_noted_whenever_one_falls_behind_or_comes_back(tmp_path):
 @pytest.mark.parametrize(
     "strange",
     [
-        None, [], 4, {}, {"size": 0, "behind": {}}, {"size": 4}, {"size": 4, "behind": []}, {"size": 4, "behind": {"4": 1}},
-        {"size": 4, "behind": {"x": 1}}, {"size": 4, "behind": {"1": 10**30}}, {"size": 4, "behind": {"1": "x"}},
+        None, [], 4, {}, {"size": 0, "behind": {}}, {"size": 4}, {"size": 4, "behind": []},
+        {"size": 4, "behind": {"4": 1}}, {"size": 4, "behind": {"x": 1}}, {"size": 4, "behind": {"1": 10**30}},
+        {"size": 4, "behind": {"1": "x"}},
         {"size": 4, "behind": {"²": 1}}, {"size": 10**30, "behind": {}}, {"size": 4, "behind": {}, "bytes": "x"},
     ],
 )  # fmt: skip
