@@ -38,6 +38,7 @@ from softscope.doctor.listen.trained_parts import TrainedParts
 from softscope.doctor.listen.unseen import unseen_modules
 from softscope.doctor.listen.where_loss_is import WhereLossIs, reached_rows
 from softscope.doctor.ranks.heads import Heads
+from softscope.doctor.ranks.read_ranks import FACT as RANKS
 from softscope.doctor.read.build_snapshot import snapshot_of, widened
 from softscope.doctor.read.head_trial import as_facts
 from softscope.doctor.read.kept_rows import KeptRows, keep_rows
@@ -155,6 +156,8 @@ class Scope:
         known: dict[str, Any] = environment.of_run() | environment.of_model(self.model) | asked
         if self.trials:
             known["trials"] = as_facts(self.trials)
+        if self.ranks is not None:
+            known[RANKS] = self.ranks.read().as_facts()
         return History(sites, tuple(widened(s, sites) for s in self._snapshots), tuple(reasons.items()), known)
 
     def prescribe(

@@ -2,12 +2,14 @@
 
 import dataclasses
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from doctor.record.runs import SITES, UNSEEN, one_warning, same, snapshot
 from doctor.record.scopes import FakeScope
+from softscope.doctor.ranks.read_ranks import ReadRanks, of_facts
 from softscope.doctor.read.snapshot import FORWARD
 from softscope.doctor.record import Record, read_record
 from softscope.doctor.sinks import Log, TensorBoard, follow, scalars
@@ -100,3 +102,44 @@ def test_the_real_summary_writer(tmp_path):
         sink.sites(SITES)
         sink.add(snapshot(0))
     assert list(tmp_path.iterdir())
+
+
+class Noted:
+    """Passes everything on, and keeps what was said of ranks."""
+
+    def __init__(self, record, notes):
+        self._record, self._notes = record, notes
+
+    def note(self, facts):
+        self._notes.append(facts["ranks"]["behind"])
+        self._record.note(facts)
+
+    def __getattr__(self, name):
+        return getattr(self._record, name)
+
+
+def test_ranks_are_noted_whenever_one_falls_behind_or_comes_back(tmp_path):
+    seen = [{}, {}, {1: 1}, {1: 1}, {1: 1}, {}, {2: None}]
+    notes = []
+    with FakeScope(None) as scope, Record(tmp_path / "run.db") as record:
+        scope.ranks = SimpleNamespace(read=lambda: ReadRanks(4, seen[scope.steps - 1], 1000))
+        follow(scope, Noted(record, notes), first_step=100)
+        for _ in seen:
+            scope.step(loss=1.0)
+    # At 1, 2 and 4 snapshots all facts are noted, and otherwise only what has changed.
+    assert notes == [{}, {}, {"1": 101}, {"1": 101}, {}, {"2": None}]
+    assert read_record(tmp_path / "run.db").facts["ranks"] == {"size": 4, "behind": {"2": None}, "bytes": 1000}
+
+
+@pytest.mark.parametrize(
+    "strange",
+    [
+        None, [], 4, {}, {"size": 0, "behind": {}}, {"size": 4}, {"size": 4, "behind": []},
+        {"size": 4, "behind": {"4": 1}}, {"size": 4, "behind": {"x": 1}}, {"size": 4, "behind": {"1": 10**30}},
+        {"size": 4, "behind": {"1": "x"}},
+        {"size": 4, "behind": {"²": 1}}, {"size": 10**30, "behind": {}}, {"size": 4, "behind": {}, "bytes": "x"},
+    ],
+)  # fmt: skip
+def test_what_a_record_says_of_ranks_is_not_trusted(strange):
+    assert of_facts(strange) is None
+    assert of_facts(ReadRanks(4, {3: 7, 1: None}, 5).as_facts()) == ReadRanks(4, {3: 7, 1: None}, 5)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from softscope.cli import record
 from softscope.cli.console import forget
 from softscope.cli.problems import UsageError, shown
-from softscope.cli.watch import happenings, table
+from softscope.cli.watch import happenings, ranks, table
 from softscope.doctor.events import Watch, at_least
 from softscope.doctor.judge import checks
 from softscope.doctor.read.head_trial import of_facts
@@ -58,6 +58,7 @@ class Follower:
         seen = self._look()
         events = [event for reading in self._new(seen) for event in reading.events]
         self._write(table.frame(self._path, self._last, self._console))
+        self._write(table.ranks(seen.facts, self._console))
         self._write(happenings.lines(events, self._console, self._console.width if self._redraws() else None))
         return self._end(seen)
 
@@ -67,6 +68,7 @@ class Follower:
 
     def _in_lines(self) -> int:
         """Write one line per reading, for pipes and files, where nothing can be redrawn."""
+        lagging = ""
         while True:
             seen = self._look()
             for reading in self._new(seen):
@@ -75,7 +77,11 @@ class Follower:
                 )
                 if self._fails():
                     return self._failed()
-            if seen.ended is not None:
+            text, behind = ranks.sentence(seen.facts, self._console)
+            if text != lagging and (behind or lagging):
+                self._write([text])
+            lagging = text if behind else ""
+            if seen.over:
                 return self._end(seen)
             time.sleep(_PAUSE)
 
@@ -92,15 +98,16 @@ class Follower:
                 news_at = time.monotonic()
                 above += happenings.lines(reading.events, now, now.width)
                 failed = failed or self._fails()
-            lines = table.frame(self._path, self._last, now, most=size.lines - 2)
-            if seen.ended is None and not failed:
+            below = table.ranks(seen.facts, now)
+            lines = table.frame(self._path, self._last, now, most=size.lines - 2 - len(below)) + below
+            if not seen.over and not failed:
                 lines += table.waiting(time.monotonic() - news_at, _PATIENCE, now)
             up = f"\x1b[{drawn}F" if drawn else ""
             self._write([f"{up}\x1b[J" + "\n".join(above + lines)])  # go to the first line and clear below
             drawn = len(lines)
             if failed:
                 return self._failed()
-            if seen.ended is not None:
+            if seen.over:
                 return self._end(seen)
             time.sleep(_PAUSE)
 
@@ -145,8 +152,8 @@ class Follower:
 
     def _end(self, seen: News) -> int:
         """Say how the run ended, if it did, and whether there is a finding, if that was asked."""
-        if seen.ended is not None:
-            self._write(table.end(seen.ended, self._console))
+        if seen.over:
+            self._write(table.end(seen, self._console))
         if self._fail_on is None:
             return FINE
         if self._last is None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from softscope.cli.figures import UNDEFINED, number
 from softscope.cli.layout import pad, width, wrap
 from softscope.cli.problems import shown
+from softscope.cli.watch.ranks import sentence
 from softscope.cli.watch.states import counts, legend, letter, rank, style
 from softscope.doctor.judge.history_view import Head
 from softscope.doctor.judge.states import NAMES
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from softscope.cli.console import Console
     from softscope.doctor.judge.states import HeadState
     from softscope.doctor.read.snapshot import Site, Snapshot
+    from softscope.doctor.record import News
 
 _CELL = 5  # columns: one for the gap, three for the number, one for the letter
 
@@ -75,10 +77,25 @@ def line(seen: Shown, console: Console) -> str:
     return start + console.say("watch.line.moving", states=" · ".join(told), **worst)
 
 
-def end(ended: str, console: Console) -> list[str]:
+def ranks(facts: Mapping[str, Any], console: Console) -> list[str]:
+    """Return the text about the ranks of a run, if it has several."""
+    text, behind = sentence(facts, console)
+    return _text(text, console, "caution" if behind else "dim") if text else []
+
+
+def end(seen: News, console: Console) -> list[str]:
     """Return the text for the end of a run."""
-    key = "watch.ended.error" if ended else "watch.ended"
-    return _text(console.say(key, error=shown(ended)), console)
+    if seen.gone is not None:
+        return _text(console.say("watch.gone", ago=_span(seen.gone, console)), console)
+    key = "watch.ended.error" if seen.ended else "watch.ended"
+    return _text(console.say(key, error=shown(seen.ended or "")), console)
+
+
+def _span(seconds: float, console: Console) -> str:
+    """A span of time in the largest unit of which it has two."""
+    units = {"watch.ago.days": 86400, "watch.ago.hours": 3600, "watch.ago.minutes": 60, "watch.ago.seconds": 1}
+    key = next((key for key, size in units.items() if seconds >= 2 * size), "watch.ago.seconds")
+    return console.say(key, count=int(seconds // units[key]))
 
 
 def waiting(seconds: float, patience: float, console: Console) -> list[str]:

@@ -10,15 +10,17 @@ WATCH: dict[str, Text] = {
         "and k) and a letter for its state; the legend below names the letters. The row ends with the smallest "
         "transmission among the heads. Without a loss nothing can be judged, so sharpness is shown instead. A finding "
         "or tip that appears, changes or ends is a line of its own. In a terminal the table refreshes in place; "
-        "elsewhere each reading is a line. It stops when the run ends, or with Ctrl-C. With --fail-on, the exit code "
-        "is 1 as soon as there is a finding at or above that severity, 0 if the run ends without one, and 2 for a "
-        "usage error or a record that cannot be read or judged. Checks muted under [tool.softscope] in pyproject.toml "
-        "are muted here, too.",
+        "elsewhere each reading is a line. Of a run on several ranks it tells which are read. It stops when the run "
+        "ends, when its process on this machine is gone, or with Ctrl-C. With --fail-on, the exit code is 1 as soon as "
+        "there is a finding at or above that severity, 0 if the run ends without one, and 2 for a usage error or a "
+        "record that cannot be read or judged. Checks muted under [tool.softscope] in pyproject.toml are muted here, "
+        "too.",
         zh="显示正在记录的训练的最新读数。每个注意力位置一行，每个头一格，写的是被阻断的 query 行所占的百分比（损失想"
         "要的改变几乎传不到 q 和 k）和表示状态的字母，字母的含义见表下的图例；行末是各头中最小的传导率。没有损失就无"
         "法判断，这时显示尖锐度。问题或建议出现、变化、结束时，另写一行。在终端里表格原地刷新；在别处每次读数写一行。"
-        "训练结束或按 Ctrl-C 时停止。写了 --fail-on 时，一有达到这一级的问题，退出码就是 1；训练结束时没有，则为 0；用"
-        "法有误、记录读不出或无从判断为 2。pyproject.toml 的 [tool.softscope] 里静音的检查，在这里也静音。",
+        "训练用了多个 rank 时，说明读到了几个。训练结束、它在本机的进程已不在，或按 Ctrl-C 时停止。写了 --fail-on "
+        "时，一有达到这一级的问题，退出码就是 1；训练结束时没有，则为 0；用法有误、记录读不出或无从判断为 2。"
+        "pyproject.toml 的 [tool.softscope] 里静音的检查，在这里也静音。",
     ),
     "watch.option.once": Text(en="Show the newest readings and stop.", zh="只显示最新读数，然后退出。"),
     "watch.option.fail_on": Text(
@@ -81,6 +83,20 @@ WATCH: dict[str, Text] = {
     "watch.passed": Text(en="--fail-on {severity}: there is none.", zh="--fail-on {severity}：没有。"),
     "watch.ended": Text(en="The run has ended.", zh="训练已结束。"),
     "watch.ended.error": Text(en="The run ended with {error}.", zh="训练因 {error} 而结束。"),
+    "watch.gone": Text(
+        en="The run was killed, or ended without closing its record: its process is gone. It last wrote {ago} ago.",
+        zh="训练被强制结束了，或没有关闭记录就退出了：它的进程已不在。最后一次写入在 {ago}前。",
+    ),
+    "watch.ago.seconds": Text(en="{count} s", zh="{count} 秒"),
+    "watch.ago.minutes": Text(en="{count} min", zh="{count} 分钟"),
+    "watch.ago.hours": Text(en="{count} h", zh="{count} 小时"),
+    "watch.ago.days": Text(en="{count} d", zh="{count} 天"),
+    "watch.ranks": Text(en="ranks: {read} of {size}", zh="{size} 个 rank 中读到 {read} 个"),
+    "watch.ranks.behind": Text(
+        en="{told}; rank {rank} was last read at step {step}", zh="{told}；rank {rank} 最后读到的是第 {step} 步"
+    ),
+    "watch.ranks.never": Text(en="{told}; rank {rank} was never read", zh="{told}；rank {rank} 从未读到"),
+    "watch.ranks.more": Text(en="{told}; and {count} more", zh="{told}；另有 {count} 个"),
     "watch.stop": Text(en="Ctrl-C stops watching, not the run.", zh="按 Ctrl-C 停止查看，训练不受影响。"),
     "watch.silent": Text(en="No new readings for {seconds} s. ", zh="已有 {seconds} 秒没有新读数。"),
 }

@@ -56,10 +56,15 @@ class Message:
         return dataclasses.replace(self, sites=sites, sums=sums)
 
 
+def sizes_of(sites: Sequence[Site], ranks: int) -> list[int]:
+    """The bytes of a message's parts."""
+    heads = sum(site.heads for site in sites)
+    return [24, -(-len(fields.NAMES) // 8), -(-ranks // 8), 4 * fields.NUMBERS * heads]
+
+
 def read_bytes(data: bytes, step: int, sites: tuple[Site, ...], ranks: int) -> Message:
     """The message that these bytes are. Raises ValueError if they are not of these sites and this group."""
-    heads = sum(site.heads for site in sites)
-    sizes = [24, -(-len(fields.NAMES) // 8), -(-ranks // 8), 4 * fields.NUMBERS * heads]
+    sizes = sizes_of(sites, ranks)
     if len(data) != sum(sizes):
         raise ValueError(f"a message must have {sum(sizes)} bytes, but got {len(data)}")
     cuts = np.cumsum([0, *sizes])
@@ -69,7 +74,7 @@ def read_bytes(data: bytes, step: int, sites: tuple[Site, ...], ranks: int) -> M
     def flags(packed: bytes, many: int) -> Array:
         return np.unpackbits(np.frombuffer(packed, np.uint8), count=many).astype(bool)
 
-    matrix = np.frombuffer(sums, np.float32).reshape(heads, fields.NUMBERS)
+    matrix = np.frombuffer(sums, np.float32).reshape(-1, fields.NUMBERS)
     return Message(
         step, sites, matrix, flags(given, len(fields.NAMES)), flags(seen, ranks), float(loss), int(losses), seconds
     )

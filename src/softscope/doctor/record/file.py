@@ -7,6 +7,7 @@ import contextlib
 import os
 import pathlib
 import sqlite3
+import time
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
@@ -76,6 +77,15 @@ def identity_of(path: pathlib.Path) -> Identity:
     """Which file the path names now."""
     found = os.stat(path)
     return found.st_dev, found.st_ino
+
+
+def unwritten(path: pathlib.Path) -> float:
+    """Seconds since the record was last written."""
+    times = [0.0]
+    for name in (path, f"{path}-wal"):
+        with contextlib.suppress(OSError):
+            times.append(os.stat(name).st_mtime)
+    return max(0.0, time.time() - max(times))
 
 
 def close_writing(database: sqlite3.Connection, identity: Identity, process: int) -> None:

@@ -8,7 +8,7 @@ import pathlib
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from softscope.doctor.read.snapshot import History, Site, Snapshot
-from softscope.doctor.record import file, schema, values
+from softscope.doctor.record import file, schema, values, writer
 from softscope.doctor.record.problems import RecordError
 from softscope.doctor.record.reasons_in_file import reason_of_text
 
@@ -48,11 +48,27 @@ class News:
     mark: int  # pass it to the next look
     ended: str | None  # None while the run goes on; '' if it ended normally, else the exception's name
     facts: dict[str, Any] = dataclasses.field(default_factory=dict)  # as they are now
+    gone: float | None = None  # seconds since the last write, if the writer's process ended without ending the run
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing more comes, unless the run is resumed."""
+        return self.ended is not None or self.gone is not None
 
 
 def news(path: str | os.PathLike[str], mark: int | None = None) -> News:
     """The snapshots after the mark; without a mark, only the last one."""
     path = pathlib.Path(path)
+    found = _news(path, mark)
+    wrote = found.facts.get(writer.FACT)
+    if found.ended is None and writer.is_gone(wrote):
+        found = _news(path, mark)  # it may have written more, and its end, since we looked
+        if found.ended is None and found.facts.get(writer.FACT) == wrote:
+            return dataclasses.replace(found, gone=file.unwritten(path))
+    return found
+
+
+def _news(path: pathlib.Path, mark: int | None) -> News:
     with file.reading(path) as reader:
         parts = _parts(reader)
         number, sites = parts[-1] if parts else (0, ())

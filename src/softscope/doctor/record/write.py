@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from softscope.doctor.environment import of_run
-from softscope.doctor.record import file, schema, values
+from softscope.doctor.record import file, schema, values, writer
 from softscope.doctor.record.problems import warn
 from softscope.doctor.record.reasons_in_file import reason_as_text
 
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
     from softscope.doctor.listen.reasons import Reason
     from softscope.doctor.read.snapshot import Site, Snapshot
+    from softscope.doctor.record import guard
+
+    Change = tuple[Callable[[sqlite3.Connection, Any], None], Any]
 
 # Snapshots to hold in memory while the file cannot be written; beyond that, recording stops.
 _PATIENCE = 256
@@ -58,10 +61,15 @@ class Record:
     A file has one writer, the one that opened it last: a run that was killed leaves no lock behind, so whoever comes
     next can always record. If another opens the file, in this process or elsewhere, or if the file is removed or
     replaced, the first warns at its next write, records nothing more and changes nothing. A forked process cannot
-    record into a file that its parent has open. With several ranks, let only one record.
+    record into a file that its parent has open.
+
+    Ranks of one launch do not take the file from each other: whoever finds another rank in it records beside it, into
+    `run.rank1.db`, and says so; `path` then names that file. Ranks other than 0 open the file with their first reading:
+    with `softscope.probe(model, group=…)`, only the group's first rank has any.
 
     Args:
-        path: the file; missing folders are created. Versions and PyTorch's seed are stored, argv and environment never.
+        path: the file; missing folders are created. Versions, PyTorch's seed, rank and process id are stored; argv,
+            environment and the name of the machine never.
 
     Examples:
         >>> import tempfile, numpy as np
@@ -89,10 +97,15 @@ class Record:
         self._place = _Place()
         self._given: tuple[Site, ...] = ()
         self._modules: dict[str, Reason | str] = {}  # not seen, as noted by this run
-        self._queue: list[tuple[Callable[[sqlite3.Connection, Any], None], Any]] = []  # changes not in the file yet
+        self._queue: list[Change] = []  # changes not in the file yet
         self._warned: set[str] = set()
         self._announced: list[str] = []  # warnings that hold once the transaction is in the file
-        self._write(self._begin, None)
+        mine = writer.rank()
+        self._late = mine is not None and mine[0] > 0  # nothing to record yet, and perhaps never
+        if self._late:
+            self._queue.append((self._begin, None))
+        else:
+            self._write(self._begin, None)
 
     def sites(self, sites: Iterable[Site]) -> None:
         """Set the sites that the next snapshots refer to: the earlier ones and more, or those of another model."""
@@ -115,7 +128,8 @@ class Record:
 
     def close(self, ended: str = "") -> None:
         """End the run, with the name of the exception that ended it, if any. The record is then a single file."""
-        self._write(self._end, ended, now=True)
+        if not self._late:
+            self._write(self._end, ended, now=True)
         if self._mine():
             with self._lock:
                 if self._database is not None:
@@ -129,8 +143,10 @@ class Record:
             return None
         with self._lock, contextlib.suppress(sqlite3.Error, ValueError):
             if self._database is not None:
-                found = self._database.execute("SELECT step FROM steps ORDER BY id DESC LIMIT 1").fetchone()
-                return None if found is None else values.step(found[0])
+                return _last_step(self._database)
+            if self._late:
+                with file.reading(self._absolute) as reader:
+                    return _last_step(reader)
         return None
 
     def __enter__(self) -> Self:
@@ -144,7 +160,12 @@ class Record:
     # Changes; each runs inside a transaction.
 
     def _begin(self, database: sqlite3.Connection, _: None) -> None:
-        session = database.execute("INSERT INTO sessions (facts) VALUES (?)", (_facts(of_run()),)).lastrowid or 0
+        me = writer.me()
+        last = database.execute("SELECT facts FROM sessions ORDER BY id DESC LIMIT 1").fetchone()
+        if last is not None:
+            writer.check_free(me, last[0], self._absolute)
+        facts = _facts(of_run() | {writer.FACT: me})
+        session = database.execute("INSERT INTO sessions (facts) VALUES (?)", (facts,)).lastrowid or 0
         self._place = _Place(session)
         found = database.execute("SELECT id, sites FROM parts ORDER BY id DESC LIMIT 1").fetchone()
         if found is not None:
@@ -235,6 +256,7 @@ class Record:
         with self._lock:
             if not self._active:
                 return
+            self._late = False
             self._queue.append((change, argument))
             waiting = len(self._queue)
             # While the file fails, a retry at every step would delay the training: retry at 1, 2, 4, 8, … waiting
@@ -242,7 +264,7 @@ class Record:
             if waiting & (waiting - 1) and not now:
                 return
             try:
-                self._change(self._queue)
+                self._change_here_or_beside(self._queue)
             except _LostError as error:
                 self._let_go()
                 if change != self._end or waiting > 1:  # otherwise nothing was lost
@@ -261,7 +283,20 @@ class Record:
             else:
                 self._queue.clear()
 
-    def _change(self, changes: list[tuple[Callable[[sqlite3.Connection, Any], None], Any]]) -> None:
+    def _change_here_or_beside(self, changes: list[Change]) -> None:
+        try:
+            self._change(changes)
+        except writer.TakenError as taken:
+            self._release()
+            self._database, before = None, self.path
+            self.path, self._absolute = (writer.beside(path, taken.mine) for path in (self.path, self._absolute))
+            warn(
+                f"rank {taken.other} already records into {before}, so rank {taken.mine} records into {self.path}; "
+                f"softscope.probe(model, group=…) reads all ranks as one"
+            )
+            self._change(changes)
+
+    def _change(self, changes: list[Change]) -> None:
         """Make the changes in one transaction: all of them reach the file, or none."""
         database = self._database or self._open()
         before = self._place
@@ -323,6 +358,11 @@ class Record:
 
 def _facts(noted: dict[str, Any]) -> str:
     return json.dumps(values.facts(noted), allow_nan=False)
+
+
+def _last_step(database: sqlite3.Connection | guard.Reader) -> int | None:
+    found = database.execute("SELECT step FROM steps ORDER BY id DESC LIMIT 1").fetchone()
+    return None if found is None else values.step(found[0])
 
 
 def _locked(error: Exception) -> bool:

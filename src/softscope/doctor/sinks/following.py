@@ -6,6 +6,8 @@ import dataclasses
 from typing import TYPE_CHECKING, Any
 
 from softscope.doctor.events import Listener, Watch, trials_of
+from softscope.doctor.ranks.read_ranks import FACT as RANKS
+from softscope.doctor.ranks.read_ranks import ranks_of
 from softscope.doctor.read.head_trial import as_facts
 from softscope.doctor.sinks.kinds import Alerted, Stateful
 
@@ -71,7 +73,10 @@ def follow(
         # only.
         history = scope.history() if count & (count - 1) == 0 else None
         trials = trials_of(scope, first_step)
-        tried = {"trials": as_facts(trials)} if trials else {}
+        changing: dict[str, Any] = {"trials": as_facts(trials)} if trials else {}
+        ranks = ranks_of(scope, first_step)
+        if ranks is not None:
+            changing[RANKS] = ranks.as_facts()
         look = None if judged is None else judged.look(scope.sites, moved, trials)
         for sink in sinks:
             sink.sites(scope.sites)
@@ -80,10 +85,10 @@ def follow(
             sink.add(moved)
             if history is not None:
                 sink.unseen(history.unseen)
-                sink.note({**history.facts, **tried})
-            elif tried != noted:
-                sink.note(tried)
-        noted = tried
+                sink.note({**history.facts, **changing})
+            elif changing != noted:
+                sink.note(changing)
+        noted = changing
         if look is not None and look.events:
             for alert in alerted:
                 alert(look.events)
