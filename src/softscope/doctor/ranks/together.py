@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import hashlib
+import os
 import queue
 from typing import TYPE_CHECKING, Any
 
@@ -50,7 +51,9 @@ class Together:
         """Connect. Raises on every rank if the ranks do not fit together."""
         members = dist.get_process_group_ranks(self._given)
         number = _opened[tuple(members)] = _opened.get(tuple(members), 0) + 1
-        name = f"softscope/{_mark(repr(members)):x}/{number}"
+        # torchrun's store outlives the processes that it starts again, and with it the addresses of those before.
+        attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
+        name = f"softscope/{attempt}/{_mark(repr(members)):x}/{number}"
         try:
             tree = Tree(name, self.rank, self.ranks, self._patience, self.lost.append)
             other = tree.agree((_mark(_shape(model)), _mark(repr(settings))))
