@@ -63,8 +63,11 @@ def test_a_run_that_is_killed_while_it_is_watched(tmp_path):
     assert watcher.stdout.readline().startswith("step 2 ")
     assert watcher.poll() is None
     run.kill()
-    rest, _ = watcher.communicate(timeout=60)  # nobody has asked how the run ended, so its number is still taken
-    run.communicate(timeout=60)
+    try:
+        rest, _ = watcher.communicate(timeout=60)  # nobody has asked how the run ended, so its number is still taken
+    finally:
+        watcher.kill()
+        run.communicate(timeout=60)
     assert watcher.returncode == 0
     assert re.fullmatch(GONE["en"], " ".join(rest.split()))
 

@@ -34,7 +34,7 @@ def main(folder: Path, store: str, steps: int, first_step: int, dies: int) -> No
             os.kill(os.getpid(), signal.SIGKILL)
 
     net = doctored.model()
-    with Record(folder / "run.db") as record, ss.probe(net, every=1, group=group, patience=2.0) as scope:
+    with Record(folder / "run.db") as record, ss.probe(net, every=1, group=group, patience=20.0) as scope:
         follow(scope, record, first_step=first_step, loss=lambda _: float(ranks))
         doctored.train(net, scope, steps, lambda x: x, each=each)
     if scope.ranks is not None:

@@ -130,6 +130,21 @@ def test_whoever_comes_first_has_the_file_even_if_it_has_finished(tmp_path, rank
     assert [read(tmp_path / name)[0] for name in ("run.db", "run.rank0.db")] == [[0], [1]]
 
 
+def test_after_a_restart_a_rank_that_comes_first_leaves_the_file_to_its_rank(tmp_path, rank, monkeypatch):
+    for launch, order in (("0", (0, 1)), ("1", (1, 0))):
+        monkeypatch.setenv("TORCHELASTIC_RESTART_COUNT", launch)
+        opened = []
+        with one_warning("rank 0 already records into .*run.db, so rank 1 records into .*run.rank1.db"):
+            for mine in order:
+                rank(mine)
+                opened.append(Record(tmp_path / "run.db"))
+                opened[-1].sites(SITES)
+                opened[-1].add(snapshot(int(launch), loss=float(mine)))
+        for record in opened:
+            record.close()
+    assert [read(tmp_path / name) for name in ("run.db", "run.rank1.db")] == [([0, 1], {0.0}), ([0, 1], {1.0})]
+
+
 def test_the_same_rank_goes_on_in_its_file(tmp_path, rank):
     rank(1)
     for step in range(3):
