@@ -26,7 +26,12 @@ STEPS, EVERY, DIES_AT = 10, 4, 6
 
 def main(folder: Path) -> None:
     """Train from the last checkpoint on; in the first attempt, the last rank dies."""
-    dist.init_process_group("gloo")
+    # A store for each attempt: with torchrun's own, gloo finds the addresses of the processes that died (PyTorch 2.13).
+    attempt = os.environ["TORCHELASTIC_RESTART_COUNT"]
+    dist.init_process_group(
+        "gloo", init_method=f"file://{folder}/store{attempt}",
+        rank=int(os.environ["RANK"]), world_size=int(os.environ["WORLD_SIZE"]),
+    )  # fmt: skip
     rank, ranks = dist.get_rank(), dist.get_world_size()
     net = DistributedDataParallel(doctored.model())
     optimizer = torch.optim.AdamW(net.parameters(), lr=3e-3)
