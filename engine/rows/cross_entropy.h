@@ -29,7 +29,10 @@ SOFTSCOPE_INLINE double entry(const S* x) {
 template <class S, int N>
 double mean(const S* x, size_t n, ptrdiff_t step) {
   const auto count = static_cast<double>(n);
-  if (step == 1) return segment_total<S, N>(x, n) / count;
+  if (step == 1) {
+    const double total = segment_total<S, N>(x, n);
+    if (total == total) return total / count;  // a compensated sum is NaN where the plain one is −inf
+  }
   double sum = 0;
   for (size_t i = 0; i < n; ++i) sum += entry<S, N>(at<S>(x, i, step));
   return sum / count;

@@ -85,3 +85,38 @@ def compared(layout: str, steps: int) -> tuple[History, History] | None:
 def without_a_group() -> list[str]:
     """What a probe of one rank alone says."""
     return [why.code for _, why in run("contiguous", 1, None).unseen]
+
+
+class Encoder(nn.Module):
+    """One layer that sees all keys, through PyTorch's function."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.q_proj, self.k_proj, self.v_proj = (nn.Linear(D, D, bias=False) for _ in range(3))
+
+    def forward(self, x: Tensor) -> Tensor:
+        q, k, v = (p(x).unflatten(-1, (HEADS, -1)).transpose(1, 2) for p in (self.q_proj, self.k_proj, self.v_proj))
+        return functional.scaled_dot_product_attention(q, k, v).transpose(1, 2).flatten(2)
+
+
+def in_pytorchs_context(grouped: bool) -> Any:
+    """What was read in PyTorch's context parallel, which has no backward pass on a CPU, and in one process."""
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.tensor.experimental import context_parallel
+
+    model, mesh = Encoder(), init_device_mesh("cpu", (dist.get_world_size(),))
+    x = torch.randn(BATCH, LENGTH, D, generator=torch.Generator().manual_seed(1))
+    mine = x.clone()
+    options: Any = {"max_rows": None} | ({"group": dist.group.WORLD} if grouped else {})
+    with (
+        torch.no_grad(),
+        ss.probe(model, **options) as scope,
+        context_parallel(mesh, buffers=[mine], buffer_seq_dims=[1]),
+    ):
+        model(mine)
+    if not grouped:
+        return [why.code for _, why in scope.history().unseen]
+    with torch.no_grad(), ss.probe(model, max_rows=None) as alone:
+        model(x)
+    return scope.history(), alone.history()

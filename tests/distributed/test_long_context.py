@@ -36,3 +36,15 @@ def test_four_ranks(four: Ranks) -> None:
 
 def test_one_rank_alone_cannot_read_them(two: Ranks) -> None:
     assert two.run(long_context.without_a_group) == [[reasons.SHARDS] * 2] * 2
+
+
+def test_pytorchs_own_context_parallel(two: Ranks) -> None:
+    got, wanted = two.run(long_context.in_pytorchs_context, True)[0]
+    (mine,), (theirs,) = got.snapshots, wanted.snapshots
+    assert mine.readings["count"].tolist() == [[long_context.LENGTH] * long_context.HEADS]
+    for name in ("sharpness", "peak", "logit_spread", "max_logit", "k_norm", "v_norm", "cosine", "q_norm"):
+        np.testing.assert_allclose(mine.readings[name], theirs.readings[name], rtol=1e-5, err_msg=name)
+
+
+def test_pytorchs_own_context_parallel_without_a_group(two: Ranks) -> None:
+    assert two.run(long_context.in_pytorchs_context, False) == [[reasons.SHARDS]] * 2

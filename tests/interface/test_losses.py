@@ -55,6 +55,17 @@ def test_its_gradient_is_torchs(reduction: str, smoothing: float) -> None:
 
 
 @each_room
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("classes", [3, 40, 700])
+def test_smoothed_labels_and_a_class_that_is_out(classes: int, dtype: str, make: Make) -> None:
+    x = np.zeros((2, classes), dtype)
+    x[0, 1] = -np.inf
+    losses = ss.cross_entropy(make(x), np.array([0, 0]), label_smoothing=0.1, reduction="none")
+    assert np.asarray(losses)[0] == np.inf  # the smoothed label asks for that class, too
+    assert np.asarray(losses)[1] == pytest.approx(np.log(classes), rel=1e-6)
+
+
+@each_room
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
 def test_all_ignored_is_zero(smoothing: float, make: Make) -> None:
     x, none = make(LOGITS), make(np.full((5, 4), -100))

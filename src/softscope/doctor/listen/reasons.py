@@ -27,6 +27,7 @@ PACKED = "packed"
 RANK = "rank"
 SOME_RANK = "some_rank"
 SHARDS = "shards"
+DTENSOR = "dtensor"
 TOLD = "told"  # in the caller's own words
 
 SENTENCES: dict[str, Text] = {
@@ -99,6 +100,10 @@ SENTENCES: dict[str, Text] = {
     SOME_RANK: Text(
         zh="模块说有 {} 个头，这个进程只算了 {} 个：看不出是哪几个",
         en="the module says it has {} heads, and this process computes {}: which of them they are cannot be seen",
+    ),
+    DTENSOR: Text(
+        zh="不读 DTensor；请让投影给出本地张量（use_local_output=True）",
+        en="DTensors are not read; let the projections give local tensors (use_local_output=True)",
     ),
     SHARDS: Text(
         zh="它的 key 分在 {} 个 rank 上；请在每个 rank 上用 softscope.probe(model, group=…) 读它",

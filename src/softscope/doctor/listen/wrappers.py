@@ -12,12 +12,14 @@ from softscope.doctor.listen.observed_call import ObservedCall
 from softscope.doctor.listen.patches import Function, here, lifted, quietly, state, tell, trouble
 
 
-def told(describe: Callable[..., ObservedCall | None], *, lift: bool = False) -> Callable[[Function], Function]:
+def told(
+    describe: Callable[..., ObservedCall | None], *, lift: Callable[..., bool] = lambda *_, **__: False
+) -> Callable[[Function], Function]:
     """Wrap a function to report what `describe(result, *args, **kwargs)` makes of each call.
 
     Args:
         describe: Describes the call.
-        lift: Run the function without any of our wrappers.
+        lift: Whether to run the function without any of our wrappers, given its arguments.
     """
 
     def wrap(original: Function) -> Function:
@@ -29,7 +31,7 @@ def told(describe: Callable[..., ObservedCall | None], *, lift: bool = False) ->
                 args, kwargs = rewrite(original, args, kwargs)
             state.busy = True
             try:
-                with lifted() if lift else contextlib.nullcontext():
+                with lifted() if lift(*args, **kwargs) else contextlib.nullcontext():
                     result = original(*args, **kwargs)
                 tell(lambda: describe(result, *args, **kwargs))
             finally:

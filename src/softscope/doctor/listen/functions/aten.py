@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import torch
 from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from softscope.doctor.listen import reasons
 from softscope.doctor.listen.functions import sdpa
@@ -49,9 +51,36 @@ class Operator:
         return self._overloads.get(name) or getattr(self._original, name)
 
 
+class _SeenError(Exception):
+    """The operator has arrived where it should."""
+
+
+class _Looking(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        raise _SeenError
+
+
+def _make_known(operator: Any) -> None:
+    """Let PyTorch look up the operator's overloads once, so that it keeps them.
+
+    What DTensor and other subclasses and modes get is looked up in `torch.ops` when an operator first reaches one of
+    them, and kept for good. It must be the original, not what stands in its place while we listen.
+    """
+    like = torch.empty(1, 1, 1, 1)
+    made = {"Tensor": like, "int": 1, "SymInt": 1, "bool": False, "float": 0.0}
+    for name in operator.overloads():
+        overload = getattr(operator, name)
+        needed = [x for x in overload._schema.arguments if not x.has_default_value()]
+        with contextlib.suppress(_SeenError, RuntimeError, TypeError), _Looking():  # type: ignore[no-untyped-call]
+            overload(**{x.name: made.get(str(x.type)) for x in needed})
+
+
 def patches() -> list[Patch]:
     """Patches of the operators in `torch.ops.aten`, and of those that `torch` has as functions."""
     found = []
+    for name in (*_ARGUMENTS, *_POSITIONS_FIRST):
+        if hasattr(torch.ops.aten, name):
+            _make_known(getattr(torch.ops.aten, name))
     for name in (*_ARGUMENTS, *_POSITIONS_FIRST):
         if hasattr(torch.ops.aten, name):
             found.append(Patch(torch.ops.aten, name, _operator(name)))

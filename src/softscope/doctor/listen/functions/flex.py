@@ -23,6 +23,10 @@ _HOME = "torch.nn.attention.flex_attention"
 _SCORES = (0.0, 1.0, -2.0, 30.0)
 
 
+def _always(*_: Any, **__: Any) -> bool:
+    return True
+
+
 def patches(model: nn.Module, homes: list[ModuleType]) -> list[Patch]:
     """The function, and its compiled versions: under a name of a Python module, or as an attribute of the model's."""
     home = sys.modules.get(_HOME)
@@ -31,12 +35,12 @@ def patches(model: nn.Module, homes: list[ModuleType]) -> list[Patch]:
     function = home.flex_attention
     owners: list[Any] = [*homes, *model.modules()]
     found = [
-        Patch(owner, name, told(describe, lift=True))
+        Patch(owner, name, told(describe, lift=_always))
         for owner in owners
         for name, value in list(vars(owner).items())
         if value is function or (callable(value) and _original(value) is function)
     ]
-    return [Patch(home, "flex_attention", told(describe, lift=True)), *found]
+    return [Patch(home, "flex_attention", told(describe, lift=_always)), *found]
 
 
 def _original(value: Any) -> Any:

@@ -11,6 +11,7 @@ from torch.nn import functional
 
 from softscope._arguments.attention import Options, autocast
 from softscope.doctor.listen import module_paths, reasons
+from softscope.doctor.listen.context_parallel import is_dtensor, shards_here, shared_out
 from softscope.doctor.listen.follow.axes import cut, cuts, new_axes
 from softscope.doctor.listen.follow.layout import arranged, first_axis
 from softscope.doctor.listen.follow.scales import before_scaling
@@ -22,7 +23,7 @@ from softscope.doctor.listen.wrappers import told
 
 def patches() -> list[Patch]:
     """One function; PyTorch's own modules and Hugging Face's look it up by name."""
-    return [Patch(functional, "scaled_dot_product_attention", told(describe))]
+    return [Patch(functional, "scaled_dot_product_attention", told(describe, lift=shared_out))]
 
 
 def describe(
@@ -40,6 +41,8 @@ def describe(
     del enable_gqa  # fewer key heads already show it
     if query.is_nested or key.is_nested:
         raise UnseenError(reasons.NESTED)
+    if is_dtensor(query):
+        raise UnseenError(reasons.DTENSOR)
     # The tensors the kernel receives: autocast may have converted them to half precision.
     q, k, v = autocast({"q": query.detach(), "k": key.detach(), "v": value.detach()}).values()
     known = context()
@@ -65,7 +68,7 @@ def describe(
     return ObservedCall(
         kind=known.get("kind", "sdpa"), result=output, gradient=four, heads=heads, n=q.shape[2], m=k.shape[2],
         q=q, k=k, v=v, options=options, kv_heads=known.get("kv_heads", k.shape[1]), dropout=float(dropout_p),
-        dtype=dtype_of(q), causal=bool(is_causal or known.get("causal")),
+        dtype=dtype_of(q), causal=bool(is_causal or known.get("causal")), shards=shards_here(),
     )  # fmt: skip
 
 
