@@ -26,3 +26,16 @@ def four() -> Iterator[Ranks]:
     """Four ranks."""
     with Ranks(4) as ranks:
         yield ranks
+
+
+@pytest.fixture(scope="session")
+def eight() -> Iterator[Ranks]:
+    """Eight ranks."""
+    with Ranks(8) as ranks:
+        yield ranks
+
+
+@pytest.fixture(params=["two", "four", pytest.param("eight", marks=pytest.mark.slow)])
+def several(request: pytest.FixtureRequest) -> Ranks:
+    """Two, four and eight ranks, one after the other."""
+    return request.getfixturevalue(request.param)

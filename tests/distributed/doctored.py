@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any
+from unittest import mock
 
 import torch
 from torch import Tensor, nn
@@ -13,7 +14,9 @@ from torch.nn.parallel import DistributedDataParallel
 
 import softscope as ss
 from softscope import tasks
+from softscope.doctor.ranks.link import Link
 from softscope.doctor.read.snapshot import History
+from softscope.doctor.record.schema import sites_as_text
 
 BATCH = 16
 
@@ -69,19 +72,36 @@ def shares(sizes: Sequence[int], rank: int | None = None) -> tuple[Callable[[Ten
 
 def data_parallel(
     steps: int, sizes: Sequence[int], probing: dict[str, Any], options: dict[str, Any]
-) -> tuple[History, History, int] | None:
-    """On the first rank: the run on all ranks, the run in one process, and the bytes sent."""
+) -> tuple[History, History] | None:
+    """On the first rank: the run on all ranks, and the run in one process."""
     share, weight = shares(sizes)
     net = DistributedDataParallel(model(**options))
     with ss.probe(net, group=dist.group.WORLD, **probing) as scope:
         train(net, scope, steps, share, weight)
-    sent = torch.tensor(sum(scope.ranks.sent.values()))
-    dist.all_reduce(sent)
     assert not scope.ranks.lost
     if dist.get_rank() > 0:
         assert not scope.history().snapshots
         return None
-    return scope.history(), alone(steps, options, **probing), int(sent)
+    return scope.history(), alone(steps, options, **probing)
+
+
+def messages(steps: int) -> tuple[list[int], dict[int, int], int]:
+    """The bytes of all messages that this rank's probe sent, those that it tells by step, and those of the sites."""
+    ranks = dist.get_world_size()
+    share, weight = shares([BATCH // ranks] * ranks)
+    net = DistributedDataParallel(model())
+    found, send = [], Link.send
+
+    def noted(link: Link, data: bytes, timeout: float) -> None:
+        found.append(len(data))
+        send(link, data, timeout)
+
+    with mock.patch.object(Link, "send", noted), ss.probe(net, group=dist.group.WORLD) as scope:
+        train(net, scope, steps, share, weight)
+    assert not scope.ranks.lost
+    sites = [sites_as_text(scope.history().sites)]
+    dist.broadcast_object_list(sites)
+    return found, scope.ranks.sent, len(sites[0].encode())
 
 
 def fully_sharded(steps: int, sizes: Sequence[int]) -> tuple[History, History] | None:

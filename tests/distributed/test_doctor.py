@@ -10,7 +10,7 @@ import pytest
 from distributed import doctored
 from distributed.ranks import Ranks
 from softscope.doctor import diagnose
-from softscope.doctor.ranks import fields
+from softscope.doctor.ranks import traffic
 
 # float32 sums in another order; the sketch of quantiles is within 10%, and ends at 1e-7.
 CLOSE: dict[str, Any] = {"rtol": 2e-4, "atol": 2e-6}
@@ -66,13 +66,13 @@ def verdicts(history: Any) -> Any:
 
 @pytest.mark.parametrize("sizes", [(8, 8), (11, 5), (15, 1)])
 def test_data_parallel_is_one_process(two: Ranks, sizes: tuple[int, int]) -> None:
-    got, wanted, _ = two.run(doctored.data_parallel, 12, sizes, {}, {})[0]
+    got, wanted = two.run(doctored.data_parallel, 12, sizes, {}, {})[0]
     same(got, wanted)
     assert verdicts(got) == verdicts(wanted)
 
 
 def test_a_sick_model_has_the_same_verdicts(two: Ranks) -> None:
-    got, wanted, _ = two.run(doctored.data_parallel, 12, (10, 6), {"every": 1}, {"init_gain": 6.0})[0]
+    got, wanted = two.run(doctored.data_parallel, 12, (10, 6), {"every": 1}, {"init_gain": 6.0})[0]
     same(got, wanted, at_border=0.02)
     judged, states = verdicts(got)
     assert (judged, states) == verdicts(wanted)
@@ -80,7 +80,7 @@ def test_a_sick_model_has_the_same_verdicts(two: Ranks) -> None:
 
 
 def test_four_ranks_with_all_rows(four: Ranks) -> None:
-    got, wanted, _ = four.run(doctored.data_parallel, 4, (7, 1, 3, 5), {"max_rows": None, "every": 2}, {})[0]
+    got, wanted = four.run(doctored.data_parallel, 4, (7, 1, 3, 5), {"max_rows": None, "every": 2}, {})[0]
     same(got, wanted)
     assert [s.step for s in got.snapshots] == [0, 2]
 
@@ -106,9 +106,13 @@ def test_heads_that_are_shared_out_by_copies(four: Ranks) -> None:
     assert verdicts(got) == verdicts(wanted)
 
 
-def test_the_bytes_are_those_of_the_sums(two: Ranks) -> None:
-    got, _, sent = two.run(doctored.data_parallel, 4, (8, 8), {"every": 1}, {})[0]
-    heads = sum(site.heads for site in got.sites)
-    body = 24 + -(-len(fields.NAMES) // 8) + 1 + 4 * fields.NUMBERS * heads
-    # One rank sends, once for each step; the sites are told once.
-    assert 0 <= sent - 4 * (body + 32) <= 2000
+def test_messages_and_bytes_are_those_of_the_formulas(several: Ranks) -> None:
+    steps, heads = 12, 8
+    assert traffic.read_steps(steps) == 11  # all but the last
+    for rank, (sent, by_step, sites) in enumerate(several.run(doctored.messages, steps)):
+        each = traffic.of_read_step(rank=rank, ranks=several.many, heads=heads)
+        other = traffic.once(rank=rank, ranks=several.many, sites=sites)
+        assert len(sent) == other.messages + 11 * each.messages
+        assert sum(sent) == other.bytes + 11 * each.bytes
+        average = traffic.average_bytes(rank=rank, ranks=several.many, heads=heads, steps=steps)
+        assert sum(by_step.values()) == pytest.approx(steps * average + (sites if rank else 0))

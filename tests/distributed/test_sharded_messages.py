@@ -17,12 +17,11 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
 @pytest.mark.parametrize("rows", [1, 6])
-def test_counted_as_the_formulas_say(two: Ranks, four: Ranks, dtype: torch.dtype, rows: int) -> None:
-    for ranks in (two, four):
-        for found in ranks.run(sharded_messages.sent, dtype, rows):
-            assert len(found) == 6
-            for name, counted, formula in found:
-                assert counted == formula, name
+def test_counted_as_the_formulas_say(several: Ranks, dtype: torch.dtype, rows: int) -> None:
+    for found in several.run(sharded_messages.sent, dtype, rows):
+        assert len(found) == 6
+        for name, counted, formula in found:
+            assert counted == formula, name
 
 
 def test_new_shapes_and_parts_take_one_message_more(two: Ranks, four: Ranks) -> None:

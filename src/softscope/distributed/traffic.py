@@ -21,6 +21,7 @@ or in float64 if x is float64. The other sums and the partition are float64. Eac
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from softscope._arguments.attention import sides
@@ -128,7 +129,11 @@ def attention_forward(keys: Sequence[int], key_bytes: int, hops: int) -> list[Tr
     >>> attention_forward([100, 100], key_bytes=512, hops=1)
     [Traffic(messages=1, bytes=51200), Traffic(messages=1, bytes=51200)]
     """
-    return [_sent([keys[rank - hop] for hop in range(hops)], key_bytes) for rank in range(len(keys))]
+    # Each rank sends the blocks of the last `hops` ranks, itself included. From sums: there may be thousands of ranks.
+    round_twice = [*keys, *keys]
+    blocks, many = ([0, *itertools.accumulate(x)] for x in ((k > 0 for k in round_twice), round_twice))
+    ends = range(len(keys) + 1, 2 * len(keys) + 1)
+    return [Traffic(blocks[end] - blocks[end - hops], (many[end] - many[end - hops]) * key_bytes) for end in ends]
 
 
 def attention_backward(keys: Sequence[int], key_bytes: int, hops: int, gradient_bytes: int) -> list[Traffic]:
@@ -143,7 +148,3 @@ def attention_backward(keys: Sequence[int], key_bytes: int, hops: int, gradient_
     home = hops + 1 if hops else 0
     sums = attention_forward(keys, gradient_bytes, home)
     return [Traffic(*map(sum, zip(*both, strict=True))) for both in zip(blocks, sums, strict=True)]
-
-
-def _sent(blocks: list[int], key_bytes: int) -> Traffic:
-    return Traffic(sum(many > 0 for many in blocks), sum(blocks) * key_bytes)

@@ -56,15 +56,14 @@ class Message:
         return dataclasses.replace(self, sites=sites, sums=sums)
 
 
-def sizes_of(sites: Sequence[Site], ranks: int) -> list[int]:
-    """The bytes of a message's parts."""
-    heads = sum(site.heads for site in sites)
+def sizes_of(heads: int, ranks: int) -> list[int]:
+    """The bytes of a message's parts: three numbers, what is given, who is seen, and the sums."""
     return [24, -(-len(fields.NAMES) // 8), -(-ranks // 8), 4 * fields.NUMBERS * heads]
 
 
 def read_bytes(data: bytes, step: int, sites: tuple[Site, ...], ranks: int) -> Message:
     """The message that these bytes are. Raises ValueError if they are not of these sites and this group."""
-    sizes = sizes_of(sites, ranks)
+    sizes = sizes_of(sum(site.heads for site in sites), ranks)
     if len(data) != sum(sizes):
         raise ValueError(f"a message must have {sum(sizes)} bytes, but got {len(data)}")
     cuts = np.cumsum([0, *sizes])

@@ -16,9 +16,10 @@ from torch import nn
 
 from softscope.distributed._group import process_group
 from softscope.doctor.ranks import fields, sketch
-from softscope.doctor.ranks.message import Message, first_heads, sizes_of
+from softscope.doctor.ranks.message import Message, first_heads
 from softscope.doctor.ranks.read_ranks import ReadRanks
-from softscope.doctor.ranks.tree import HEADER, OPENING, Tree
+from softscope.doctor.ranks.traffic import of_read_step
+from softscope.doctor.ranks.tree import OPENING, Tree
 from softscope.doctor.read.head_readings import readings_of
 from softscope.doctor.read.head_rows import head_rows
 from softscope.doctor.read.head_sums import sums_of
@@ -120,7 +121,8 @@ class Together:
         """Which ranks are read, as far as this one knows: only the group's first rank hears of others."""
         newest = self.last.max()
         behind = {rank: int(step) if step >= 0 else None for rank, step in enumerate(self.last) if step < newest}
-        many = 8 * HEADER + sum(sizes_of(self.sites, self.ranks)) if self.sites else None
+        heads = sum(site.heads for site in self.sites)
+        many = of_read_step(rank=1, ranks=self.ranks, heads=heads).bytes if self.sites else None
         return ReadRanks(self.ranks, behind, many)
 
     def close(self) -> None:

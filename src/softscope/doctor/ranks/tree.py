@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _READING, _END = 0, 1
 HEADER: Final = 4  # int64: the kind, the step, the bytes of the sites, or 0 if they are known, and of the rest
-_MARKS: Final = 4  # int64: of the model and of the settings; a rank with another model, and one with other settings
+MARKS: Final = 4  # int64: of the model and of the settings; a rank with another model, and one with other settings
 OPENING: Final = 6  # times the patience: ranks may load their model for a while
 
 
@@ -96,12 +96,12 @@ class Tree:
         known = np.array([*marks, 0, 0], np.int64)
         levels = 1 + height(0, self.ranks)
         for child in self._children:
-            found = np.frombuffer(child.link.receive(8 * _MARKS, self._patience * levels), np.int64)
+            found = np.frombuffer(child.link.receive(8 * MARKS, self._patience * levels), np.int64)
             for i in (0, 1):
                 known[2 + i] = known[2 + i] or found[2 + i] or (child.link.other if found[i] != known[i] else 0)
         if self._up is not None:
             self._up.send(known.tobytes(), self._patience * levels)
-            known = np.frombuffer(self._up.receive(8 * _MARKS, self._patience * levels), np.int64)
+            known = np.frombuffer(self._up.receive(8 * MARKS, self._patience * levels), np.int64)
         for child in self._children:
             child.link.send(known.tobytes(), self._patience * levels)
         return int(known[2]), int(known[3])
