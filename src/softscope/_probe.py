@@ -47,8 +47,8 @@ def probe(
         group: Read all ranks of this group together, as if they were one process: a `torch.distributed` process group
             or a `DeviceMesh` of one axis. Every rank of it enters the probe; snapshots come out on the first. Readings
             are merged in the background, so a snapshot comes some steps late. None reads this process alone.
-        patience: With a group, how many seconds to wait for another rank before it is given up. Only the end of the run
-            can have to wait for this, and only if a rank is missing then.
+        patience: With a group, how many seconds to wait for another rank before readings go on without it. Training
+            never waits; only leaving the probe does, if a rank is missing then.
 
     >>> import softscope as ss
     >>> from softscope import tasks

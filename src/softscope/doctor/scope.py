@@ -530,6 +530,8 @@ class Scope:
     def _forget(self) -> None:
         """Drop what was read before training began; a record replaces it, as it does when a run starts over."""
         self._snapshots.clear()
+        if self.ranks is not None:
+            self.ranks.start_over()
 
     def _look_at_grads(self, optimizer: torch.optim.Optimizer) -> None:
         self._trained_parts.stepped(optimizer, self._sampled(self._steps.index))

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from softscope.doctor.read.tiles import RowReadings
 
 
+_STARTS = 1 << 40  # more than the steps of any run
 _opened: dict[tuple[int, ...], int] = {}  # how many probes these ranks have opened together
 
 
@@ -47,6 +48,7 @@ class Together:
         self.last = np.full(self.ranks, -1)  # by rank, the last step that it took part in
         self.lost: list[str] = []  # what is no longer seen
         self._tree: Tree | None = None
+        self._start = 0  # how often the run has started over
 
     def open(self, model: nn.Module, settings: tuple[Any, ...]) -> None:
         """Connect. Raises on every rank if the ranks do not fit together."""
@@ -56,7 +58,7 @@ class Together:
         attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
         name = f"softscope/{attempt}/{_mark(repr(members)):x}/{number}"
         try:
-            tree = Tree(name, self.rank, self.ranks, self._patience, self.lost.append)
+            tree = Tree(name, self.rank, self.ranks, self._patience, self._lose)
             other = tree.agree((_mark(_shape(model)), _mark(repr(settings))))
         except RuntimeError as error:
             raise RuntimeError(
@@ -103,7 +105,17 @@ class Together:
             first = places[name] + heads[name].first
             write(mine | codes, sums[first:], given)
         seen = np.arange(self.ranks) == self.rank
-        self._tree.submit(Message(step, whole, sums, given, seen, loss or 0.0, int(loss is not None), seconds))
+        self._tree.submit(
+            Message(self._start * _STARTS + step, whole, sums, given, seen, loss or 0.0, int(loss is not None), seconds)
+        )
+
+    def start_over(self) -> None:
+        """Steps count from 0 again, and what was read before is dropped."""
+        self._start += 1
+
+    def _lose(self, what: str) -> None:
+        if what not in self.lost:
+            self.lost.append(what)
 
     def snapshots(self) -> list[Snapshot]:
         """What has arrived since the last time."""
@@ -111,6 +123,9 @@ class Together:
         with contextlib.suppress(queue.Empty):
             while self._tree is not None:
                 message = self._tree.ready.get_nowait()
+                start, message.step = divmod(message.step, _STARTS)
+                if start != self._start:
+                    continue
                 self.sites = message.sites
                 self.last[message.seen] = message.step
                 if message.given.any():
@@ -133,7 +148,7 @@ class Together:
     @property
     def sent(self) -> dict[int, int]:
         """By step, the bytes that this rank has sent."""
-        return {} if self._tree is None else dict(self._tree.sent)
+        return {} if self._tree is None else {step % _STARTS: many for step, many in self._tree.sent.items()}
 
 
 def _with_bins(sums: Sums, values: Tensor | None, cares: Tensor) -> Sums:

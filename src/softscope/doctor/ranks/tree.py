@@ -1,16 +1,16 @@
 """Messages go up a binomial tree to the group's first rank, in a thread of their own.
 
-Training never waits for it. A rank that does not answer within `patience` is given up for good, and what the others
-have read still arrives. Each rank sends one message for a step that is read, and receives at most log₂ of the number of
-ranks. Who waits for others that may be waiting themselves has more patience, so that one rank that is gone does not
-take others with it.
+Training never waits for it. If a rank is not heard from within `patience`, the readings go on without it until it is
+heard from again. Each rank sends one message for a step that is read, and receives at most log₂ of the number of ranks.
+Who waits for a rank that may be waiting itself has more patience.
 """
 
 from __future__ import annotations
 
+import math
 import queue
+import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -28,6 +28,7 @@ _READING, _END = 0, 1
 HEADER: Final = 4  # int64: the kind, the step, the bytes of the sites, or 0 if they are known, and of the rest
 MARKS: Final = 4  # int64: of the model and of the settings; a rank with another model, and one with other settings
 OPENING: Final = 6  # times the patience: ranks may load their model for a while
+_BACKLOG: Final = 16  # messages that may wait to be sent; further ones are dropped
 
 
 def parent(rank: int) -> int:
@@ -66,7 +67,8 @@ class _Child:
 
     def __init__(self, link: Link, height: int) -> None:
         self.link, self.height = link, height
-        self.alive = True
+        self.alive = True  # whether more can come
+        self.late = False  # whether it was waited for in vain
         self.sites: tuple[Site, ...] = ()
         self.early: Message | None = None
 
@@ -84,12 +86,13 @@ class Tree:
         ]
         self._up = Link(f"{name}/{rank}", parent(rank), False, opening) if rank else None
         self._told: tuple[Site, ...] = ()
-        self._closing = False
+        self._until = math.inf  # when to give up, once all is over
+        self._jobs: queue.SimpleQueue[Message | None] = queue.SimpleQueue()
         self.ready: queue.SimpleQueue[Message] = queue.SimpleQueue()
         self.sent: dict[int, int] = {}  # bytes, by step
-        # No daemon: gloo ends a process that exits while one of its operations is waited for. An executor's thread
-        # ends with the program, even if nobody closes it.
-        self._thread = ThreadPoolExecutor(1, "softscope-ranks")
+        # A daemon, so that a probe that is never left does not hold the program.
+        self._thread = threading.Thread(target=self._work, name="softscope ranks", daemon=True)
+        self._thread.start()
 
     def agree(self, marks: tuple[int, int]) -> tuple[int, int]:
         """For each of two marks, a rank that has another one than rank 0; 0 if all have the same."""
@@ -108,19 +111,29 @@ class Tree:
 
     def submit(self, message: Message) -> None:
         """Merge this rank's reading of a step with those of the ranks below, and pass it on."""
-        self._thread.submit(self._step, message)
+        if self._jobs.qsize() >= _BACKLOG:
+            self._lost("readings come faster than other ranks take them; some are left out")
+        else:
+            self._jobs.put(message)
 
     def close(self) -> None:
         """Tell the parent that nothing more comes; wait until all that was read has arrived, or is given up."""
-        self._closing = True
-        self._thread.submit(self._end)
-        self._thread.shutdown()
+        self._until = time.monotonic() + self._patience * (1 + height(0, self.ranks))
+        self._jobs.put(None)
+        self._thread.join()
 
-    def _step(self, message: Message) -> None:
-        try:
-            self._pass_on(self._with_children(message))
-        except Exception as error:  # of any kind: none may end a training
-            self._lost(f"{type(error).__name__}: {error}")
+    def _work(self) -> None:
+        while True:
+            message = self._jobs.get()
+            try:
+                if message is None:
+                    self._end()
+                    return
+                self._pass_on(self._with_children(message))
+            except Exception as error:  # of any kind: none may end a training
+                self._lost(f"{type(error).__name__}: {error}")
+                if message is None:
+                    return
 
     def _with_children(self, message: Message) -> Message:
         for child in self._children:
@@ -144,7 +157,15 @@ class Tree:
 
     def _receive(self, child: _Child) -> Message | None:
         limit = self._patience * (1 + child.height)
+        late = 0.0 if child.late else limit
+        began = time.monotonic()
         try:
+            if not child.link.ask(lambda: time.monotonic() < min(began + late, self._until)):
+                if not child.late:
+                    self._lost(f"rank {child.link.other} is not heard from; readings are of the others")
+                child.late = True
+                return None
+            child.late = False
             header = np.frombuffer(child.link.receive(8 * HEADER, limit), np.int64)
             kind, step, of_sites, rest = (int(x) for x in header)
             if kind == _END:
@@ -167,28 +188,28 @@ class Tree:
         self._told = message.sites
         body = sites + message.to_bytes()
         header = np.array([_READING, message.step, len(sites), len(body) - len(sites)], np.int64).tobytes()
-        if self._send(header) and self._send(body):
+        if self._send([header, body]):
             self.sent[message.step] = len(header) + len(body)
 
-    def _send(self, data: bytes) -> bool:
+    def _send(self, parts: list[bytes]) -> bool:
         if self._up is None:
             return False
         try:
-            # The parent may be waiting for others, and for its own parent; at the end, one round of that is enough.
-            rounds = 1 + height(0, self.ranks)
-            self._up.send(data, self._patience * (rounds if self._closing else rounds**2))
+            if self._up.offer(parts, self._patience, lambda: time.monotonic() < self._until):
+                return True
+            why = "it did not ask for the last readings"
         except RuntimeError as error:
-            self._lost(f"rank {self._up.other} no longer listens ({_why(error)})")
-            self._up = None
-            return False
-        return True
+            why = _why(error)
+        self._lost(f"rank {self._up.other} no longer listens ({why})")
+        self._up = None
+        return False
 
     def _end(self) -> None:
-        until = time.monotonic() + self._patience
         for child in self._children:  # one that goes on for a while must not find the line cut
-            while child.alive and time.monotonic() < until:
+            child.late = False
+            while child.alive and time.monotonic() < self._until and not child.late:
                 self._receive(child)
-        self._send(np.array([_END, 0, 0, 0], np.int64).tobytes())
+        self._send([np.array([_END, 0, 0, 0], np.int64).tobytes()])
 
 
 def _why(error: Exception) -> str:
