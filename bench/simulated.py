@@ -23,7 +23,7 @@ from softscope.distributed import traffic
 from softscope.doctor.ranks import traffic as probe_traffic
 
 LOGITS = "float32"
-PEER = 132_000  # bytes that a peer's monitor reduces: sum, count, maximum and minimum of 4,125 metrics, in float64
+PEER = 132_000  # bytes that a peer's monitor is reported to reduce: 32 for each metric of a layer
 
 
 @dataclasses.dataclass(frozen=True)
