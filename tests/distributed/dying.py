@@ -37,6 +37,8 @@ def main(kind: str, when: float, folder: str) -> None:
     last = rank == ranks - 1
 
     def each(step: int) -> None:
+        if kind == "returns" and not last and step > when:
+            time.sleep(1.0)  # so that there is a training to come back to
         if not last or step != int(when):
             return
         if kind == "dies":
@@ -46,15 +48,15 @@ def main(kind: str, when: float, folder: str) -> None:
             kill.join(0.0 if when > step else None)
         if kind == "raises":
             raise RuntimeError("out of memory")
-        if kind in ("hangs", "slow"):
-            time.sleep({"hangs": 3.5 * PATIENCE[True], "slow": 1.0}[kind])
+        time.sleep({"hangs": 3.5 * PATIENCE[True], "slow": 1.0, "returns": 3.0}.get(kind, 0.0))
 
+    patience = 1.0 if kind == "returns" else PATIENCE[kind in ("hangs", "dies")]
     steps = STEPS - (1 if last and kind == "skips" else 0)
     told: list[str] = []
     longest = 0.0
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        with ss.probe(net, every=1, group=dist.group.WORLD, patience=PATIENCE[kind in ("hangs", "dies")]) as scope:
+        with ss.probe(net, every=1, group=dist.group.WORLD, patience=patience) as scope:
             held: Any = Held(each)
             doctored.train(net, scope, steps, lambda x: x, each=held)
             longest = held.longest
@@ -62,7 +64,7 @@ def main(kind: str, when: float, folder: str) -> None:
     found = {
         "steps": [s.step for s in scope.history().snapshots],
         "told": told,
-        "held": longest > PATIENCE[kind in ("hangs", "dies")],
+        "held": longest > patience,
         "ranks": scope.ranks.last.tolist(),
         "total": float(sum(p.double().sum() for p in net.parameters())),
     }

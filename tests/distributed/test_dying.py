@@ -87,6 +87,15 @@ def test_a_rank_that_is_slow_is_waited_for(tmp_path: Path, fine: Any) -> None:
     assert not any(rank["told"] for rank in found)
 
 
+def test_a_rank_that_comes_back_is_read_again(tmp_path: Path, fine: Any) -> None:
+    found, ends = run(tmp_path, "returns")
+    assert ends == [0] * RANKS
+    assert [rank["total"] for rank in found] == [rank["total"] for rank in fine]
+    assert found[0]["steps"] == list(range(STEPS))
+    assert "rank 2 is not heard from" in found[0]["told"][0]
+    assert found[0]["ranks"][-1] > 5  # the step at which it went away
+
+
 def test_a_rank_that_makes_a_step_less(tmp_path: Path, fine: Any) -> None:
     found, ends = run(tmp_path, "skips")
     unharmed(found, ends, fine)
