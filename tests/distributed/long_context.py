@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import torch
@@ -80,6 +81,44 @@ def compared(layout: str, steps: int) -> tuple[History, History] | None:
     """On the first rank: the run over shards, and the run in one process."""
     got = run(layout, steps, dist.group.WORLD)
     return (got, run(None, steps, None)) if dist.get_rank() == 0 else None
+
+
+def one_rank_is_empty() -> tuple[int, int]:
+    """The second rank holds no positions: how many snapshots there are, and how many steps were made."""
+    torch.manual_seed(0)
+    layer = Layer("contiguous")
+    x = torch.randn(1, 6 if dist.get_rank() == 0 else 0, D, requires_grad=True)
+    with ss.probe(layer, every=1, group=dist.group.WORLD) as scope:
+        for _ in range(2):
+            layer(x).sum().backward()
+            scope.step()
+    return len(scope.history().snapshots), 2
+
+
+def one_rank_fails() -> tuple[int, list[str]]:
+    """Reading fails on the second rank, before the keys are fetched: what was read, and what was not."""
+    from softscope.doctor import scope as scopes
+
+    torch.manual_seed(0)
+    layer = Layer("contiguous")
+    x = torch.randn(1, 6, D, requires_grad=True)
+    original = scopes.keep_rows
+
+    def fails(*_: Any) -> Any:
+        raise MemoryError("no memory left")
+
+    if dist.get_rank() == 1:
+        scopes.keep_rows = fails
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            with ss.probe(layer, every=1, group=dist.group.WORLD) as scope:
+                for _ in range(2):
+                    layer(x).sum().backward()
+                    scope.step()
+    finally:
+        scopes.keep_rows = original
+    return len(scope.history().snapshots), [why.code for _, why in scope.history().unseen]
 
 
 def without_a_group() -> list[str]:

@@ -33,6 +33,35 @@ def other_schedule() -> tuple[str, str]:
     return _told(doctored.model(), every=2 if dist.get_rank() == 1 else 3)
 
 
+def store_timeout() -> tuple[float, float]:
+    """The timeout of training's own store, before and after a probe."""
+    store = dist.distributed_c10d._get_default_store()
+    before = store.timeout.total_seconds()
+    with ss.probe(doctored.model(), group=dist.group.WORLD):
+        pass
+    return before, store.timeout.total_seconds()
+
+
+def comes_late() -> str:
+    """Rank 2 comes when the others' patience has passed, but not the time for opening."""
+    time.sleep(3.5 if dist.get_rank() == 2 else 0.0)
+    return _told(doctored.model(), patience=1.0)[1]
+
+
+def shards_of_the_layers() -> list[Any]:
+    """FSDP2 around each linear map, whose parameters are sharded again when attention is called."""
+    from torch.distributed.fsdp import fully_shard
+
+    net: Any = doctored.model()
+    for part in net.modules():
+        if isinstance(part, nn.Linear):
+            fully_shard(part)
+    fully_shard(net)
+    with ss.probe(net, group=dist.group.WORLD) as scope:
+        net(torch.zeros(1, 8, dtype=torch.long))
+    return [site.heads for site in scope.sites]
+
+
 def missing() -> tuple[str, str, float]:
     """Rank 1 does not come."""
     began = time.monotonic()

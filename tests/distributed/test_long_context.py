@@ -34,6 +34,16 @@ def test_four_ranks(four: Ranks) -> None:
         np.testing.assert_allclose(mine, theirs, rtol=1e-4, atol=1e-6, err_msg=name)
 
 
+def test_a_rank_without_positions_leaves_nobody_waiting(two: Ranks) -> None:
+    assert two.run(long_context.one_rank_is_empty, timeout=40) == [(0, 2), (0, 2)]
+
+
+def test_a_rank_that_cannot_read_leaves_nobody_waiting(two: Ranks) -> None:
+    (snapshots, _), (_, unseen) = two.run(long_context.one_rank_fails, timeout=40)
+    assert snapshots == 0
+    assert unseen == [reasons.FAILED]
+
+
 def test_one_rank_alone_cannot_read_them(two: Ranks) -> None:
     assert two.run(long_context.without_a_group) == [[reasons.SHARDS] * 2] * 2
 

@@ -24,6 +24,19 @@ def test_ranks_that_read_different_steps(four: Ranks) -> None:
         assert "the same every, max_rows and seed on every rank, but rank 1 differs from rank 0" in told
 
 
+def test_trainings_own_store_keeps_its_timeout(two: Ranks) -> None:
+    for before, after in two.run(refused.store_timeout):
+        assert before == after
+
+
+def test_a_rank_that_comes_late_is_waited_for(four: Ranks) -> None:
+    assert four.run(refused.comes_late) == [""] * 4
+
+
+def test_shards_of_parameters_are_no_heads(two: Ranks) -> None:
+    assert two.run(refused.shards_of_the_layers)[0] == [4, 4]
+
+
 def test_a_rank_that_does_not_come(four: Ranks) -> None:
     for rank, (kind, told, seconds) in enumerate(four.run(refused.missing)):
         if rank != 1:

@@ -39,6 +39,7 @@ from softscope.doctor.listen.unseen import unseen_modules
 from softscope.doctor.listen.where_loss_is import WhereLossIs, reached_rows
 from softscope.doctor.ranks.heads import Heads
 from softscope.doctor.ranks.read_ranks import FACT as RANKS
+from softscope.doctor.read.all_keys import agreed, fetch
 from softscope.doctor.read.build_snapshot import snapshot_of, widened
 from softscope.doctor.read.head_trial import as_facts
 from softscope.doctor.read.kept_rows import KeptRows, keep_rows
@@ -94,6 +95,8 @@ class Scope:
         self._calls: dict[str, int] = {}  # calls per site in the open pass
         self._places: list[patches.Patch] | None = None
         self._warned = False
+        self._agreed: bool | None = None  # whether all ranks that share out the keys of the present call read it
+        self._told = 0  # of what is no longer seen on other ranks
         self._with_grad = False
         self._paused = False  # during a trial
         self.trials: dict[tuple[str, int], HeadTrial | Text] = {}  # the latest of each head
@@ -328,26 +331,34 @@ class Scope:
     def hear(self, observed: ObservedCall) -> None:
         """Keep what is needed to read this call, and read it at once if no gradient can come."""
         place = module_paths.innermost(self._paths)
-        if (
-            place is None
-            or observed.result.device.type == "meta"
-            or not (observed.result.numel() and observed.n and observed.m)
-        ):
-            return  # nothing to read
+        if place is None or observed.result.device.type == "meta":
+            return
         path = module_paths.site_name(place, observed.below, self.model)
         self._calls[path] = self._calls.get(path, 0) + 1
         name = path if self._calls[path] == 1 else f"{path}#{self._calls[path]}"
-        if name in self._unseen:
+        shards, self._agreed = observed.shards, None
+        if shards is not None and (self.ranks is None or not self.ranks.has(shards.group)):
+            self._unseen[name] = Reason(reasons.SHARDS, (str(shards.group.size()),))
+        if name in self._unseen or not (observed.result.numel() and observed.n and observed.m):
+            self._agree(observed, False)
             return
         try:
-            if observed.shards is not None and self.ranks is None:
-                raise UnseenError(reasons.SHARDS, observed.shards.group.size())  # other ranks may not be reading
             if name not in self._sites:
                 self._find_heads(name, place[1], observed.heads)
             self._place(name, place[1], observed)
             self._keep(name, observed)
         except Exception as error:
             self._lose(name, error)
+            self._agree(observed, False)
+
+    def _agree(self, observed: ObservedCall, fine: bool) -> bool:
+        """Whether all ranks that share out the keys of this call read it: they fetch each other's, or none does."""
+        shards = observed.shards
+        if shards is None or self.ranks is None or not self.ranks.has(shards.group):
+            return fine
+        if self._agreed is None:  # asked once for each call
+            self._agreed = agreed(shards.group, fine)
+        return self._agreed
 
     def _find_heads(self, name: str, module: Any, heads: int) -> None:
         """Note which of the site's heads this rank computes."""
@@ -401,6 +412,8 @@ class Scope:
             some = choose_rows(self._max_rows, max(first, 0), observed.n, self._rng)
             some = None if some is None else self._where_loss_is.with_remembered(name, some, observed.n)
             kept = keep_rows(observed, range(observed.n) if some is None else some, padding(observed))
+            if not self._agree(observed, True):
+                return
             if not result.requires_grad:
                 self._found.setdefault(name, []).append(read(kept, None))
                 return
@@ -420,12 +433,13 @@ class Scope:
             self._cut[name] = 0.0
             try:
                 with patches.busy(), quiet(grad.device):
+                    keys = fetch(kept)  # before anything that may fail on this rank alone
                     if not kept.untouched():
                         raise UnseenError(reasons.CHANGED)
                     reached = reached_rows(kept.observed.gradient(grad.detach()))
                     more = self._where_loss_is.missed(name, kept.numbers, reached)
                     here = kept if whole is None or not more else keep_rows(whole, more, padding(whole))
-                    found = read(here, grad.detach())
+                    found = read(here, grad.detach(), keys)
                     found.reached = reached.float().mean(dim=-1)
                     self._found.setdefault(name, []).append(found)
             except Exception as error:
@@ -524,8 +538,10 @@ class Scope:
         if self.ranks is not None:
             for snapshot in self.ranks.snapshots():
                 self._tell(snapshot)
-            if self.ranks.lost:
-                self._warn(self.ranks.lost[0])
+            for what in self.ranks.lost[self._told :]:
+                self._told += 1
+                with contextlib.suppress(RuntimeWarning):
+                    warnings.warn(f"softscope.probe: {what}; the run goes on", RuntimeWarning, stacklevel=2)
 
     def _forget(self) -> None:
         """Drop what was read before training began; a record replaces it, as it does when a run starts over."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from queue import Empty
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -134,6 +136,30 @@ def test_sites_found_in_another_order() -> None:
     other = Site("b", "sdpa", 6, 3, 0.125, 64)
     with pytest.raises(ValueError, match="b has 3 heads on one rank and 6 on another"):
         message((a, b), sums[:2]).merged(message((other,), [*sums[:2]]))
+
+
+def test_sites_keep_their_places() -> None:
+    from softscope.doctor.ranks.together import Together
+
+    together = Together.__new__(Together)
+    together.sites, together._start, together.last = (), 0, np.full(1, -1)
+    a, b, c = (Site(name, "sdpa", 3, 3, 0.125, 64) for name in "abc")
+    queue = [(a, b, c), (a, c, b), (a, c)]
+    given = np.zeros(len(fields.NAMES), bool)
+    given[[fields.NAMES.index(name) for name in ("columns:total", "columns:at", "columns:weight", "ranks")]] = True
+
+    class Ready:
+        def get_nowait(self) -> Message:
+            if not queue:
+                raise Empty
+            sites = queue.pop(0)
+            return Message(0, sites, np.concatenate([packed([part(0, 2)]) for _ in sites]), given, np.ones(1, bool))
+
+    together._tree = SimpleNamespace(ready=Ready())  # type: ignore[assignment]
+    found = together.snapshots()
+    assert together.sites == (a, b, c)
+    assert [snapshot.readings["sink_mass"].shape for snapshot in found] == [(3, 3)] * 3
+    assert np.isnan(found[-1].readings["sink_mass"][1]).all()
 
 
 def test_quantiles_are_those_of_the_library() -> None:

@@ -32,18 +32,30 @@ def place(module: nn.Module) -> tuple[int, int] | None:
     tensors = sys.modules.get("torch.distributed.tensor")
     if tensors is None:
         return None
+    fully = _fully_sharded(module)
     for parameter in module.parameters():
-        if isinstance(parameter, tensors.DTensor):
-            found = _rank_of(parameter)
+        if isinstance(parameter, tensors.DTensor) and not (id(parameter) in fully and parameter.device_mesh.ndim == 1):
+            # Of parameters that are both sharded by FSDP and shared out by heads, the last mesh axis is that of heads.
+            found = _rank_of(parameter, last=id(parameter) in fully)
             if found[1] > 1:
                 return found
     return None
 
 
-def _rank_of(parameter: Any) -> tuple[int, int]:
+def _fully_sharded(module: nn.Module) -> set[int]:
+    """Parameters that FSDP2 has sharded, by id; in a forward pass, those that are at work are whole."""
+    fsdp: Any = sys.modules.get("torch.distributed.fsdp")
+    if fsdp is None or not hasattr(fsdp, "FSDPModule"):
+        return set()
+    return {id(p) for part in module.modules() if isinstance(part, fsdp.FSDPModule) for p in part.parameters()}
+
+
+def _rank_of(parameter: Any, *, last: bool) -> tuple[int, int]:
     mesh = parameter.device_mesh
     rank, ranks = 0, 1
     for axis, (placement, at) in enumerate(zip(parameter.placements, mesh.get_coordinate(), strict=True)):
-        if placement.is_shard(0):  # rows of a weight are output features, so heads
+        if placement.is_shard(0) and (
+            not last or axis == mesh.ndim - 1
+        ):  # rows of a weight are output features, so heads
             rank, ranks = rank * mesh.size(axis) + at, ranks * mesh.size(axis)
     return rank, ranks

@@ -19,19 +19,17 @@ from torch.distributed.distributed_c10d import PrefixStore
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_PAUSE = 0.02  # seconds between two looks into the store; they become longer
-_LONGEST = 0.5
+_PAUSE, _LONGEST = 0.002, 0.5  # seconds between two looks into the store: the longer it takes, the longer they are
 
 
 class Link:
     """One end of a connection. All methods raise RuntimeError if the other end is gone."""
 
-    def __init__(self, name: str, other: int, first: bool, timeout: float) -> None:
+    def __init__(self, store: Any, name: str, other: int, first: bool, timeout: float) -> None:
         """Wait for the other end. `name` is the connection's, `other` the other's rank; one of both is `first`."""
         self.other = other
-        self._store: Any = PrefixStore(name, dist.distributed_c10d._get_default_store())
+        self._store: Any = PrefixStore(name, store)
         limit = dt.timedelta(seconds=timeout)
-        self._store.set_timeout(limit)
         self._group: Any = dist.ProcessGroupGloo(self._store, 0 if first else 1, 2, limit)
         self._to = 1 if first else 0
         self._number = 0  # of messages
@@ -69,13 +67,20 @@ class Link:
 
     def _appears(self, key: str, wanted: Callable[[], bool]) -> bool:
         """Whether the key appears in the store; looks at least once, and again while it is wanted."""
-        pause = _PAUSE
+        began = time.monotonic()
         while not self._store.check([key]):
             if not wanted():
                 return False
-            time.sleep(pause)
-            pause = min(2.0 * pause, _LONGEST)
+            time.sleep(min(max(_PAUSE, 0.05 * (time.monotonic() - began)), _LONGEST))
         return True
+
+
+def own_store(timeout: float) -> Any:
+    """A connection of our own to the store of the default group: training's keeps its timeout, and is never busy."""
+    default: Any = dist.distributed_c10d._get_default_store()
+    store = default.clone()
+    store.set_timeout(_seconds(timeout))
+    return store
 
 
 def _seconds(timeout: float) -> dt.timedelta:

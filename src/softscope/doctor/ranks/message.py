@@ -38,13 +38,14 @@ class Message:
         one = self
         if one.sites != other.sites:
             sites = united(one.sites, other.sites)
-            one, other = one._over(sites), other._over(sites)
+            one, other = one.over(sites), other.over(sites)
         return Message(
             self.step, one.sites, fields.merged(one.sums, other.sums), one.given | other.given, one.seen | other.seen,
             one.loss + other.loss, one.losses + other.losses, max(one.seconds, other.seconds),
         )  # fmt: skip
 
-    def _over(self, sites: tuple[Site, ...]) -> Message:
+    def over(self, sites: tuple[Site, ...]) -> Message:
+        """The same for these sites, which are its own and maybe more, in any order."""
         if sites == self.sites:
             return self
         sums = fields.nothing(sum(site.heads for site in sites))

@@ -16,7 +16,7 @@ from torch import nn
 
 from softscope.distributed._group import process_group
 from softscope.doctor.ranks import fields, sketch
-from softscope.doctor.ranks.message import Message, first_heads
+from softscope.doctor.ranks.message import Message, first_heads, united
 from softscope.doctor.ranks.read_ranks import ReadRanks
 from softscope.doctor.ranks.traffic import of_read_step
 from softscope.doctor.ranks.tree import OPENING, Tree
@@ -109,6 +109,11 @@ class Together:
             Message(self._start * _STARTS + step, whole, sums, given, seen, loss or 0.0, int(loss is not None), seconds)
         )
 
+    def has(self, group: Any) -> bool:
+        """Whether all ranks of another group are read."""
+        members = dist.get_process_group_ranks(self._given)
+        return set(dist.get_process_group_ranks(group)) <= set(members)
+
     def start_over(self) -> None:
         """Steps count from 0 again, and what was read before is dropped."""
         self._start += 1
@@ -126,7 +131,9 @@ class Together:
                 start, message.step = divmod(message.step, _STARTS)
                 if start != self._start:
                     continue
-                self.sites = message.sites
+                # Sites stay where they are in the list, whatever order they come in, and whoever is missing now.
+                self.sites = united(self.sites, message.sites)
+                message = message.over(self.sites)
                 self.last[message.seen] = message.step
                 if message.given.any():
                     found.append(_snapshot(message))
@@ -148,7 +155,7 @@ class Together:
     @property
     def sent(self) -> dict[int, int]:
         """By step, the bytes that this rank has sent."""
-        return {} if self._tree is None else {step % _STARTS: many for step, many in self._tree.sent.items()}
+        return {} if self._tree is None else {step % _STARTS: many for step, many in dict(self._tree.sent).items()}
 
 
 def _with_bins(sums: Sums, values: Tensor | None, cares: Tensor) -> Sums:

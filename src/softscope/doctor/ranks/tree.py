@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from softscope.doctor.ranks.link import Link
+from softscope.doctor.ranks.link import Link, own_store
 from softscope.doctor.ranks.message import Message, read_bytes
 from softscope.doctor.record.schema import sites_as_text, sites_of_text
 
@@ -29,6 +29,7 @@ HEADER: Final = 4  # int64: the kind, the step, the bytes of the sites, or 0 if 
 MARKS: Final = 4  # int64: of the model and of the settings; a rank with another model, and one with other settings
 OPENING: Final = 6  # times the patience: ranks may load their model for a while
 _BACKLOG: Final = 16  # messages that may wait to be sent; further ones are dropped
+_REMEMBERED: Final = 1000  # steps of which the bytes are known
 
 
 def parent(rank: int) -> int:
@@ -80,24 +81,24 @@ class Tree:
         """Connect with the ranks above and below; raises RuntimeError if one of them does not come."""
         self.rank, self.ranks, self._patience, self._lost = rank, ranks, patience, lost
         opening = OPENING * patience
+        store = own_store(opening)
         self._children = [
-            _Child(Link(f"{name}/{child}", child, True, opening), height(child, ranks))
+            _Child(Link(store, f"{name}/{child}", child, True, opening), height(child, ranks))
             for child in children(rank, ranks)
         ]
-        self._up = Link(f"{name}/{rank}", parent(rank), False, opening) if rank else None
+        self._up = Link(store, f"{name}/{rank}", parent(rank), False, opening) if rank else None
         self._told: tuple[Site, ...] = ()
         self._until = math.inf  # when to give up, once all is over
         self._jobs: queue.SimpleQueue[Message | None] = queue.SimpleQueue()
         self.ready: queue.SimpleQueue[Message] = queue.SimpleQueue()
-        self.sent: dict[int, int] = {}  # bytes, by step
+        self.sent: dict[int, int] = {}  # bytes, by step: of the last ones
         # A daemon, so that a probe that is never left does not hold the program.
         self._thread = threading.Thread(target=self._work, name="softscope ranks", daemon=True)
-        self._thread.start()
 
     def agree(self, marks: tuple[int, int]) -> tuple[int, int]:
-        """For each of two marks, a rank that has another one than rank 0; 0 if all have the same."""
+        """For each of two marks, a rank that has another one than rank 0; 0 if all have the same: then work begins."""
         known = np.array([*marks, 0, 0], np.int64)
-        levels = 1 + height(0, self.ranks)
+        levels = OPENING + 1 + height(0, self.ranks)  # another may still wait for a rank that comes late
         for child in self._children:
             found = np.frombuffer(child.link.receive(8 * MARKS, self._patience * levels), np.int64)
             for i in (0, 1):
@@ -107,6 +108,8 @@ class Tree:
             known = np.frombuffer(self._up.receive(8 * MARKS, self._patience * levels), np.int64)
         for child in self._children:
             child.link.send(known.tobytes(), self._patience * levels)
+        if not known[2:].any():
+            self._thread.start()
         return int(known[2]), int(known[3])
 
     def submit(self, message: Message) -> None:
@@ -139,7 +142,10 @@ class Tree:
         for child in self._children:
             found = self._from(child, message.step)
             if found is not None:
-                message = message.merged(found)
+                try:
+                    message = message.merged(found)
+                except ValueError as error:
+                    self._lost(f"rank {child.link.other} does not fit: {error}")
         return message
 
     def _from(self, child: _Child, step: int) -> Message | None:
@@ -190,6 +196,8 @@ class Tree:
         header = np.array([_READING, message.step, len(sites), len(body) - len(sites)], np.int64).tobytes()
         if self._send([header, body]):
             self.sent[message.step] = len(header) + len(body)
+            if len(self.sent) > _REMEMBERED:
+                del self.sent[min(self.sent)]
 
     def _send(self, parts: list[bytes]) -> bool:
         if self._up is None:

@@ -11,7 +11,7 @@ from softscope._partition import Partition
 from softscope.doctor.listen.sampling import FEWEST
 from softscope.doctor.read import seen_keys
 from softscope.doctor.read.alike import alike
-from softscope.doctor.read.all_keys import with_all_keys
+from softscope.doctor.read.all_keys import AllKeys, fetch, with_all_keys
 from softscope.doctor.read.from_queries import FromQueries
 from softscope.doctor.read.from_softmax import FromSoftmax
 from softscope.doctor.read.kept_rows import KeptRows
@@ -22,12 +22,12 @@ from softscope.doctor.read.tiles import RowReadings, Tile, by_key, joined
 TILE = 1 << 20  # weights at a time on a CPU: 4 MB of float32
 
 
-def read(kept: KeptRows, grad: Tensor | None) -> RowReadings:
+def read(kept: KeptRows, grad: Tensor | None, keys: AllKeys | None = None) -> RowReadings:
     """All readings of the kept rows; given the full gradient of the call's result, also what the loss asks of them.
 
     It works through a few rows at a time, so the memory stays in cache, and reads only the keys a causal row can see.
     """
-    kept = with_all_keys(kept)
+    kept = with_all_keys(kept, fetch(kept) if keys is None else keys)
     if grad is not None:
         grad = kept.observed.gradient(grad).index_select(2, kept.rows)
     source: FromQueries | FromSoftmax
@@ -51,8 +51,8 @@ def read(kept: KeptRows, grad: Tensor | None) -> RowReadings:
     tokens = kept.observed.tokens
     if tokens is not None and result.blocked_columns is not None:
         real = kept.observed.real if kept.observed.real is not None else kept.known_keys
-        keys = result.blocked_columns[..., : tokens.shape[1]]
-        result.blocked_tokens = by_token(keys, tokens, real)
+        columns = result.blocked_columns[..., : tokens.shape[1]]
+        result.blocked_tokens = by_token(columns, tokens, real)
     return result
 
 
