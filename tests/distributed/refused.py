@@ -62,6 +62,30 @@ def shards_of_the_layers() -> list[Any]:
     return [site.heads for site in scope.sites]
 
 
+def trials() -> list[str]:
+    """What a trial on the first rank alone gives: of copies in DistributedDataParallel with buffers, and of shards."""
+    from torch.distributed.fsdp import fully_shard
+    from torch.nn.parallel import DistributedDataParallel
+
+    found = []
+    for wrap in (DistributedDataParallel, fully_shard):
+        net: Any = doctored.model()
+        net.register_buffer("seen", torch.zeros(1))
+        net = wrap(net)
+        batch = doctored.batches(1)[0].inputs
+        with ss.probe(net, every=1, group=dist.group.WORLD) as scope:
+            doctored.train(net, scope, 2, lambda x: x)
+            if dist.get_rank() == 0:
+                heads = {"blocks.0.attention": [0]}
+                try:
+                    tried = scope.trial(batch, loss=lambda y, _: y.square().mean(), heads=heads)
+                    found.append(type(tried["blocks.0.attention", 0]).__name__)
+                except RuntimeError as error:
+                    found.append(str(error))
+            dist.barrier()
+    return found
+
+
 def missing() -> tuple[str, str, float]:
     """Rank 1 does not come."""
     began = time.monotonic()

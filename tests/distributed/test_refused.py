@@ -37,6 +37,12 @@ def test_shards_of_parameters_are_no_heads(two: Ranks) -> None:
     assert two.run(refused.shards_of_the_layers)[0] == [4, 4]
 
 
+def test_a_trial_on_one_rank_waits_for_nobody(two: Ranks) -> None:
+    copies, shards = two.run(refused.trials, timeout=60)[0]
+    assert copies == "HeadTrial"
+    assert "its parameters are DTensors, shared out among ranks; gather them" in shards
+
+
 def test_a_rank_that_does_not_come(four: Ranks) -> None:
     for rank, (kind, told, seconds) in enumerate(four.run(refused.missing)):
         if rank != 1:

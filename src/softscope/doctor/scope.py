@@ -200,8 +200,10 @@ class Scope:
         if batch is None:
             return list(diagnose(self.history(), trials=self.trials).prescriptions)
         from softscope.doctor.trial.head_trial import suspects
+        from softscope.doctor.trial.on_one_rank import on_one_rank
         from softscope.doctor.trial.remedy_trial import try_plans
 
+        model = on_one_rank(self.model)
         doubted = suspects(diagnose(self.history())).items()
         untried = {site: [h for h in heads if (site, h) not in self.trials] for site, heads in doubted}
         if any(untried.values()):
@@ -209,9 +211,7 @@ class Scope:
         given = diagnose(self.history(), trials=self.trials).prescriptions
         self._paused = True
         try:
-            return try_plans(
-                self.model, given, batch, loss=loss, optimizer=optimizer, steps=whole_number(steps, "steps", 0)
-            )
+            return try_plans(model, given, batch, loss=loss, optimizer=optimizer, steps=whole_number(steps, "steps", 0))
         finally:
             self._paused = False
 
@@ -249,11 +249,13 @@ class Scope:
         """
         from softscope.doctor.diagnosis import diagnose
         from softscope.doctor.trial.head_trial import suspects, try_heads
+        from softscope.doctor.trial.on_one_rank import on_one_rank
 
+        model = on_one_rank(self.model)
         heads = suspects(diagnose(self.history())) if heads is None else heads
         self._paused = True
         try:
-            found = try_heads(self.model, batch, heads, loss=loss)
+            found = try_heads(model, batch, heads, loss=loss)
         finally:
             self._paused = False
         for place, trial in found.items():
