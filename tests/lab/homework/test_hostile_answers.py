@@ -63,11 +63,11 @@ HOSTILE = {
     "connects to a name": ("import socket\nsocket.create_connection(('example.com', 80))", None, FORBIDDEN),
     "connects to a number": ("import socket\nsocket.create_connection(('127.0.0.1', 80))", None, FORBIDDEN),
     "writes into the pipes": (
-        "import os\nfor fd in range(3, 40):\n    try: os.write(fd, b'passed!\\n')\n    except OSError: pass",
+        "import os\nfor fd in range(3, 1024):\n    try: os.write(fd, b'passed!\\n')\n    except OSError: pass",
         "garbled",
         "other than the grader wrote to its pipe",
     ),
-    "closes the pipes": ("import os\nos.closerange(0, 40)\nwhile True: pass", "closed", "pipe was closed"),
+    "closes the pipes": ("import os\nos.closerange(0, 1024)\nwhile True: pass", "closed", "pipe was closed"),
     "recursion": ("def deep(): return deep()\ndeep()", None, "RecursionError"),
     "recursion without a limit": (
         "import sys\nsys.setrecursionlimit(10**9)\n"
