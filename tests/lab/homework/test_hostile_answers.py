@@ -285,7 +285,7 @@ def _runs(pid):
 FORGED = """
 import os, sys
 number = sys._getframe(1).f_locals["job"]["number"]
-for fd in range(3, 64):
+for fd in range(3, 1024):
     try: os.write(fd, b'{"number": "%s", "loaded": ["softmax"], "passed": true}\\n' % NUMBER)
     except OSError: pass
 """

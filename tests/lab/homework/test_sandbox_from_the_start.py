@@ -162,7 +162,7 @@ ctypes.pythonapi.PyDict_SetItemString(ctypes.py_object(sys.modules), b"messages"
     "answers in advance": """
 import dataclasses
 import os
-for fd in range(3, 64):
+for fd in range(3, 1024):
     try:
         os.write(fd, b'{"loaded": ["softmax"]}\\n' + b'{"value": {"array": [0.5, 0.5], "shape": [2], "dtype": "<f8", '
                  b'"locked": false}, "changed": null}\\n' * 200)
@@ -188,7 +188,7 @@ def test_a_reply_written_before_the_question_is_not_taken_for_its_answer():
 import dataclasses
 import os
 def f(x):
-    for fd in range(3, 64):
+    for fd in range(3, 1024):
         try: os.write(fd, b'{"value": 1, "changed": null}\\n{"value": 2, "changed": null}\\n')
         except OSError: pass
     return 3
