@@ -215,7 +215,7 @@ def test_two_labs_find_two_ports_and_ctrl_c_ends_one_while_a_page_is_open(runnin
         with socket_of(second, origin=second.origin) as opened:
             assert opened.recv(timeout=20)
             said, errors, code = second.stop()
-    assert code == 0
+    assert code == 0, errors[-2500:]
     assert "Stopped" in said
     assert "Traceback" not in errors
     assert get(running, "/?lang=en")[0] == 200
