@@ -31,7 +31,8 @@ double mean(const S* x, size_t n, ptrdiff_t step) {
   const auto count = static_cast<double>(n);
   if (step == 1) {
     const double total = segment_total<S, N>(x, n);
-    if (total == total) return total / count;  // a compensated sum is NaN where the plain one is −inf
+    if (total == total)
+      return total / count;  // a compensated sum is NaN where the plain one is −inf
   }
   double sum = 0;
   for (size_t i = 0; i < n; ++i) sum += entry<S, N>(at<S>(x, i, step));
