@@ -65,7 +65,7 @@ def test_json(run):
     assert document["counts"] == {"holds": 2, "only-if": 2, "fails": 1, "cited": 1, "opinion": 1}
     claims = {claim["id"]: claim for claim in document["claims"]}
     assert claims["S4-05"]["only_if"]["en"] == "a > 1, that is, x1 > x2"
-    assert claims["S4-05"]["cases"][0] == {"label": {"en": "a = 0.5", "zh": "a = 0.5"}, "held": False}
+    assert claims["S4-05"]["cases"][0] == {"label": {"en": "a = 0.5", "zh": "a = 0.5"}, "held": False, "kind": "input"}
     assert claims["S1-03"]["only_if"] is None
     assert claims["S1-20"]["source"].startswith("Goodfellow")
     assert all(CHINESE.search(claim["because"]["zh"]) for claim in claims.values())

@@ -5,7 +5,6 @@ import pytest
 
 import softscope as ss
 from softscope.experiments import ledger
-from softscope.experiments.ledger.texts import jacobians
 
 RIGHT = ss.softmax
 CLAIMS = {claim.id: claim for claim in ledger.claims()}
@@ -36,21 +35,12 @@ BROKEN = {
 }
 
 
-def clear():
-    for value in vars(jacobians).values():
-        if hasattr(value, "cache_clear"):
-            value.cache_clear()
-    from softscope.experiments.ledger.texts import text_001_gradients
-
-    text_001_gradients.softmax_report.cache_clear()
-
-
 @pytest.fixture
 def broken(monkeypatch):
-    clear()
+    ledger.forget()
     yield lambda softmax: monkeypatch.setattr(ss, "softmax", softmax)
     monkeypatch.undo()
-    clear()
+    ledger.forget()
 
 
 @pytest.mark.parametrize("name", BROKEN)
@@ -59,7 +49,7 @@ def test_verdicts_flip(broken, name):
     softmax, wanted = BROKEN[name]
     chosen = [CLAIMS[claim] for claim in sorted(wanted)]
     before = {entry.claim.id: entry.outcome.verdict for entry in ledger.check(chosen)}
-    clear()
+    ledger.forget()
     broken(softmax)
     after = {}
     for claim in chosen:

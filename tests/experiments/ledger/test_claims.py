@@ -50,9 +50,8 @@ def test_every_verdict_is_on_record():
 
 
 def texts(claim, outcome):
-    yield from (claim.says, outcome.measured, outcome.because, *outcome.cases)
-    if outcome.only_if is not None:
-        yield outcome.only_if
+    yield from (claim.says, outcome.measured, outcome.because, *(case.label for case in outcome.cases))
+    yield from (text for text in (outcome.only_if, outcome.instead) if text is not None)
 
 
 def figures(text):
@@ -64,7 +63,7 @@ def test_claim(name):
     claim = CLAIMS[name]
     (entry,) = ledger.check([claim])
     outcome = entry.outcome
-    cases = {said(label, "en"): held for label, held in outcome.cases.items()}
+    cases = {said(case.label, "en"): case.held for case in outcome.cases}
     assert outcome.verdict == RECORDED.get(name), f"{said(outcome.measured, 'en')} {cases}"
     for text in texts(claim, outcome):
         english, chinese = said(text, "en"), said(text, "zh")

@@ -10,37 +10,67 @@ from softscope.experiments import ledger
 from softscope.experiments.ledger import Estimate, NoiseError, Outcome, cited, claim, cut, equal, near, opinion, within
 
 WHY = Text(zh="因为。", en="Because.")
+REASONS = dict.fromkeys(("holds", "only-if", "fails"), WHY)
+SO = Text(zh="条件", en="so")
 
 
 @pytest.mark.parametrize(
-    ("cases", "verdict"),
+    ("parts", "under", "verdict"),
     [
-        ({"a": True}, "holds"),
-        ({"a": True, "b": True}, "holds"),
-        ({"a": False}, "fails"),
-        ({"a": False, "b": False}, "fails"),
-        ({"a": True, "b": False}, "only-if"),
-        ({"a": np.True_, "b": np.False_}, "only-if"),
+        ({"a": True}, {}, "holds"),
+        ({"a": True, "b": True}, {}, "holds"),
+        ({"a": False}, {}, "fails"),
+        ({"a": True, "b": False}, {}, "fails"),  # a sentence with a false half
+        ({}, {"a": True, "b": True}, "holds"),
+        ({}, {"a": True, "b": False}, "only-if"),
+        ({}, {"a": False, "b": False}, "fails"),
+        ({"c": True}, {"a": True, "b": False}, "only-if"),
+        ({"c": False}, {"a": True, "b": True}, "fails"),
+        ({"c": np.True_}, {"a": np.True_, "b": np.False_}, "only-if"),
     ],
 )
-def test_the_verdict_follows_from_the_cases(cases, verdict):
-    outcome = Outcome.of(cases, measured="1", because=WHY, only_if=Text(zh="条件", en="so"))
+def test_the_verdict_follows_from_the_cases(parts, under, verdict):
+    outcome = Outcome.of(parts, under=under, measured="1", because=REASONS, only_if=SO)
     assert outcome.verdict == verdict
-    assert all(type(held) is bool for held in outcome.cases.values())
+    assert all(type(case.held) is bool for case in outcome.cases)
 
 
-def test_a_condition_is_needed_where_the_cases_differ():
-    with pytest.raises(ValueError, match="only_if must say when"):
-        Outcome.of({"a": True, "b": False}, measured="1", because=WHY)
+def test_a_condition_is_needed_where_inputs_differ():
+    with pytest.raises(ValueError, match="only_if must say for which inputs"):
+        Outcome.of(under={"a": True, "b": False}, measured="1", because=REASONS)
     with pytest.raises(ValueError, match="at least one case"):
-        Outcome.of({}, measured="1", because=WHY)
+        Outcome.of({}, measured="1", because=REASONS)
+    with pytest.raises(ValueError, match="source must name"):
+        Outcome.of({"a": True}, measured="1", because=REASONS, evidence="quoted")
+
+
+def test_the_reason_follows_from_the_verdict():
+    outcome = Outcome.of({"a": True, SO: False}, measured="1", because={"fails": WHY})
+    assert outcome.because == WHY
+    assert outcome.turned(True).because == Text(zh="各项都成立：a；条件。", en="Everything holds: a; so.")
+    held = Outcome.of({"a": True, SO: True}, measured="1", because={"holds": WHY})
+    assert held.turned(False).because == Text(zh="不成立的有：a；条件。", en="What does not hold: a; so.")
 
 
 def test_labels_for_what_cannot_be_measured():
-    assert cited(source="X 2020", because=WHY).verdict == "cited"
+    assert cited(source="X 2020", supports=True, because=WHY).verdict == "cited"
     assert opinion(WHY).verdict == "opinion"
+    assert opinion(WHY).because == WHY
     with pytest.raises(ValueError, match="source must name"):
-        cited(source="", because=WHY)
+        cited(source="", supports=True, because=WHY)
+
+
+def test_what_is_quoted_supports_or_contradicts():
+    def quoted(held):
+        return Outcome.of({"a": held}, measured="1", because=REASONS, evidence="quoted", source="X 2020")
+
+    assert (quoted(True).stance, quoted(False).stance) == ("supports", "contradicts")
+    assert [cited(source="X", supports=held, because=WHY).stance for held in (True, False)] == [
+        "supports",
+        "contradicts",
+    ]
+    assert opinion(WHY).stance is None
+    assert Outcome.of({"a": True}, measured="1", because=REASONS).stance is None
 
 
 def test_within_the_noise_nothing_is_decided():

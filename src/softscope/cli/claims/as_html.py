@@ -66,7 +66,7 @@ def _filters(checked: Checked) -> str:
 def _entry(entry: Entry) -> str:
     claim, outcome = entry.claim, entry.outcome
     listed = "".join(f"<dt>{_words(key)}</dt><dd>{_both(text)}</dd>" for key, text in parts(entry))
-    cases = "".join(f"<li{' class=held' if held else ''}>{_both(label)}</li>" for label, held in outcome.cases.items())
+    cases = "".join(f"<li{' class=held' if case.held else ''}>{_both(case.label)}</li>" for case in outcome.cases)
     more = f"<details><summary>{_words('claims.cases')}</summary><ul>{cases}</ul></details>" if cases else ""
     head = (
         f'<span class="id">{claim.id}</span><span class="verdict">{_words(f"claims.verdict.{outcome.verdict}")}</span>'

@@ -5,12 +5,13 @@ from __future__ import annotations
 import functools
 import importlib
 import pkgutil
+import sys
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from softscope.experiments.ledger import texts
-from softscope.experiments.ledger.claim import Claim
+from softscope.experiments.ledger.claim import Claim, seeded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -42,13 +43,34 @@ def claims() -> tuple[Claim, ...]:
     return tuple(found[name] for name in sorted(found))
 
 
-def check(chosen: Iterable[Claim], progress: Callable[[int, int, Claim], None] | None = None) -> list[Entry]:
-    """Check the claims in turn; `progress` receives the number done, the total and the next claim."""
+def forget() -> None:
+    """Drop the measurements that claims share, so that the next check takes them anew."""
+    for name, module in list(sys.modules.items()):
+        if name.startswith(f"{texts.__name__}."):
+            for value in vars(module).values():
+                if hasattr(value, "cache_clear"):
+                    value.cache_clear()
+
+
+def check(
+    chosen: Iterable[Claim], progress: Callable[[int, int, Claim], None] | None = None, seed: int = 0
+) -> list[Entry]:
+    """Check the claims in turn; `progress` receives the number done, the total and the next claim.
+
+    Every claim draws its own samples, from the seed and its name. Another seed draws others.
+    """
     todo = list(chosen)
     entries = []
-    for i, claim in enumerate(todo):
-        if progress is not None:
-            progress(i, len(todo), claim)
-        start = time.perf_counter()
-        entries.append(Entry(claim, claim.check(), time.perf_counter() - start))
+    if seed:
+        forget()
+    try:
+        with seeded(seed):
+            for i, claim in enumerate(todo):
+                if progress is not None:
+                    progress(i, len(todo), claim)
+                start = time.perf_counter()
+                entries.append(Entry(claim, claim.check(), time.perf_counter() - start))
+    finally:
+        if seed:
+            forget()
     return entries

@@ -90,9 +90,7 @@ def _(VERDICTS, answers, claim, mo, page, puzzles, said, t, which):
         _outcome = puzzles.puzzle(claim.id).outcome
         _right = _given == _outcome.verdict
         _verdict = next(name for name, key in VERDICTS.items() if key == _outcome.verdict)
-        _cases = "\n".join(
-            f"- {'✓' if held else '✗'} {said(label, page.lang)}" for label, held in _outcome.cases.items()
-        )
+        _cases = "\n".join(f"- {'✓' if case.held else '✗'} {said(case.label, page.lang)}" for case in _outcome.cases)
         _condition = (
             f"{t(zh='条件：', en='Condition: ')}{said(_outcome.only_if, page.lang)}\n\n"
             if _outcome.only_if and _outcome.verdict == "only-if"

@@ -47,9 +47,12 @@ def _s0_20() -> Outcome:
             zh=f"与公式相差 {error:.1g}；论文公式 (1)：{paper.EQUATION_1}",
             en=f"off from the formula by {error:.1g}; equation (1) of the paper: {paper.EQUATION_1}",
         ),
-        because=Text(
-            zh="这就是论文的公式 (1)，只差乘以 V。", en="This is the paper's equation (1), without the product with V."
-        ),
+        because={
+            "holds": Text(
+                zh="这就是论文的公式 (1)，只差乘以 V。",
+                en="This is the paper's equation (1), without the product with V.",
+            )
+        },
     )
 
 
@@ -67,10 +70,12 @@ def _s0_21() -> Outcome:
     return Outcome.of(
         {Text(zh="方差在 512 的 3% 以内", en="the variance is within 3% of 512"): found.agrees(512.0, 0.03 * 512)},
         measured=Text(zh=f"方差 {found:.1f}（n = {found.n}）", en=f"variance {found:.1f} (n = {found.n})"),
-        because=Text(
-            zh="d 个乘积互不相关，方差各为 1；和的方差等于方差之和。",
-            en="The d products are uncorrelated, each with variance 1, and their variances add up.",
-        ),
+        because={
+            "holds": Text(
+                zh="d 个乘积互不相关，方差各为 1；和的方差等于方差之和。",
+                en="The d products are uncorrelated, each with variance 1, and their variances add up.",
+            )
+        },
     )
 
 
@@ -113,10 +118,12 @@ def _s0_23() -> Outcome:
             zh=f"标准差 {x.std():.1f}；|分数| ≥ 60 的占 {rare:.4f}（n = {rare.n}）",
             en=f"standard deviation {x.std():.1f}; share with |score| ≥ 60: {rare:.4f} (n = {rare.n})",
         ),
-        because=Text(
-            zh=f"60 是 {60 / x.std():.2f} 个标准差，约每 {1 / rare.mean:.0f} 个分数里出现一个；−30 和 −10 都很常见。",
-            en=f"60 is {60 / x.std():.2f} standard deviations, reached by about one score in {1 / rare.mean:.0f}; −30 and −10 are common.",
-        ),
+        because={
+            "holds": Text(
+                zh=f"60 是 {60 / x.std():.2f} 个标准差，约每 {1 / rare.mean:.0f} 个分数里出现一个；−30 和 −10 都很常见。",
+                en=f"60 is {60 / x.std():.2f} standard deviations, reached by about one score in {1 / rare.mean:.0f}; −30 and −10 are common.",
+            )
+        },
     )
 
 
@@ -131,7 +138,9 @@ def _s0_24() -> Outcome:
     return Outcome.of(
         {"e⁶⁰ > 10²⁰": large > 1e20, "e⁻³⁰ < 10⁻¹⁰": small < 1e-10},
         measured=f"e⁶⁰ = {large:.2e}, e⁻³⁰ = {small:.1e}",
-        because=Text(zh="指数每增加 2.3，结果就多一位数字。", en="Every 2.3 in the exponent adds one digit."),
+        because={
+            "holds": Text(zh="指数每增加 2.3，结果就多一位数字。", en="Every 2.3 in the exponent adds one digit.")
+        },
     )
 
 
@@ -146,7 +155,7 @@ def _s0_25() -> Outcome:
     return Outcome.of(
         {"[−30, 60, −10]": off_by(p, [0.0, 1.0, 0.0]) < 1e-6},
         measured=listed(p, ".2g"),
-        because=Text(zh="第二名落后 70，只剩 e⁻⁷⁰。", en="The runner-up is 70 behind and keeps only e⁻⁷⁰."),
+        because={"holds": Text(zh="第二名落后 70，只剩 e⁻⁷⁰。", en="The runner-up is 70 behind and keeps only e⁻⁷⁰.")},
     )
 
 
@@ -159,12 +168,14 @@ def _s0_25() -> Outcome:
 def _s0_26() -> Outcome:
     root = math.sqrt(512)
     return Outcome.of(
-        {
+        under={
             Text(zh="四舍五入", en="rounded"): near(root, "22"),
             Text(zh="舍去小数", en="truncated"): cut(root, "22"),
         },
         measured=f"√512 = {root:.3f}",
-        because=Text(zh=f"四舍五入到整数是 {root:.0f}。", en=f"Rounded to a whole number, it is {root:.0f}."),
+        because={
+            "only-if": Text(zh=f"四舍五入到整数是 {root:.0f}。", en=f"Rounded to a whole number, it is {root:.0f}.")
+        },
         only_if=Text(zh="小数直接舍去，而不是四舍五入", en="it is truncated, not rounded"),
     )
 
@@ -179,7 +190,7 @@ def _s0_27() -> Outcome:
     return Outcome.of(
         {"60/√512": near(SCALED[1], "2.7")},
         measured=f"{SCALED[1]:.4f}",
-        because=Text(zh="舍入到文中的一位小数，两者一致。", en="They agree to the one decimal printed."),
+        because={"holds": Text(zh="舍入到文中的一位小数，两者一致。", en="They agree to the one decimal printed.")},
     )
 
 
@@ -193,7 +204,7 @@ def _s0_28() -> Outcome:
     return Outcome.of(
         {"−30/√512": near(SCALED[0], "-1.3")},
         measured=f"{SCALED[0]:.4f}",
-        because=Text(zh="舍入到文中的一位小数，两者一致。", en="They agree to the one decimal printed."),
+        because={"holds": Text(zh="舍入到文中的一位小数，两者一致。", en="They agree to the one decimal printed.")},
     )
 
 
@@ -207,7 +218,7 @@ def _s0_29() -> Outcome:
     before, after = ss.partition(SCORES), ss.partition(SCALED)
     p = ss.softmax(SCALED)
     return Outcome.of(
-        {
+        under={
             Text(zh="比缩放前平滑", en="smoother than before"): bool(after.entropy > before.entropy + 0.1),
             Text(
                 zh="比 one-hot 更接近均匀（熵超过最大值的一半）",
@@ -218,10 +229,12 @@ def _s0_29() -> Outcome:
             zh=f"缩放后 {listed(p, '.3f')}，熵 {after.entropy:.2f} nat（最大 {math.log(3):.2f}），尖锐度 {after.sharpness:.2f}",
             en=f"after scaling {listed(p, '.3f')}, entropy {after.entropy:.2f} nats (maximum {math.log(3):.2f}), sharpness {after.sharpness:.2f}",
         ),
-        because=Text(
-            zh=f"60 是少见的大值，缩放后仍为 {SCALED[1]:.2f}，最大权重仍有 {p.max():.2f}。",
-            en=f"60 is unusually large: even scaled it is {SCALED[1]:.2f}, and the largest weight is still {p.max():.2f}.",
-        ),
+        because={
+            "only-if": Text(
+                zh=f"60 是少见的大值，缩放后仍为 {SCALED[1]:.2f}，最大权重仍有 {p.max():.2f}。",
+                en=f"60 is unusually large: even scaled it is {SCALED[1]:.2f}, and the largest weight is still {p.max():.2f}.",
+            )
+        },
         only_if=Text(zh="“平滑”是与缩放之前相比", en="“smooth” means smoother than before scaling"),
     )
 
@@ -246,7 +259,11 @@ def _s0_30() -> Outcome:
             zh=f"缩放前 {listed(before, '.0e')}，缩放后 {listed(after, '.3f')}",
             en=f"before {listed(before, '.0e')}, after {listed(after, '.3f')}",
         ),
-        because=Text(zh="三项都回到了抛物线可用的部分。", en="All three are back on the usable part of the parabola."),
+        because={
+            "holds": Text(
+                zh="三项都回到了抛物线可用的部分。", en="All three are back on the usable part of the parabola."
+            )
+        },
     )
 
 
@@ -262,15 +279,17 @@ def _s0_30() -> Outcome:
 def _s0_31() -> Outcome:
     apart, together = (float(ss.jacobian(ss.softmax(x))[0, 0]) for x in ([200.0, 250.0], [1e6, 1e6 + 0.5]))
     return Outcome.of(
-        {
+        under={
             Text(zh="大而相差很远：[200, 250]", en="large and far apart: [200, 250]"): apart < 1e-6,
             Text(zh="更大但相差 0.5：[10⁶, 10⁶ + 0.5]", en="larger, 0.5 apart: [10⁶, 10⁶ + 0.5]"): together < 1e-6,
         },
         measured=Text(zh=f"S(1−S)：{apart:.1e}；{together:.3f}", en=f"S(1−S): {apart:.1e}; {together:.3f}"),
-        because=Text(
-            zh="起决定作用的是分数之差，不是分数的大小：softmax 不受平移影响。",
-            en="Differences between scores decide, not their size: softmax ignores a common shift.",
-        ),
+        because={
+            "only-if": Text(
+                zh="起决定作用的是分数之差，不是分数的大小：softmax 不受平移影响。",
+                en="Differences between scores decide, not their size: softmax ignores a common shift.",
+            )
+        },
         only_if=Text(zh="大的是分数之间的差", en="it is the differences between scores that are large"),
     )
 
@@ -287,7 +306,7 @@ def _s0_32() -> Outcome:
     healthy, stuck = gradient_norms(1.0), gradient_norms(1e6)
     left = {name: stuck[name] / healthy[name] for name in ("input, scores", "input", "input, residual")}
     return Outcome.of(
-        {
+        under={
             Text(zh="只经过 q 和 k 的路径", en="the path through q and k only"): left["input, scores"] < 1e-6,
             Text(zh="整个注意力块（含 V）", en="the whole attention block, including V"): left["input"] < 1e-6,
             Text(zh="整个块加残差", en="the whole block plus its residual"): left["input, residual"] < 1e-6,
@@ -296,9 +315,11 @@ def _s0_32() -> Outcome:
             zh=f"块输入处的梯度范数，饱和时与正常时之比：经 q、k {left['input, scores']:.2g}，整个块 {left['input']:.2f}，含残差 {left['input, residual']:.2f}",
             en=f"gradient norm at the block's input, saturated relative to healthy: through q, k {left['input, scores']:.2g}, whole block {left['input']:.2f}, with residual {left['input, residual']:.2f}",
         ),
-        because=Text(
-            zh="梯度还可以经过 V 和残差连接到达上游。",
-            en="The gradient still gets upstream through V and the residual connection.",
-        ),
+        because={
+            "only-if": Text(
+                zh="梯度还可以经过 V 和残差连接到达上游。",
+                en="The gradient still gets upstream through V and the residual connection.",
+            )
+        },
         only_if=Text(zh="梯度只能经过分数回传", en="the gradient can flow back only through the scores"),
     )

@@ -27,10 +27,12 @@ def _s0_11() -> Outcome:
             zh=f"最大误差 {found.everywhere:.1g}（{found.rows} 行，每行 2 到 {found.longest} 项）",
             en=f"largest error {found.everywhere:.1g} ({found.rows} rows of 2 to {found.longest} entries)",
         ),
-        because=Text(
-            zh="自动微分在舍入误差内给出同样的矩阵。",
-            en="Automatic differentiation gives the same matrix up to rounding.",
-        ),
+        because={
+            "holds": Text(
+                zh="自动微分在舍入误差内给出同样的矩阵。",
+                en="Automatic differentiation gives the same matrix up to rounding.",
+            )
+        },
     )
 
 
@@ -50,7 +52,7 @@ def _s0_12() -> Outcome:
             zh=f"对角线最大误差 {found.diagonal:.1g}（{found.rows} 行）",
             en=f"largest error on the diagonal {found.diagonal:.1g} ({found.rows} rows)",
         ),
-        because=Text(zh="这是上一条公式在 i = j 时的情形。", en="It is the previous formula with i = j."),
+        because={"holds": Text(zh="这是上一条公式在 i = j 时的情形。", en="It is the previous formula with i = j.")},
     )
 
 
@@ -81,10 +83,12 @@ def _s0_13() -> Outcome:
             ): equal(sympy.diff(s[0], z[0]), sympy.diff(sigmoid, z[0])),
         },
         measured=Text(zh=f"符号推导；二阶导数 {curvature}", en=f"derived symbolically; second derivative {curvature}"),
-        because=Text(
-            zh="以 S 为横轴，它正好是抛物线；以 logit 为横轴，则是 sigmoid 导数的钟形。",
-            en="Plotted against S it is exactly a parabola; against the logit, it is the bell curve of the sigmoid's derivative.",
-        ),
+        because={
+            "holds": Text(
+                zh="以 S 为横轴，它正好是抛物线；以 logit 为横轴，则是 sigmoid 导数的钟形。",
+                en="Plotted against S it is exactly a parabola; against the logit, it is the bell curve of the sigmoid's derivative.",
+            )
+        },
     )
 
 
@@ -99,10 +103,12 @@ def _s0_14() -> Outcome:
     return Outcome.of(
         {"S = 0.5": near(slope, "0.25")},
         measured=f"{slope:.4f}",
-        because=Text(
-            zh="两个相等的分数各得一半，斜率为四分之一。",
-            en="Two equal scores get half each, so the slope is a quarter.",
-        ),
+        because={
+            "holds": Text(
+                zh="两个相等的分数各得一半，斜率为四分之一。",
+                en="Two equal scores get half each, so the slope is a quarter.",
+            )
+        },
     )
 
 
@@ -121,15 +127,17 @@ def _s0_15() -> Outcome:
     most = max(n for n, slope in slopes.items() if slope >= large)
     trace = float(ss.partition(np.zeros(1000)).jacobian_trace)
     return Outcome.of(
-        {f"n = {n}": slopes[n] >= large for n in (2, 10, 1000)},
+        under={f"n = {n}": slopes[n] >= large for n in (2, 10, 1000)},
         measured=Text(
             zh=f"完全均匀时每项的斜率：n = 2 为 {slopes[2]:.3f}，n = 10 为 {slopes[10]:.3f}，n = 1000 为 {slopes[1000]:.4f}",
             en=f"slope per entry of a uniform row: {slopes[2]:.3f} at n = 2, {slopes[10]:.3f} at n = 10, {slopes[1000]:.4f} at n = 1000",
         ),
-        because=Text(
-            zh=f"n 项均匀时每项的斜率只有约 1/n；大的是总和：n = 1000 时各项斜率之和为 {trace:.3f}。",
-            en=f"With n equal entries, each slope is only about 1/n; what is large is their sum, {trace:.3f} at n = 1000.",
-        ),
+        because={
+            "only-if": Text(
+                zh=f"n 项均匀时每项的斜率只有约 1/n；大的是总和：n = 1000 时各项斜率之和为 {trace:.3f}。",
+                en=f"With n equal entries, each slope is only about 1/n; what is large is their sum, {trace:.3f} at n = 1000.",
+            )
+        },
         only_if=Text(
             zh=f"项数很少：n 不超过 {most} 时，斜率不低于最大值 0.25 的一半",
             en=f"there are few entries: up to n = {most}, the slope is at least half of its maximum, 0.25",
@@ -159,7 +167,7 @@ def _s0_16() -> Outcome:
             zh=f"极限 {limit}；差距 5、20、50 时 S(1−S) 为 {traces[0]:.1e}、{traces[1]:.1e}、{traces[2]:.1e}",
             en=f"limit {limit}; S(1−S) at gaps of 5, 20, 50: {traces[0]:.1e}, {traces[1]:.1e}, {traces[2]:.1e}",
         ),
-        because=Text(zh="另一个因子 1 − S 趋于 0。", en="The other factor, 1 − S, tends to 0."),
+        because={"holds": Text(zh="另一个因子 1 − S 趋于 0。", en="The other factor, 1 − S, tends to 0.")},
     )
 
 
@@ -177,7 +185,7 @@ def _s0_17() -> Outcome:
     slope = float(ss.jacobian(p)[0, 0])
     other, target = float(p[0]), float(abs(p[0] - 1.0))
     return Outcome.of(
-        {
+        under={
             same("∂S/∂x"): slope < 1e-9,
             Text(zh="交叉熵，该项不是目标", en="cross-entropy, if the entry is not the target"): other < 1e-9,
             Text(
@@ -188,10 +196,12 @@ def _s0_17() -> Outcome:
             zh=f"∂S/∂x = {slope:.1e}；交叉熵对该 logit 的梯度：非目标 {other:.1e}，目标 {target:.3f}",
             en=f"∂S/∂x = {slope:.1e}; cross-entropy's gradient with respect to that logit: non-target {other:.1e}, target {target:.3f}",
         ),
-        because=Text(
-            zh=f"预测错了时，交叉熵的梯度 S − 1 的大小是 {target:.0f}，恰好最大。",
-            en=f"When the prediction is wrong, cross-entropy's gradient S − 1 has size {target:.0f}, its largest.",
-        ),
+        because={
+            "only-if": Text(
+                zh=f"预测错了时，交叉熵的梯度 S − 1 的大小是 {target:.0f}，恰好最大。",
+                en=f"When the prediction is wrong, cross-entropy's gradient S − 1 has size {target:.0f}, its largest.",
+            )
+        },
         only_if=Text(zh="该项不是交叉熵的目标", en="the entry is not the target of a cross-entropy loss"),
     )
 
@@ -207,7 +217,7 @@ def _s0_18() -> Outcome:
     rounded = s * (1.0 - s)
     exact = float(ss.partition([0.0, 50.0]).jacobian_trace) / 2
     return Outcome.of(
-        {
+        under={
             Text(zh="先把 S 舍入为 float64，再算 S(1−S)", en="computed from S rounded to float64"): rounded == 0.0,
             Text(zh="精确值", en="exact value"): exact == 0.0,
         },
@@ -215,10 +225,12 @@ def _s0_18() -> Outcome:
             zh=f"差距 50：由舍入后的 S 得 {rounded:g}，避开相消则得 {exact:.2e}",
             en=f"gap of 50: {rounded:g} from the rounded S, {exact:.2e} computed without cancellation",
         ),
-        because=Text(
-            zh="精确的 S(1−S) 永不为零；归零的是舍入后的 1 − S。",
-            en="The exact S(1−S) is never 0; what becomes 0 is the rounded 1 − S.",
-        ),
+        because={
+            "only-if": Text(
+                zh="精确的 S(1−S) 永不为零；归零的是舍入后的 1 − S。",
+                en="The exact S(1−S) is never 0; what becomes 0 is the rounded 1 − S.",
+            )
+        },
         only_if=Text(zh="S 已舍入为 1", en="S has been rounded to 1"),
     )
 
@@ -236,14 +248,16 @@ def _s0_19() -> Outcome:
     healthy, stuck = gradient_norms(1.0), gradient_norms(1e6)
     left = {name: stuck[name] / healthy[name] for name in ("W_Q", "W_K", "W_V")}
     return Outcome.of(
-        {name: part < 1e-6 for name, part in left.items()},
+        under={name: part < 1e-6 for name, part in left.items()},
         measured=Text(
             zh=f"n = {N}、d = {D}，分数放大 10⁶ 倍后，梯度范数与原来之比：W_Q {left['W_Q']:.2g}、W_K {left['W_K']:.2g}、W_V {left['W_V']:.2f}",
             en=f"n = {N}, d = {D}, scores × 10⁶; gradient norms relative to before: W_Q {left['W_Q']:.2g}, W_K {left['W_K']:.2g}, W_V {left['W_V']:.2f}",
         ),
-        because=Text(
-            zh="通往 V 的路径不经过 softmax 的导数：输出是权重乘以 V，权重不为零，V 就能继续学习。",
-            en="The path to V bypasses softmax's derivative: the output is weights times V, so while the weights are not zero, V keeps learning.",
-        ),
+        because={
+            "only-if": Text(
+                zh="通往 V 的路径不经过 softmax 的导数：输出是权重乘以 V，权重不为零，V 就能继续学习。",
+                en="The path to V bypasses softmax's derivative: the output is weights times V, so while the weights are not zero, V keeps learning.",
+            )
+        },
         only_if=Text(zh="说的是 Q 和 K；V 仍会得到更新", en="it is about Q and K; V still gets updates"),
     )

@@ -32,10 +32,12 @@ def _s1_01() -> Outcome:
     return Outcome.of(
         {Text(zh="没有别的加权方式学得会", en="no other kind of weights learns the task"): not learned},
         measured=Text(zh=f"{TASK.zh}：{shown}", en=f"{TASK.en}: {shown}"),
-        because=Text(
-            zh=f"{'、'.join(learned)} 不用 softmax 也学会了同一个任务。",
-            en=f"{' and '.join(learned)} learn the same task without softmax.",
-        ),
+        because={
+            "fails": Text(
+                zh=f"{'、'.join(learned)} 不用 softmax 也学会了同一个任务。",
+                en=f"{' and '.join(learned)} learn the same task without softmax.",
+            )
+        },
     )
 
 
@@ -53,7 +55,7 @@ def _s1_02() -> Outcome:
         measured=Text(
             zh=f"最大误差 {error:.1g}（n = {len(x)} 行）", en=f"largest error {error:.1g} (n = {len(x)} rows)"
         ),
-        because=Text(zh="这就是定义。", en="That is the definition."),
+        because={"holds": Text(zh="这就是定义。", en="That is the definition.")},
     )
 
 
@@ -72,10 +74,12 @@ def _s1_03() -> Outcome:
     return Outcome.of(
         {"[2.0, 2.1, 2.2]": near(p, stated)},
         measured=listed(p, ".4f"),
-        because=Text(
-            zh=f"文中三个数之和是 {total:.3f}，而不是 1。",
-            en=f"The text's three figures sum to {total:.3f}, not 1.",
-        ),
+        because={
+            "fails": Text(
+                zh=f"文中三个数之和是 {total:.3f}，而不是 1。",
+                en=f"The text's three figures sum to {total:.3f}, not 1.",
+            )
+        },
     )
 
 
@@ -97,10 +101,12 @@ def _s1_04() -> Outcome:
             zh=f"最大与最小之比 {p.max() / p.min():.3f}；与 1/3 最多差 {away:.4f}",
             en=f"largest to smallest {p.max() / p.min():.3f}; at most {away:.4f} from 1/3",
         ),
-        because=Text(
-            zh=f"比值与分数的比值相同；softmax 在这里也只有 {ss.softmax(A).max() / ss.softmax(A).min():.2f}。",
-            en=f"The ratios are those of the scores; even softmax reaches only {ss.softmax(A).max() / ss.softmax(A).min():.2f} here.",
-        ),
+        because={
+            "holds": Text(
+                zh=f"比值与分数的比值相同；softmax 在这里也只有 {ss.softmax(A).max() / ss.softmax(A).min():.2f}。",
+                en=f"The ratios are those of the scores; even softmax reaches only {ss.softmax(A).max() / ss.softmax(A).min():.2f} here.",
+            )
+        },
     )
 
 
@@ -115,7 +121,9 @@ def _s1_05() -> Outcome:
     return Outcome.of(
         {"exp": near(e, ["7.39", "8.17", "9.03"])},
         measured=listed(e, ".4f"),
-        because=Text(zh="舍入到文中的两位小数，三个数都一致。", en="All three agree to the two decimals printed."),
+        because={
+            "holds": Text(zh="舍入到文中的两位小数，三个数都一致。", en="All three agree to the two decimals printed.")
+        },
     )
 
 
@@ -129,7 +137,7 @@ def _s1_06() -> Outcome:
     e = np.exp(A)
     difference, ratio, growth = e[2] - e[0], e[2] / e[0], (e[2] - e[0]) / (A[2] - A[0])
     return Outcome.of(
-        {
+        under={
             Text(zh="差", en="the difference"): near(difference, "1.64"),
             Text(zh="两者之比", en="the ratio"): near(ratio, "1.64"),
             Text(zh="差距放大的倍数", en="the factor by which the gap grows"): near(growth, "1.64"),
@@ -138,7 +146,11 @@ def _s1_06() -> Outcome:
             zh=f"差 {difference:.3f}；比 {ratio:.3f}；差距放大 {growth:.2f} 倍",
             en=f"difference {difference:.3f}; ratio {ratio:.3f}; gap grown by a factor of {growth:.2f}",
         ),
-        because=Text(zh=f"{difference:.2f} 是差，不是倍数。", en=f"{difference:.2f} is a difference, not a factor."),
+        because={
+            "only-if": Text(
+                zh=f"{difference:.2f} 是差，不是倍数。", en=f"{difference:.2f} is a difference, not a factor."
+            )
+        },
         only_if=Text(zh="1.64 读作差，而不是倍数", en="1.64 is read as a difference, not as a factor"),
     )
 
@@ -154,7 +166,9 @@ def _s1_07() -> Outcome:
     return Outcome.of(
         {"[2.0, 2.1, 2.2]": near(p, ["0.30", "0.33", "0.37"])},
         measured=listed(p, ".4f"),
-        because=Text(zh="舍入到文中的两位小数，三个数都一致。", en="All three agree to the two decimals printed."),
+        because={
+            "holds": Text(zh="舍入到文中的两位小数，三个数都一致。", en="All three agree to the two decimals printed.")
+        },
     )
 
 
@@ -172,10 +186,12 @@ def _s1_08() -> Outcome:
             zh=f"最大减最小：softmax {soft:.4f}，除以总和 {plain:.4f}",
             en=f"largest minus smallest: softmax {soft:.4f}, division by the sum {plain:.4f}",
         ),
-        because=Text(
-            zh=f"这三个数确实如此；但分数缩小到十分之一时，softmax 的差距只有 {tenth:.4f}，比除以总和还小。",
-            en=f"True for these three; but with scores a tenth the size, softmax's gap is only {tenth:.4f}, narrower than with division by the sum.",
-        ),
+        because={
+            "holds": Text(
+                zh=f"这三个数确实如此；但分数缩小到十分之一时，softmax 的差距只有 {tenth:.4f}，比除以总和还小。",
+                en=f"True for these three; but with scores a tenth the size, softmax's gap is only {tenth:.4f}, narrower than with division by the sum.",
+            )
+        },
     )
 
 

@@ -56,12 +56,14 @@ def _s1_17() -> Outcome:
     }
     shown = ", ".join(f"{name} {x:.3g}" for name, x in norms.items())
     return Outcome.of(
-        {Text(zh=f"训练 {name} 需要它", en=f"training {name} needs it"): x == 0.0 for name, x in norms.items()},
+        under={Text(zh=f"训练 {name} 需要它", en=f"training {name} needs it"): x == 0.0 for name, x in norms.items()},
         measured=Text(zh=f"不计算它时的梯度范数：{shown}", en=f"gradient norms without it: {shown}"),
-        because=Text(
-            zh="没有它，W_Q 和 W_K 得不到梯度；W_V 不需要它。",
-            en="Without it, W_Q and W_K get no gradient; W_V does not need it.",
-        ),
+        because={
+            "only-if": Text(
+                zh="没有它，W_Q 和 W_K 得不到梯度；W_V 不需要它。",
+                en="Without it, W_Q and W_K get no gradient; W_V does not need it.",
+            )
+        },
         only_if=Text(zh="要训练的是 Q 和 K", en="you are training Q and K"),
     )
 
@@ -84,10 +86,12 @@ def _s1_18() -> Outcome:
             zh=f"契约测试的两项都通过；‖J‖₂ 最大 {steepest:.2f}",
             en=f"both tests of the contract battery pass; largest ‖J‖₂ {steepest:.2f}",
         ),
-        because=Text(
-            zh=f"它无限次可微，权重的变动不超过 logit 变动的 {steepest:.1f} 倍。",
-            en=f"It is infinitely differentiable, and the weights move by at most {steepest:.1f} times the change in the logits.",
-        ),
+        because={
+            "holds": Text(
+                zh=f"它无限次可微，权重的变动不超过 logit 变动的 {steepest:.1f} 倍。",
+                en=f"It is infinitely differentiable, and the weights move by at most {steepest:.1f} times the change in the logits.",
+            )
+        },
     )
 
 
@@ -101,7 +105,7 @@ def _s1_19() -> Outcome:
     shown, keeps = _norms()
     exact = autograd_against_formula().everywhere
     return Outcome.of(
-        {
+        under={
             Text(
                 zh="公式 diag(s) − s sᵀ 成立，且从不爆炸", en="the formula diag(s) − s sᵀ is right and never explodes"
             ): exact < TOLERANCE,
@@ -114,10 +118,12 @@ def _s1_19() -> Outcome:
             zh=f"10 项，按分数的标准差列出平均 ‖J‖：{'；'.join(shown)}；公式误差 {exact:.1g}",
             en=f"10 entries, mean ‖J‖ by standard deviation of the scores: {'; '.join(shown)}; error of the formula {exact:.1g}",
         ),
-        because=Text(
-            zh="公式总是对的，但分数的标准差变大时梯度本身会消失。",
-            en="The formula is always right, but the gradient itself vanishes as the scores spread out.",
-        ),
+        because={
+            "only-if": Text(
+                zh="公式总是对的，但分数的标准差变大时梯度本身会消失。",
+                en="The formula is always right, but the gradient itself vanishes as the scores spread out.",
+            )
+        },
         only_if=Text(
             zh="“稳定”指公式，或者分数的标准差保持在 1 左右",
             en="“stable” means the formula, or the scores keep a standard deviation of about 1",
@@ -133,6 +139,7 @@ def _s1_19() -> Outcome:
 def _s1_20() -> Outcome:
     return cited(
         source="Goodfellow, Bengio, Courville 2016, Deep Learning, §6.2.2.3; Vaswani et al. 2017, arXiv 1706.03762",
+        supports=True,
         because=Text(
             zh="这是关于实践的陈述：分类的输出层和注意力都用它。",
             en="A statement about practice: the output layers of classifiers use it, and so does attention.",
@@ -150,7 +157,7 @@ def _s1_28() -> Outcome:
     shown, keeps = _norms()
     left = [jacobian_norms(std).mean / jacobian_norms(1.0).mean for std in SPREADS[1:]]
     return Outcome.of(
-        {
+        under={
             Text(zh=f"分数的标准差 {std:g}", en=f"scores with standard deviation {std:g}"): kept
             for std, kept in zip(SPREADS, keeps, strict=True)
         },
@@ -158,9 +165,11 @@ def _s1_28() -> Outcome:
             zh=f"10 项，按分数的标准差列出平均 ‖J‖：{'；'.join(shown)}（n = {jacobian_norms(1.0).n}）",
             en=f"10 entries, mean ‖J‖ by standard deviation of the scores: {'; '.join(shown)} (n = {jacobian_norms(1.0).n})",
         ),
-        because=Text(
-            zh=f"标准差 8 和 22.6 对应 d = 64 和 512 时不缩放的分数：梯度只剩标准差为 1 时的 {left[0]:.0%} 和 {left[1]:.0%}。",
-            en=f"8 and 22.6 are the standard deviations of unscaled scores at d = 64 and 512: the gradient keeps only {left[0]:.0%} and {left[1]:.0%} of its size at standard deviation 1.",
-        ),
+        because={
+            "only-if": Text(
+                zh=f"标准差 8 和 22.6 对应 d = 64 和 512 时不缩放的分数：梯度只剩标准差为 1 时的 {left[0]:.0%} 和 {left[1]:.0%}。",
+                en=f"8 and 22.6 are the standard deviations of unscaled scores at d = 64 and 512: the gradient keeps only {left[0]:.0%} and {left[1]:.0%} of its size at standard deviation 1.",
+            )
+        },
         only_if=Text(zh="分数的标准差保持在 1 左右", en="the scores keep a standard deviation of about 1"),
     )

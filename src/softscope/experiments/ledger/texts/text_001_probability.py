@@ -33,7 +33,7 @@ def _s1_29() -> Outcome:
     dropped = torch.nn.functional.dropout(torch.from_numpy(p), 0.1).numpy()
     off, off_dropped = (off_by(x.sum(-1), np.ones(200)) for x in (p, dropped))
     return Outcome.of(
-        {
+        under={
             Text(zh="评估时", en="at evaluation"): off < 1e-9,
             Text(zh="训练时对权重做 dropout 0.1", en="in training, with dropout 0.1 on the weights"): off_dropped
             < 1e-9,
@@ -42,10 +42,12 @@ def _s1_29() -> Outcome:
             zh=f"行和与 1 最多相差 {off:.1g}；dropout 之后 {off_dropped:.2f}（n = {len(p)} 行）",
             en=f"row sums off from 1 by at most {off:.1g}; after dropout {off_dropped:.2f} (n = {len(p)} rows)",
         ),
-        because=Text(
-            zh="dropout 把一部分权重置为 0，其余放大，和就不再是 1。",
-            en="Dropout sets some weights to 0 and scales up the rest, so the sum is no longer 1.",
-        ),
+        because={
+            "only-if": Text(
+                zh="dropout 把一部分权重置为 0，其余放大，和就不再是 1。",
+                en="Dropout sets some weights to 0 and scales up the rest, so the sum is no longer 1.",
+            )
+        },
         only_if=Text(zh="权重上没有 dropout", en="there is no dropout on the weights"),
     )
 
@@ -65,7 +67,7 @@ def _s1_30() -> Outcome:
     masked = ss.softmax([*np.log(wanted), -math.inf])
     log_weight = float(ss.log_softmax([*np.log(wanted), -1000.0])[3])
     return Outcome.of(
-        {
+        under={
             Text(zh="保留一位小数", en="printed to one decimal"): near_zero.round(1).tolist() == [0.1, 0.7, 0.2, 0.0],
             Text(zh="精确的 0，分数有限", en="exactly 0 from finite scores"): log_weight == -math.inf,
             Text(zh="精确的 0，分数为 −∞（掩码）", en="exactly 0 from a score of −∞ (mask)"): float(masked[3]) == 0.0,
@@ -74,10 +76,12 @@ def _s1_30() -> Outcome:
             zh=f"分数 −5 得 {listed(near_zero, '.4f')}；分数 −1000 得权重 e^{log_weight:.0f}，不为零",
             en=f"a score of −5 gives {listed(near_zero, '.4f')}; a score of −1000, a weight of e^{log_weight:.0f}, not 0",
         ),
-        because=Text(
-            zh="指数永不为 0；要得到精确的零，需要掩码，或 sparsemax、entmax。",
-            en="An exponential is never 0; exact zeros take a mask, sparsemax or entmax.",
-        ),
+        because={
+            "only-if": Text(
+                zh="指数永不为 0；要得到精确的零，需要掩码，或 sparsemax、entmax。",
+                en="An exponential is never 0; exact zeros take a mask, sparsemax or entmax.",
+            )
+        },
         only_if=Text(
             zh="0.0 是舍入的结果，或该 token 被掩码", en="0.0 is the result of rounding, or the token is masked"
         ),
@@ -121,9 +125,11 @@ def _s1_32() -> Outcome:
             for name, found in broken.items()
         },
         measured=f"{listed(row, 'g')}: {shown}",
-        because=Text(
-            zh="这三种映射也总是非负、和为 1。", en="These three maps, too, are always non-negative and sum to 1."
-        ),
+        because={
+            "fails": Text(
+                zh="这三种映射也总是非负、和为 1。", en="These three maps, too, are always non-negative and sum to 1."
+            )
+        },
     )
 
 
@@ -148,10 +154,12 @@ def _s1_33() -> Outcome:
             zh=f"1024 个键中最大的 |q·k| 平均：d = 64 为 {largest[64]:.1f}，d = 2048 为 {largest[2048]:.1f}（n = {largest[64].n}，分量为标准正态）",
             en=f"mean largest |q·k| over 1024 keys: {largest[64]:.1f} at d = 64, {largest[2048]:.1f} at d = 2048 (n = {largest[64].n}, standard normal components)",
         ),
-        because=Text(
-            zh="标准差是 √d，1024 个里最大的是它的三倍多。",
-            en="The standard deviation is √d, and the largest of 1024 is a little over three times that.",
-        ),
+        because={
+            "holds": Text(
+                zh="标准差是 √d，1024 个里最大的是它的三倍多。",
+                en="The standard deviation is √d, and the largest of 1024 is a little over three times that.",
+            )
+        },
     )
 
 
@@ -176,10 +184,12 @@ def _s1_34() -> Outcome:
             zh=f"10 项，平均 ‖J‖：缩放后 {base:.3f}，不缩放 d = 64 为 {found[64]:.3f}，d = 512 为 {found[512]:.3f}（n = {found[64].n}）",
             en=f"10 entries, mean ‖J‖: scaled {base:.3f}, unscaled {found[64]:.3f} at d = 64, {found[512]:.3f} at d = 512 (n = {found[64].n})",
         ),
-        because=Text(
-            zh=f"d = 512 时 {sharp.mean:.0%} 的行有一项超过 0.9；此外，float32 的 exp(100) 是 {naive}。",
-            en=f"At d = 512, {sharp.mean:.0%} of the rows have an entry above 0.9; besides, exp(100) in float32 is {naive}.",
-        ),
+        because={
+            "holds": Text(
+                zh=f"d = 512 时 {sharp.mean:.0%} 的行有一项超过 0.9；此外，float32 的 exp(100) 是 {naive}。",
+                en=f"At d = 512, {sharp.mean:.0%} of the rows have an entry above 0.9; besides, exp(100) in float32 is {naive}.",
+            )
+        },
     )
 
 
@@ -195,7 +205,7 @@ def _s1_35() -> Outcome:
     middle = unit[64].mean
     shown = ", ".join(f"d = {d}: {x:.2f}" for d, x in unit.items())
     return Outcome.of(
-        {
+        under={
             Text(zh="q、k 的分量方差为 1", en="components of q and k have variance 1"): all(
                 x.agrees(middle, 0.1) for x in unit.values()
             ),
@@ -207,10 +217,12 @@ def _s1_35() -> Outcome:
             zh=f"10 个键，平均熵（nat）：{shown}；标准差 2、d = 64：{wide:.2f}（n = {wide.n}）",
             en=f"10 keys, mean entropy in nats: {shown}; standard deviation 2, d = 64: {wide:.2f} (n = {wide.n})",
         ),
-        because=Text(
-            zh="1/√d 只抵消维度的影响；分量的方差为 σ² 时，分数的标准差就是 σ²。",
-            en="1/√d cancels only the dimension: with components of variance σ², the scores have standard deviation σ².",
-        ),
+        because={
+            "only-if": Text(
+                zh="1/√d 只抵消维度的影响；分量的方差为 σ² 时，分数的标准差就是 σ²。",
+                en="1/√d cancels only the dimension: with components of variance σ², the scores have standard deviation σ².",
+            )
+        },
         only_if=Text(zh="q 和 k 的分量方差保持为 1", en="the components of q and k keep variance 1"),
     )
 

@@ -28,10 +28,12 @@ def _s1_21() -> Outcome:
     return Outcome.of(
         {Text(zh="0 处左右斜率不同", en="the left and right slopes at 0 differ"): abs(left - right) > 0.5},
         measured=Text(zh=f"左斜率 {left:g}，右斜率 {right:g}", en=f"left slope {left:g}, right slope {right:g}"),
-        because=Text(
-            zh="不可微的只有这一个点；训练时，框架在那里取其中一个斜率。",
-            en="This one point is the only exception; in training, frameworks pick one of the two slopes there.",
-        ),
+        because={
+            "holds": Text(
+                zh="不可微的只有这一个点；训练时，框架在那里取其中一个斜率。",
+                en="This one point is the only exception; in training, frameworks pick one of the two slopes there.",
+            )
+        },
     )
 
 
@@ -53,7 +55,9 @@ def _s1_22() -> Outcome:
             zh=f"服从 N(0, 1) 的分数中，变成 0 的占 {zero:.3f}（n = {zero.n}）；[1, −1] 与 [1, −5] 得到一样的结果",
             en=f"share of N(0, 1) scores that become 0: {zero:.3f} (n = {zero.n}); [1, −1] and [1, −5] give the same result",
         ),
-        because=Text(zh="负分数之间的差别全部丢失。", en="All differences between negative scores are lost."),
+        because={
+            "holds": Text(zh="负分数之间的差别全部丢失。", en="All differences between negative scores are lost.")
+        },
     )
 
 
@@ -74,7 +78,7 @@ def _s1_23() -> Outcome:
         return bool((p >= 0.0).all()) and off_by(p.sum(-1), np.ones(len(p))) < 1e-9
 
     return Outcome.of(
-        {
+        under={
             "ReLU(x)": not distribution(plain),
             Text(zh="ReLU(x)/Σ，有正的分数", en="ReLU(x)/Σ, with some positive score"): not distribution(
                 plain[some] / plain[some].sum(-1, keepdims=True)
@@ -85,10 +89,12 @@ def _s1_23() -> Outcome:
             zh=f"平均总和：ReLU(x) {plain.sum(-1).mean():.2f}，ReLU(x − τ) {shifted.sum(-1).mean():.6f}；{int((~some).sum())} 行没有正的分数（n = {len(rows)} 行）",
             en=f"mean sum: ReLU(x) {plain.sum(-1).mean():.2f}, ReLU(x − τ) {shifted.sum(-1).mean():.6f}; {int((~some).sum())} rows have no positive score (n = {len(rows)} rows)",
         ),
-        because=Text(
-            zh="sparsemax 就是减去阈值 τ 之后的 ReLU，结果总是概率分布。",
-            en="Sparsemax is ReLU after subtracting a threshold τ, and always gives a distribution.",
-        ),
+        because={
+            "only-if": Text(
+                zh="sparsemax 就是减去阈值 τ 之后的 ReLU，结果总是概率分布。",
+                en="Sparsemax is ReLU after subtracting a threshold τ, and always gives a distribution.",
+            )
+        },
         only_if=Text(zh="既不除以总和，也不减去阈值", en="it is neither divided by its sum nor shifted by a threshold"),
     )
 
@@ -114,10 +120,12 @@ def _s1_24() -> Outcome:
             zh=f"10 项之和平均 {mean:.2f}，从 {sums.min():.2f} 到 {sums.max():.2f}（n = {mean.n}）",
             en=f"sum of 10 weights: mean {mean:.2f}, from {sums.min():.2f} to {sums.max():.2f} (n = {mean.n})",
         ),
-        because=Text(
-            zh="每一项各算各的，没有什么让它们相加为 1。",
-            en="Each entry is computed on its own, and nothing makes them sum to 1.",
-        ),
+        because={
+            "holds": Text(
+                zh="每一项各算各的，没有什么让它们相加为 1。",
+                en="Each entry is computed on its own, and nothing makes them sum to 1.",
+            )
+        },
     )
 
 
@@ -137,10 +145,12 @@ def _s1_25() -> Outcome:
             for name in ("sigmoid", "sigmoid − ln n")
         },
         measured=Text(zh=f"{TASK.zh}：{shown}", en=f"{TASK.en}: {shown}"),
-        because=Text(
-            zh="在这个小任务上它和 softmax 一样好；Ramapuram 等（2024）用它训练了大模型。",
-            en="On this small task it does as well as softmax; Ramapuram et al. (2024) trained large models with it.",
-        ),
+        because={
+            "fails": Text(
+                zh="在这个小任务上它和 softmax 一样好；Ramapuram 等（2024）用它训练了大模型。",
+                en="On this small task it does as well as softmax; Ramapuram et al. (2024) trained large models with it.",
+            )
+        },
     )
 
 
@@ -160,7 +170,7 @@ def _s1_26() -> Outcome:
             zh=f"分数乘 10：除以总和变动 {linear:.1g}，softmax 变为 {listed(soft, '.3f')}",
             en=f"scores × 10: division by the sum changes by {linear:.1g}, softmax becomes {listed(soft, '.3f')}",
         ),
-        because=Text(zh="公因子在相除时约去了。", en="The common factor cancels in the division."),
+        because={"holds": Text(zh="公因子在相除时约去了。", en="The common factor cancels in the division.")},
     )
 
 
@@ -173,14 +183,16 @@ def _s1_26() -> Outcome:
 def _s1_27() -> Outcome:
     close, far = LINEAR(np.array([2.0, 2.1, 2.2])), LINEAR(np.array([0.01, 0.01, 10.0]))
     return Outcome.of(
-        {"[2.0, 2.1, 2.2]": bool(close.max() < 0.9), "[0.01, 0.01, 10]": bool(far.max() < 0.9)},
+        under={"[2.0, 2.1, 2.2]": bool(close.max() < 0.9), "[0.01, 0.01, 10]": bool(far.max() < 0.9)},
         measured=Text(
             zh=f"最大权重 {close.max():.3f}；[0.01, 0.01, 10] 得 {far.max():.3f}",
             en=f"largest weight {close.max():.3f}; [0.01, 0.01, 10] gets {far.max():.3f}",
         ),
-        because=Text(
-            zh="它照搬分数的比例：比例悬殊时，重要的一项同样突出。",
-            en="It keeps the proportions of the scores: where one dominates, it stands out here too.",
-        ),
+        because={
+            "only-if": Text(
+                zh="它照搬分数的比例：比例悬殊时，重要的一项同样突出。",
+                en="It keeps the proportions of the scores: where one dominates, it stands out here too.",
+            )
+        },
         only_if=Text(zh="分数之间的比例接近 1", en="the ratios between the scores are near 1"),
     )

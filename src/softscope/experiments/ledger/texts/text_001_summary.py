@@ -24,10 +24,12 @@ def _s1_37() -> Outcome:
             zh=f"列出 {len(REASONS)} 个，其中 {len(REASONS) - implied} 个独立",
             en=f"{len(REASONS)} listed, {len(REASONS) - implied} of them independent",
         ),
-        because=Text(
-            zh="五个都在；只是“概率解释”就是“非负”加“和为 1”，前面已经列过。",
-            en="All five are there, but “read as probabilities” is just “non-negative” plus “sums to 1”, both listed before.",
-        ),
+        because={
+            "holds": Text(
+                zh="五个都在；只是“概率解释”就是“非负”加“和为 1”，前面已经列过。",
+                en="All five are there, but “read as probabilities” is just “non-negative” plus “sums to 1”, both listed before.",
+            )
+        },
     )
 
 
@@ -44,10 +46,12 @@ def _s1_38() -> Outcome:
     return Outcome.of(
         {Text(zh=f"{name} 至少有一条不满足", en=f"{name} misses at least one"): bool(missed[name]) for name in rivals},
         measured=Text(zh=f"契约测试中满足的要求：{shown}", en=f"requirements met in the contract battery: {shown}"),
-        because=Text(
-            zh=f"{rivals[0]} 和 {rivals[1]} 全部满足；文中列出的三个对手以及 sparsemax（有折点）则不满足。",
-            en=f"{rivals[0]} and {rivals[1]} meet them all; the text's three rivals do not, nor does sparsemax, which has kinks.",
-        ),
+        because={
+            "fails": Text(
+                zh=f"{rivals[0]} 和 {rivals[1]} 全部满足；文中列出的三个对手以及 sparsemax（有折点）则不满足。",
+                en=f"{rivals[0]} and {rivals[1]} meet them all; the text's three rivals do not, nor does sparsemax, which has kinks.",
+            )
+        },
     )
 
 
@@ -71,10 +75,12 @@ def _s1_39() -> Outcome:
             zh=f"1024×1024，NumPy：耗时是除以总和的 {ratio:.1f} 倍（7 次中取最快）",
             en=f"1024×1024, NumPy: takes {ratio:.1f} times as long as dividing by the sum (best of 7)",
         ),
-        because=Text(
-            zh="除以总和只是 softmax 的最后一步；之前还要求最大值、做减法、取指数。",
-            en="Dividing by the sum is only softmax's last step; a maximum, a subtraction and an exponential come first.",
-        ),
+        because={
+            "fails": Text(
+                zh="除以总和只是 softmax 的最后一步；之前还要求最大值、做减法、取指数。",
+                en="Dividing by the sum is only softmax's last step; a maximum, a subtraction and an exponential come first.",
+            )
+        },
     )
 
 

@@ -28,10 +28,12 @@ def _s1_10() -> Outcome:
     return Outcome.of(
         {Text(zh=f"{name} 学不会", en=f"{name} does not learn"): a < LEARNED for name, a in found.items()},
         measured=Text(zh=f"{TASK.zh}：{shown}", en=f"{TASK.en}: {shown}"),
-        because=Text(
-            zh="sigmoid 的权重之和不为 1，x/n 的权重还有负数；两者都不是概率，却都学会了查找。",
-            en="Sigmoid weights do not sum to 1, and some x/n weights are even negative: neither are probabilities, yet both learn to look things up.",
-        ),
+        because={
+            "fails": Text(
+                zh="sigmoid 的权重之和不为 1，x/n 的权重还有负数；两者都不是概率，却都学会了查找。",
+                en="Sigmoid weights do not sum to 1, and some x/n weights are even negative: neither are probabilities, yet both learn to look things up.",
+            )
+        },
     )
 
 
@@ -52,10 +54,12 @@ def _s1_11() -> Outcome:
             zh=f"最小值 {lowest:g}（float64）、{single:g}（float32），x 从 −1000 到 700",
             en=f"smallest {lowest:g} (float64), {single:g} (float32), x from −1000 to 700",
         ),
-        because=Text(
-            zh="精确值总大于 0；用浮点数计算可能下溢为 0，但不会为负。",
-            en="The exact value is always above 0; in floating point it can underflow to 0, but never go negative.",
-        ),
+        because={
+            "holds": Text(
+                zh="精确值总大于 0；用浮点数计算可能下溢为 0，但不会为负。",
+                en="The exact value is always above 0; in floating point it can underflow to 0, but never go negative.",
+            )
+        },
     )
 
 
@@ -72,7 +76,7 @@ def _s1_12() -> Outcome:
     shifted = float(np.exp(row - row.max()).sum())
     masked = float(np.exp(np.full(2, -np.inf)).sum())
     return Outcome.of(
-        {
+        under={
             Text(zh="先减去最大值", en="after subtracting the maximum"): shifted > 0.0,
             Text(zh="直接计算 [−800, −801]", en="[−800, −801] directly"): naive > 0.0,
             Text(zh="整行都被掩码", en="a fully masked row"): masked > 0.0,
@@ -81,10 +85,12 @@ def _s1_12() -> Outcome:
             zh=f"减去最大值 {shifted:.3f}；直接 {naive:g}；全掩码 {masked:g}",
             en=f"maximum subtracted {shifted:.3f}; directly {naive:g}; fully masked {masked:g}",
         ),
-        because=Text(
-            zh="在 −745 以下，float64 的指数下溢为 0，总和也是 0，再除就是 0/0。",
-            en="Below −745, float64's exponential underflows to 0; then the sum is 0 too, and the division is 0/0.",
-        ),
+        because={
+            "only-if": Text(
+                zh="在 −745 以下，float64 的指数下溢为 0，总和也是 0，再除就是 0/0。",
+                en="Below −745, float64's exponential underflows to 0; then the sum is 0 too, and the division is 0/0.",
+            )
+        },
         only_if=Text(
             zh="先减去最大值，并且至少有一个分数不是 −∞",
             en="the maximum is subtracted first and at least one score is not −∞",
@@ -111,7 +117,7 @@ def _s1_13() -> Outcome:
             zh=f"{'；'.join(f'{name}：{low:g} 到 {high:g}' for name, (low, high) in ranges.items())}（{len(rows)} 行，分数大到 10³⁰）",
             en=f"{'; '.join(f'{name}: {low:g} to {high:g}' for name, (low, high) in ranges.items())} ({len(rows)} rows, scores up to 10³⁰)",
         ),
-        because=Text(zh="每一项不小于 0，也不大于总和。", en="No entry is below 0 or above the sum."),
+        because={"holds": Text(zh="每一项不小于 0，也不大于总和。", en="No entry is below 0 or above the sum.")},
     )
 
 
@@ -133,9 +139,11 @@ def _s1_14() -> Outcome:
             zh=f"与 1 最多相差 {'、'.join(f'{error:.1g}（{name}）' for name, (error, _) in errors.items())}；{len(rows)} 行，每行 {rows.shape[1]} 项",
             en=f"off from 1 by at most {', '.join(f'{error:.1g} ({name})' for name, (error, _) in errors.items())}; {len(rows)} rows of {rows.shape[1]} entries",
         ),
-        because=Text(
-            zh="理论上恰为 1，计算中只有舍入误差。", en="In theory exactly 1; in computation, 1 up to rounding."
-        ),
+        because={
+            "holds": Text(
+                zh="理论上恰为 1，计算中只有舍入误差。", en="In theory exactly 1; in computation, 1 up to rounding."
+            )
+        },
     )
 
 
@@ -158,10 +166,12 @@ def _s1_15() -> Outcome:
             zh=f"{TASK.zh}：x/n {found:.2f}；标准正态分数中为负的占 {negative:.2f}",
             en=f"{TASK.en}: x/n {found:.2f}; share of standard normal scores below 0 {negative:.2f}",
         ),
-        because=Text(
-            zh="直接用分数作权重也学会了；Differential Transformer（Ye 等 2024）等工作有意使用负权重。",
-            en="It is learned even with the scores themselves as weights; work such as the Differential Transformer (Ye et al. 2024) uses negative weights on purpose.",
-        ),
+        because={
+            "fails": Text(
+                zh="直接用分数作权重也学会了；Differential Transformer（Ye 等 2024）等工作有意使用负权重。",
+                en="It is learned even with the scores themselves as weights; work such as the Differential Transformer (Ye et al. 2024) uses negative weights on purpose.",
+            )
+        },
     )
 
 
@@ -180,7 +190,7 @@ def _s1_16() -> Outcome:
     smaller = estimate(np.abs((p * v).sum(-1)) / (p * np.abs(v)).sum(-1))
     cancelled = float(ss.softmax([1.0, 1.0]) @ np.array([1.0, -1.0]))
     return Outcome.of(
-        {
+        under={
             Text(zh="每个 α·v 与 v 同号", en="each α·v has the same sign as v"): kept,
             Text(zh="相加时不会互相抵消", en="nothing cancels in the sum"): smaller.above(0.99),
         },
@@ -188,10 +198,12 @@ def _s1_16() -> Outcome:
             zh=f"输出的大小平均只有各项大小之和的 {smaller:.2f}（n = {smaller.n}）；v 与 −v 各半得 {cancelled:g}",
             en=f"on average the output is only {smaller:.2f} of the total size of its terms (n = {smaller.n}); half v and half −v give {cancelled:g}",
         ),
-        because=Text(
-            zh="值本身有正有负，即使权重为正也会相消。",
-            en="The values have signs of their own and cancel even under positive weights.",
-        ),
+        because={
+            "only-if": Text(
+                zh="值本身有正有负，即使权重为正也会相消。",
+                en="The values have signs of their own and cancel even under positive weights.",
+            )
+        },
         only_if=Text(
             zh="说的是单独一项的符号，而不是总和", en="it is about the sign of a single term, not about the sum"
         ),

@@ -26,10 +26,12 @@ def _s2_42() -> Outcome:
     return Outcome.of(
         {Text(zh="200 行随机分数", en="200 random rows"): off < 1e-13},
         measured=Text(zh=f"与定义最多相差 {off:.1g} nat", en=f"differs from the definition by at most {off:.1g} nats"),
-        because=Text(
-            zh="这是定义；库用等价的 log z − u/z 来计算，以避免 0·log 0。",
-            en="This is the definition; the library computes the equivalent log z − u/z, which avoids 0·log 0.",
-        ),
+        because={
+            "holds": Text(
+                zh="这是定义；库用等价的 log z − u/z 来计算，以避免 0·log 0。",
+                en="This is the definition; the library computes the equivalent log z − u/z, which avoids 0·log 0.",
+            )
+        },
     )
 
 
@@ -43,11 +45,13 @@ def _unscaled(d: int, stated: str) -> Outcome:
             zh=f"{entropy:.3f} nat（{entropy.n} 个随机 10×10 矩阵）",
             en=f"{entropy:.3f} nats ({entropy.n} random 10×10 matrices)",
         ),
-        because=Text(
-            zh=f"分数的标准差是 √{d} = {math.sqrt(d):g}，一行中的最大权重平均为 {drawn.plain(d).peak:.3f}。",
-            en=f"The scores have standard deviation √{d} = {math.sqrt(d):g}, and the largest weight in a row "
-            f"averages {drawn.plain(d).peak:.3f}.",
-        ),
+        because={
+            "fails": Text(
+                zh=f"分数的标准差是 √{d} = {math.sqrt(d):g}，一行中的最大权重平均为 {drawn.plain(d).peak:.3f}。",
+                en=f"The scores have standard deviation √{d} = {math.sqrt(d):g}, and the largest weight in a row "
+                f"averages {drawn.plain(d).peak:.3f}.",
+            )
+        },
     )
 
 
@@ -92,10 +96,12 @@ def _s2_46() -> Outcome:
     return Outcome.of(
         {f"d = {d}": x.agrees(2.3, half_unit("2.3")) for d, x in found.items()},
         measured=Text(zh=f"{by(found, '.3f')} nat", en=f"{by(found, '.3f')} nats"),
-        because=Text(
-            zh=f"2.3 是 log 10 = {_UNIFORM:.3f}，只有 10 个权重完全相等时才能达到；方差为 1 的分数不会给出相等的权重。",
-            en=f"2.3 is log 10 = {_UNIFORM:.3f}, which only 10 equal weights reach; scores of variance 1 do not give equal weights.",
-        ),
+        because={
+            "fails": Text(
+                zh=f"2.3 是 log 10 = {_UNIFORM:.3f}，只有 10 个权重完全相等时才能达到；方差为 1 的分数不会给出相等的权重。",
+                en=f"2.3 is log 10 = {_UNIFORM:.3f}, which only 10 equal weights reach; scores of variance 1 do not give equal weights.",
+            )
+        },
     )
 
 
@@ -114,10 +120,12 @@ def _s2_47() -> Outcome:
             for a, b in itertools.pairwise(sizes)
         },
         measured=Text(zh=f"{by(found)} nat", en=f"{by(found)} nats"),
-        because=Text(
-            zh="分数的标准差按 √d 增长，softmax 越来越尖锐。",
-            en="The spread of the scores grows like √d, so the softmax sharpens.",
-        ),
+        because={
+            "holds": Text(
+                zh="分数的标准差按 √d 增长，softmax 越来越尖锐。",
+                en="The spread of the scores grows like √d, so the softmax sharpens.",
+            )
+        },
     )
 
 
@@ -132,9 +140,11 @@ def _s2_48() -> Outcome:
     return Outcome.of(
         {f"d = {d}": x.agrees(found[64].mean, 0.03) for d, x in found.items()},
         measured=Text(zh=f"{by(found, '.3f')} nat", en=f"{by(found, '.3f')} nats"),
-        because=Text(
-            zh=f"缩放后分数的方差总是 1；熵稳定在 {found[64].mean:.2f}，是最大值 {_UNIFORM:.2f} 的 {100 * found[64].mean / _UNIFORM:.0f}%。",
-            en=f"Scaled scores always have variance 1; entropy stays at {found[64].mean:.2f}, "
-            f"{100 * found[64].mean / _UNIFORM:.0f}% of the maximum {_UNIFORM:.2f}.",
-        ),
+        because={
+            "holds": Text(
+                zh=f"缩放后分数的方差总是 1；熵稳定在 {found[64].mean:.2f}，是最大值 {_UNIFORM:.2f} 的 {100 * found[64].mean / _UNIFORM:.0f}%。",
+                en=f"Scaled scores always have variance 1; entropy stays at {found[64].mean:.2f}, "
+                f"{100 * found[64].mean / _UNIFORM:.0f}% of the maximum {_UNIFORM:.2f}.",
+            )
+        },
     )

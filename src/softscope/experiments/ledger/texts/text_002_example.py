@@ -21,7 +21,11 @@ def _power(exponent: float, stated: str) -> Outcome:
     return Outcome.of(
         {f"e^{exponent:g}": near(value, stated)},
         measured=f"{value:.4g}",
-        because=Text(zh=f"按文中的位数四舍五入，正是 {stated}。", en=f"Rounded to the printed digits, it is {stated}."),
+        because={
+            "holds": Text(
+                zh=f"按文中的位数四舍五入，正是 {stated}。", en=f"Rounded to the printed digits, it is {stated}."
+            )
+        },
     )
 
 
@@ -61,10 +65,12 @@ def _s2_11() -> Outcome:
     return Outcome.of(
         {"[0, 0, 0, 0, 1]": near(p, ["0", "0", "0", "0", "1"])},
         measured=listed(p, ".2g"),
-        because=Text(
-            zh=f"最大的分数领先 14，其余各项的权重合计只有 {1.0 - p[4]:.1e}。",
-            en=f"The largest score leads by 14; all the others together get {1.0 - p[4]:.1e}.",
-        ),
+        because={
+            "holds": Text(
+                zh=f"最大的分数领先 14，其余各项的权重合计只有 {1.0 - p[4]:.1e}。",
+                en=f"The largest score leads by 14; all the others together get {1.0 - p[4]:.1e}.",
+            )
+        },
     )
 
 
@@ -93,7 +99,7 @@ def _s2_12() -> Outcome:
             Text(zh="自动求导，n = 10", en="autograd, n = 10"): off < 1e-14,
         },
         measured=Text(zh=f"与自动求导最多相差 {off:.1g}", en=f"differs from autograd by at most {off:.1g}"),
-        because=Text(zh="这是雅可比矩阵的对角线。", en="This is the diagonal of the Jacobian."),
+        because={"holds": Text(zh="这是雅可比矩阵的对角线。", en="This is the diagonal of the Jacobian.")},
     )
 
 
@@ -121,10 +127,12 @@ def _s2_13() -> Outcome:
             zh=f"s(1−s)：{listed(slopes, '.1e')}；‖J‖ = {whole:.1e}",
             en=f"s(1−s): {listed(slopes, '.1e')}; ‖J‖ = {whole:.1e}",
         ),
-        because=Text(
-            zh="非对角项 −s_i·s_j 同样小，所以几乎没有梯度能通过这个 softmax。",
-            en="The off-diagonal entries −s_i·s_j are just as small, so hardly any gradient gets through this softmax.",
-        ),
+        because={
+            "holds": Text(
+                zh="非对角项 −s_i·s_j 同样小，所以几乎没有梯度能通过这个 softmax。",
+                en="The off-diagonal entries −s_i·s_j are just as small, so hardly any gradient gets through this softmax.",
+            )
+        },
     )
 
 
@@ -143,10 +151,12 @@ def _s2_17() -> Outcome:
     return Outcome.of(
         {"[−24, −10, 0, 10, 24] / √64": bool((scaled == _SCALED).all())},
         measured=listed(scaled, "g"),
-        because=Text(
-            zh=f"5 项中 {same} 项相符，但 ±10/8 是 ±{scaled[3]:g}，不是 ±{_SCALED[3]:g}。",
-            en=f"{same} of 5 entries agree, but ±10/8 is ±{scaled[3]:g}, not ±{_SCALED[3]:g}.",
-        ),
+        because={
+            "fails": Text(
+                zh=f"5 项中 {same} 项相符，但 ±10/8 是 ±{scaled[3]:g}，不是 ±{_SCALED[3]:g}。",
+                en=f"{same} of 5 entries agree, but ±10/8 is ±{scaled[3]:g}, not ±{_SCALED[3]:g}.",
+            )
+        },
     )
 
 
@@ -166,10 +176,12 @@ def _s2_20() -> Outcome:
     return Outcome.of(
         {"[−3, −1, 0, 1, 3]": near(p, stated)},
         measured=listed(p, ".3f"),
-        because=Text(
-            zh=f"文中 5 个数之和是 {total:.3f}，而任何 softmax 的各项之和都是 1。",
-            en=f"The 5 numbers in the text add up to {total:.3f}; any softmax adds up to 1.",
-        ),
+        because={
+            "fails": Text(
+                zh=f"文中 5 个数之和是 {total:.3f}，而任何 softmax 的各项之和都是 1。",
+                en=f"The 5 numbers in the text add up to {total:.3f}; any softmax adds up to 1.",
+            )
+        },
     )
 
 
@@ -190,10 +202,12 @@ def _s2_21() -> Outcome:
             zh=f"熵 {before.entropy:.1e} → {after.entropy:.2f} nat（均匀分布 {math.log(5):.2f}）",
             en=f"entropy {before.entropy:.1e} → {after.entropy:.2f} nats (uniform: {math.log(5):.2f})",
         ),
-        because=Text(
-            zh=f"最大权重从 1 − {1.0 - ss.softmax(_PLAIN)[4]:.1g} 降到 {after.peak:.2f}：更平滑，但离均匀分布还很远。",
-            en=f"The largest weight falls from 1 − {1.0 - ss.softmax(_PLAIN)[4]:.1g} to {after.peak:.2f}: smoother, but still far from uniform.",
-        ),
+        because={
+            "holds": Text(
+                zh=f"最大权重从 1 − {1.0 - ss.softmax(_PLAIN)[4]:.1g} 降到 {after.peak:.2f}：更平滑，但离均匀分布还很远。",
+                en=f"The largest weight falls from 1 − {1.0 - ss.softmax(_PLAIN)[4]:.1g} to {after.peak:.2f}: smoother, but still far from uniform.",
+            )
+        },
     )
 
 
@@ -210,9 +224,11 @@ def _s2_22() -> Outcome:
     return Outcome.of(
         {Text(zh="最小的一项", en="the smallest one"): bool(slopes.min() > 0.01)},
         measured=listed(slopes, ".4f"),
-        because=Text(
-            zh=f"5 项中 {int((slopes > 0.01).sum())} 项大于 0.01，最小的是 {slopes.min():.4f}；用文中的 0.995 来算也只有 {printed:.4f}。",
-            en=f"{int((slopes > 0.01).sum())} of 5 are above 0.01, and the smallest is {slopes.min():.4f}; "
-            f"the text's own 0.995 would give only {printed:.4f}.",
-        ),
+        because={
+            "fails": Text(
+                zh=f"5 项中 {int((slopes > 0.01).sum())} 项大于 0.01，最小的是 {slopes.min():.4f}；用文中的 0.995 来算也只有 {printed:.4f}。",
+                en=f"{int((slopes > 0.01).sum())} of 5 are above 0.01, and the smallest is {slopes.min():.4f}; "
+                f"the text's own 0.995 would give only {printed:.4f}.",
+            )
+        },
     )

@@ -55,12 +55,14 @@ def _s2_49() -> Outcome:
             en=f"‖∂L/∂q‖ per row, v with {_WIDTH} components: mean {by(means, '.2f')}; median {by(medians, '.2g')}; "
             f"v with d components: mean {by(wider, '.1f')} ({grads.MATRICES} matrices of 10 rows)",
         ),
-        because=Text(
-            zh=f"平均值不降反升，中位数先慢后快地下降（相邻两个 d 之间的幂指数 {listed(falling, '.1f')}）："
-            f"d = {largest} 时，最大的 10% 的行占总和的 {100 * top:.0f}%。",
-            en=f"If anything, the mean grows; the median falls slowly at first, then faster (exponents between neighbouring d: "
-            f"{listed(falling, '.1f')}). At d = {largest} the largest 10% of rows hold {100 * top:.0f}% of the total.",
-        ),
+        because={
+            "fails": Text(
+                zh=f"平均值不降反升，中位数先慢后快地下降（相邻两个 d 之间的幂指数 {listed(falling, '.1f')}）："
+                f"d = {largest} 时，最大的 10% 的行占总和的 {100 * top:.0f}%。",
+                en=f"If anything, the mean grows; the median falls slowly at first, then faster (exponents between neighbouring d: "
+                f"{listed(falling, '.1f')}). At d = {largest} the largest 10% of rows hold {100 * top:.0f}% of the total.",
+            )
+        },
     )
 
 
@@ -75,7 +77,7 @@ def _s2_50() -> Outcome:
     wider = {d: _mean(d, d, True) for d in grads.DIMENSIONS}
     power = math.log(wider[1024].mean / wider[16].mean) / math.log(1024 / 16)
     return Outcome.of(
-        {
+        under={
             Text(zh=f"v 有 {_WIDTH} 维", en=f"v has {_WIDTH} components"): all(
                 x.agrees(same[64].mean, 0.3) for x in same.values()
             ),
@@ -85,11 +87,13 @@ def _s2_50() -> Outcome:
             zh=f"v 有 {_WIDTH} 维时 {by(same, '.2f')}；v 有 d 维时 {by(wider, '.2f')}",
             en=f"v with {_WIDTH} components {by(same, '.2f')}; v with d components {by(wider, '.2f')}",
         ),
-        because=Text(
-            zh=f"缩放使 softmax 的导数不随 d 变化；若 v 也随 d 变宽，到达权重的梯度就变大，‖∂L/∂q‖ 按 d^{power:.2f} 增长。",
-            en=f"Scaling makes the softmax's derivative independent of d; if v also widens with d, more gradient reaches the "
-            f"weights and ‖∂L/∂q‖ grows like d^{power:.2f}.",
-        ),
+        because={
+            "only-if": Text(
+                zh=f"缩放使 softmax 的导数不随 d 变化；若 v 也随 d 变宽，到达权重的梯度就变大，‖∂L/∂q‖ 按 d^{power:.2f} 增长。",
+                en=f"Scaling makes the softmax's derivative independent of d; if v also widens with d, more gradient reaches the "
+                f"weights and ‖∂L/∂q‖ grows like d^{power:.2f}.",
+            )
+        },
         only_if=Text(
             zh="到达权重的梯度本身不随 d 变化", en="the gradient reaching the weights does not itself change with d"
         ),
@@ -112,7 +116,9 @@ def _s2_58() -> Outcome:
     # q and k have four times the standard deviation: every score is 16 times as large, while √d stays the same.
     grown = drawn.sharpness(64, 16.0 / math.sqrt(64)).trace
     return Outcome.of(
-        {Text(zh=f"中位数，d = {d}", en=f"median, d = {d}"): 0.5 < x / medians[16] < 2.0 for d, x in medians.items()}
+        under={
+            Text(zh=f"中位数，d = {d}", en=f"median, d = {d}"): 0.5 < x / medians[16] < 2.0 for d, x in medians.items()
+        }
         | {f"Σs(1−s), d = {d}": x.above(0.7) for d, x in traces.items()}
         | {Text(zh="Σs(1−s)，q、k 的标准差为 4", en="Σs(1−s), q and k with standard deviation 4"): grown.above(0.7)},
         measured=Text(
@@ -120,10 +126,12 @@ def _s2_58() -> Outcome:
             en=f"median ‖∂L/∂q‖: scaled {by(medians, '.2f')}; unscaled {by(plain, '.2g')}; Σs(1−s) when q and k have "
             f"standard deviation 4: {grown:.3f}",
         ),
-        because=Text(
-            zh=f"q、k 的分量方差为 1 时，Σs(1−s) 在每个 d 下都是 {traces[64].mean:.2f} 左右，典型的行总有梯度；q、k 变大后，它又会变小。",
-            en=f"When the components of q and k have variance 1, Σs(1−s) is about {traces[64].mean:.2f} at every d, and a "
-            f"typical row always gets a gradient; once q and k grow, it shrinks again.",
-        ),
+        because={
+            "only-if": Text(
+                zh=f"q、k 的分量方差为 1 时，Σs(1−s) 在每个 d 下都是 {traces[64].mean:.2f} 左右，典型的行总有梯度；q、k 变大后，它又会变小。",
+                en=f"When the components of q and k have variance 1, Σs(1−s) is about {traces[64].mean:.2f} at every d, and a "
+                f"typical row always gets a gradient; once q and k grow, it shrinks again.",
+            )
+        },
         only_if=Text(zh="q 和 k 各分量的方差保持在 1 左右", en="the components of q and k keep a variance of about 1"),
     )

@@ -46,11 +46,13 @@ def _s2_23() -> Outcome:
             ): found.over_half.above(0.9),
         },
         measured=_peaks(found),
-        because=Text(
-            zh=f"分数的标准差为 8，最大的分数比第二大的高 {found.median_lead:.1f}（中位数），权重是后者的 {math.exp(found.median_lead):.0f} 倍。",
-            en=f"The scores have standard deviation 8: the largest leads the second by {found.median_lead:.1f} (median) and "
-            f"gets {math.exp(found.median_lead):.0f} times its weight.",
-        ),
+        because={
+            "holds": Text(
+                zh=f"分数的标准差为 8，最大的分数比第二大的高 {found.median_lead:.1f}（中位数），权重是后者的 {math.exp(found.median_lead):.0f} 倍。",
+                en=f"The scores have standard deviation 8: the largest leads the second by {found.median_lead:.1f} (median) and "
+                f"gets {math.exp(found.median_lead):.0f} times its weight.",
+            )
+        },
     )
 
 
@@ -70,7 +72,7 @@ def _s2_24() -> Outcome:
     runs = {name: recall.accuracies(64, False, name) for name in recall.RATES}
     best = {name: recall.accuracies(64, True, name) for name in recall.RATES}
     return Outcome.of(
-        {
+        under={
             Text(zh="梯度，文中的五个分数", en="gradient, the text's five scores"): bool(slopes < 1e-3),
             Text(zh="梯度，随机行", en="gradient, random rows"): plain.median_trace < 0.01 * scaled.median_trace,
         }
@@ -87,13 +89,15 @@ def _s2_24() -> Outcome:
             f"{listed(runs['adam'], '.2f')}, sgd {listed(runs['sgd'], '.2f')}, scaled {listed(best['adam'], '.2f')}, "
             f"{listed(best['sgd'], '.2f')}",
         ),
-        because=Text(
-            zh=f"训练确实会卡住，两种优化器都如此（每个序列都是同样的 {recall.PAIRS} 个键；键更多时会学得晚一些）；但随机行的梯"
-            f"度只是变小，饱和的行才接近 0。",
-            en=f"Training does get stuck, with either optimizer (on sequences that always show the same {recall.PAIRS} "
-            f"keys; with more keys in all, it learns late). But a random row's gradient is only smaller; it is near 0 "
-            f"only when the row is saturated.",
-        ),
+        because={
+            "only-if": Text(
+                zh=f"训练确实会卡住，两种优化器都如此（每个序列都是同样的 {recall.PAIRS} 个键；键更多时会学得晚一些）；但随机行的梯"
+                f"度只是变小，饱和的行才接近 0。",
+                en=f"Training does get stuck, with either optimizer (on sequences that always show the same {recall.PAIRS} "
+                f"keys; with more keys in all, it learns late). But a random row's gradient is only smaller; it is near 0 "
+                f"only when the row is saturated.",
+            )
+        },
         only_if=Text(
             zh="说的是训练，或者是已饱和的行的梯度", en="it is about training, or about the gradient of saturated rows"
         ),
@@ -117,10 +121,12 @@ def _s2_25() -> Outcome:
             ): found.over_half.below(0.1),
         },
         measured=_peaks(found),
-        because=Text(
-            zh=f"熵是 {found.entropy.mean:.2f} nat，最大可能值是 {math.log(10):.2f}。",
-            en=f"Entropy is {found.entropy.mean:.2f} nats; the maximum is {math.log(10):.2f}.",
-        ),
+        because={
+            "holds": Text(
+                zh=f"熵是 {found.entropy.mean:.2f} nat，最大可能值是 {math.log(10):.2f}。",
+                en=f"Entropy is {found.entropy.mean:.2f} nats; the maximum is {math.log(10):.2f}.",
+            )
+        },
     )
 
 
@@ -143,10 +149,12 @@ def _s2_26() -> Outcome:
             zh=f"Σs(1−s)：{by(traces, '.3f')}；{recall.STEPS} 步后的正确率，{shown}",
             en=f"Σs(1−s): {by(traces, '.3f')}; accuracy after {recall.STEPS} steps, {shown}",
         ),
-        because=Text(
-            zh="缩放后的分数在每个 d 下都同样分散，所以梯度和训练也都一样。",
-            en="Scaled scores have the same spread at every d, so gradients and training behave the same.",
-        ),
+        because={
+            "holds": Text(
+                zh="缩放后的分数在每个 d 下都同样分散，所以梯度和训练也都一样。",
+                en="Scaled scores have the same spread at every d, so gradients and training behave the same.",
+            )
+        },
     )
 
 
@@ -164,16 +172,18 @@ def _s2_57() -> Outcome:
     # q and k have twice the standard deviation: every score is four times as large, while √d stays the same.
     grown = drawn.sharpness(64, 4.0 / math.sqrt(64)).peak
     return Outcome.of(
-        {f"d = {d}": x.below(0.5) for d, x in found.items()}
+        under={f"d = {d}": x.below(0.5) for d, x in found.items()}
         | {Text(zh="d = 64，q、k 的标准差为 2", en="d = 64, q and k with standard deviation 2"): grown.below(0.5)},
         measured=Text(
             zh=f"一行的最大权重，{by(found, '.3f')}；q、k 的标准差为 2 时 {grown:.3f}",
             en=f"largest weight in a row, {by(found, '.3f')}; when q and k have standard deviation 2: {grown:.3f}",
         ),
-        because=Text(
-            zh="√d 抵消的是维度的影响，不是 q 和 k 自身在训练中的增长。",
-            en="√d compensates for the dimension, not for q and k themselves growing during training.",
-        ),
+        because={
+            "only-if": Text(
+                zh="√d 抵消的是维度的影响，不是 q 和 k 自身在训练中的增长。",
+                en="√d compensates for the dimension, not for q and k themselves growing during training.",
+            )
+        },
         only_if=Text(zh="q 和 k 各分量的方差保持在 1 左右", en="the components of q and k keep a variance of about 1"),
     )
 
@@ -202,16 +212,18 @@ def _s2_62() -> Outcome:
     ratio = {n: Estimate(x[1.0].mean / x[best[n]].mean, x[1.0].error / x[best[n]].mean, x[1.0].n)
              for n, x in ((n, _norms(n)) for n in best)}  # fmt: skip
     return Outcome.of(
-        {Text(zh=f"{n} 个键", en=f"{n} keys"): x.above(0.9) for n, x in ratio.items()},
+        under={Text(zh=f"{n} 个键", en=f"{n} keys"): x.above(0.9) for n, x in ratio.items()},
         measured=Text(
             zh=f"标准差为 1 时的平均 ‖J‖ 与最大值之比：{by(ratio, '.2f', 'n')}；最大值所在的标准差：{by(best, 'g', 'n')}",
             en=f"mean ‖J‖ at standard deviation 1, as a share of the maximum: {by(ratio, '.2f', 'n')}; "
             f"the maximum is at standard deviation {by(best, 'g', 'n')}",
         ),
-        because=Text(
-            zh="“最优”没有定义；若以平均 ‖J‖ 最大为最优，则最优的分散程度随键的个数增大。",
-            en="“Optimal” is not defined; if it means the largest mean ‖J‖, the best spread grows with the number of keys.",
-        ),
+        because={
+            "only-if": Text(
+                zh="“最优”没有定义；若以平均 ‖J‖ 最大为最优，则最优的分散程度随键的个数增大。",
+                en="“Optimal” is not defined; if it means the largest mean ‖J‖, the best spread grows with the number of keys.",
+            )
+        },
         only_if=Text(
             zh="键只有 10 个左右，并以平均 ‖J‖ 为准", en="there are only about 10 keys and mean ‖J‖ is the criterion"
         ),
@@ -238,7 +250,7 @@ def _s2_64() -> Outcome:
     dimension = spread[256, 1.0] / spread[64, 1.0]
     scaled = float(np.sqrt(dots.scaled_variance(256).mean / dots.scaled_variance(64).mean))
     return Outcome.of(
-        {
+        under={
             Text(zh="输入放大到 10 倍", en="inputs 10 times as large"): abs(inputs - 1.0) < 0.1,
             Text(zh="d 从 64 增大到 256", en="d from 64 to 256"): abs(dimension - 1.0) < 0.2,
         },
@@ -248,10 +260,12 @@ def _s2_64() -> Outcome:
             en=f"standard deviation of q·k after layer norm: multiplied by {inputs:.3f} for inputs 10 times as large, by "
             f"{dimension:.2f} for d from 64 to 256 (by {scaled:.2f} when divided by √d; {n} samples)",
         ),
-        because=Text(
-            zh="层归一化消除输入大小的影响，√d 消除维度的影响：目的相同，原因不同。",
-            en="Layer norm handles the size of the inputs, √d handles the dimension: same purpose, different causes.",
-        ),
+        because={
+            "only-if": Text(
+                zh="层归一化消除输入大小的影响，√d 消除维度的影响：目的相同，原因不同。",
+                en="Layer norm handles the size of the inputs, √d handles the dimension: same purpose, different causes.",
+            )
+        },
         only_if=Text(zh="说的是输入的大小，而不是维度", en="it is about the size of the inputs, not the dimension"),
     )
 

@@ -49,7 +49,7 @@ def _s2_02() -> Outcome:
     trace = float(np.median(ss.partition(scores).jacobian_trace))
     scaled = float(np.median(ss.partition(scores / math.sqrt(d)).jacobian_trace))
     return Outcome.of(
-        {
+        under={
             Text(zh="梯度：缩放前的 Σs(1−s) 小得多", en="gradient: Σs(1−s) is far smaller before scaling"): trace
             < 0.1 * scaled,
             Text(zh="数值：缩放前的权重算不准", en="numerics: the weights are inaccurate before scaling"): off > 1e-12,
@@ -58,11 +58,13 @@ def _s2_02() -> Outcome:
             zh=f"d = {d}：Σs(1−s) 的中位数 {trace:.1e}，缩放后 {scaled:.2f}；缩放前权重的误差 {off:.1g}",
             en=f"d = {d}: median Σs(1−s) {trace:.1e}, scaled {scaled:.2f}; error of the unscaled weights {off:.1g}",
         ),
-        because=Text(
-            zh="论文第 3.2.1 节只提到 softmax 的梯度会变得极小；减去最大值之后，不缩放的权重也算得准。",
-            en="Section 3.2.1 of the paper mentions only the softmax's extremely small gradients; once the maximum is subtracted, "
-            "unscaled weights are accurate too.",
-        ),
+        because={
+            "only-if": Text(
+                zh="论文第 3.2.1 节只提到 softmax 的梯度会变得极小；减去最大值之后，不缩放的权重也算得准。",
+                en="Section 3.2.1 of the paper mentions only the softmax's extremely small gradients; once the maximum is subtracted, "
+                "unscaled weights are accurate too.",
+            )
+        },
         only_if=Text(
             zh="“数值稳定”指的是不饱和，而不是不溢出",
             en="“numerical stability” means no saturation, rather than no overflow",
@@ -82,7 +84,9 @@ def _s2_27() -> Outcome:
             zh=f"{paper.NAME}：脚注 {paper.FOOTNOTE_NUMBER}，第 {paper.FOOTNOTE_PAGE} 页",
             en=f"{paper.NAME}: footnote {paper.FOOTNOTE_NUMBER}, page {paper.FOOTNOTE_PAGE}",
         ),
-        because=Text(zh="脚注说明点积为什么会变大。", en="The footnote explains why dot products get large."),
+        because={
+            "holds": Text(zh="脚注说明点积为什么会变大。", en="The footnote explains why dot products get large.")
+        },
     )
 
 
@@ -102,10 +106,12 @@ def _s2_28() -> Outcome:
     return Outcome.of(
         {Text(zh="逐字比较", en="word for word"): same and paper.FOOTNOTE_QUOTED_VERBATIM},
         measured=Text(zh=f"比较了 {len(_bare(_QUOTED))} 个字符", en=f"{len(_bare(_QUOTED))} characters compared"),
-        because=Text(
-            zh="除去空格、$ 和求和号的上下限，与论文的文字完全相同。",
-            en="Apart from spaces, $ and the limits of the sum, the wording is exactly the paper's.",
-        ),
+        because={
+            "holds": Text(
+                zh="除去空格、$ 和求和号的上下限，与论文的文字完全相同。",
+                en="Apart from spaces, $ and the limits of the sum, the wording is exactly the paper's.",
+            )
+        },
     )
 
 
@@ -126,11 +132,13 @@ def _s2_29() -> Outcome:
             "64 → 32": bleu[32] > bleu[64],
         },
         measured=Text(zh=_rows("zh"), en=_rows("en")),
-        because=Text(
-            zh=f"表 3 有 {paper.TABLE_3_UNSCALED_ROWS} 行不缩放；(B) 行都缩放，且 BLEU 从 {bleu[64]} 降到 {bleu[32]}。",
-            en=f"Table 3 has {paper.TABLE_3_UNSCALED_ROWS} unscaled rows; rows (B) are all scaled, and BLEU falls from "
-            f"{bleu[64]} to {bleu[32]}.",
-        ),
+        because={
+            "fails": Text(
+                zh=f"表 3 有 {paper.TABLE_3_UNSCALED_ROWS} 行不缩放；(B) 行都缩放，且 BLEU 从 {bleu[64]} 降到 {bleu[32]}。",
+                en=f"Table 3 has {paper.TABLE_3_UNSCALED_ROWS} unscaled rows; rows (B) are all scaled, and BLEU falls from "
+                f"{bleu[64]} to {bleu[32]}.",
+            )
+        },
     )
 
 
@@ -154,11 +162,13 @@ def _s2_30() -> Outcome:
     return Outcome.of(
         {"64 → 32 → 16": not _falls()},
         measured=Text(zh=_rows("zh"), en=_rows("en")),
-        because=Text(
-            zh=f"每次减小 d_k 都变差，BLEU 共降 {bleu[64] - bleu[16]:.1f}；论文自己的结论是：减小 d_k 损害质量。",
-            en=f"Every reduction of d_k makes it worse, by {bleu[64] - bleu[16]:.1f} BLEU in all; the paper itself concludes "
-            f"that reducing d_k hurts quality.",
-        ),
+        because={
+            "fails": Text(
+                zh=f"每次减小 d_k 都变差，BLEU 共降 {bleu[64] - bleu[16]:.1f}；论文自己的结论是：减小 d_k 损害质量。",
+                en=f"Every reduction of d_k makes it worse, by {bleu[64] - bleu[16]:.1f} BLEU in all; the paper itself concludes "
+                f"that reducing d_k hurts quality.",
+            )
+        },
     )
 
 
@@ -175,10 +185,12 @@ def _s2_31() -> Outcome:
             zh=f"表 3 中不缩放的行数：{paper.TABLE_3_UNSCALED_ROWS}",
             en=f"unscaled rows in Table 3: {paper.TABLE_3_UNSCALED_ROWS}",
         ),
-        because=Text(
-            zh="没有不缩放的实验，就无从比较；结论本身要靠别的实验（见 S2-24）。",
-            en="Without an unscaled run there is nothing to compare with; the conclusion needs another experiment (see S2-24).",
-        ),
+        because={
+            "fails": Text(
+                zh="没有不缩放的实验，就无从比较；结论本身要靠别的实验（见 S2-24）。",
+                en="Without an unscaled run there is nothing to compare with; the conclusion needs another experiment (see S2-24).",
+            )
+        },
     )
 
 
@@ -193,7 +205,7 @@ def _s2_31() -> Outcome:
 )
 def _s2_37() -> Outcome:
     return Outcome.of(
-        {
+        under={
             Text(
                 zh="论文这样说（第 3.2.1 节）", en="the paper says so (section 3.2.1)"
             ): paper.SAYS_ADDITIVE_WINS_AT_LARGE_D,
@@ -203,10 +215,12 @@ def _s2_37() -> Outcome:
             zh=f"第 3.2.1 节；引用 {paper.ADDITIVE_SOURCE}；论文自己不缩放的实验：{paper.TABLE_3_UNSCALED_ROWS} 个",
             en=f"section 3.2.1; cites {paper.ADDITIVE_SOURCE}; its own unscaled runs: {paper.TABLE_3_UNSCALED_ROWS}",
         ),
-        because=Text(
-            zh="论文引用的是别人的结果，自己没有做这个比较。",
-            en="The paper cites someone else's result; it did not make the comparison itself.",
-        ),
+        because={
+            "only-if": Text(
+                zh="论文引用的是别人的结果，自己没有做这个比较。",
+                en="The paper cites someone else's result; it did not make the comparison itself.",
+            )
+        },
         only_if=Text(zh="“论文的实验”指论文引用的实验", en="“the paper's experiments” means the ones it cites"),
     )
 
@@ -221,11 +235,13 @@ def _s2_59() -> Outcome:
     return Outcome.of(
         {Text(zh="论文表 3 的 (B) 行", en="Table 3 (B) of the paper"): not _falls()},
         measured=Text(zh=_rows("zh"), en=_rows("en")),
-        because=Text(
-            zh="缩放使分数的分布不随 d_k 变化，但不能使质量不变：(B) 行都缩放，质量仍然下降。",
-            en="Scaling makes the score distribution independent of d_k, not the quality: rows (B) are all scaled and "
-            "still get worse.",
-        ),
+        because={
+            "fails": Text(
+                zh="缩放使分数的分布不随 d_k 变化，但不能使质量不变：(B) 行都缩放，质量仍然下降。",
+                en="Scaling makes the score distribution independent of d_k, not the quality: rows (B) are all scaled and "
+                "still get worse.",
+            )
+        },
     )
 
 

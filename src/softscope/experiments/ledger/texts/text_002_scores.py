@@ -47,7 +47,9 @@ def _s2_32() -> Outcome:
     return Outcome.of(
         {"softscope.additive_attention": off < 1e-12},
         measured=Text(zh=f"与公式最多相差 {off:.1g}", en=f"differs from the formula by at most {off:.1g}"),
-        because=Text(zh="这就是 Bahdanau 等人（2015）的形式。", en="This is the form of Bahdanau et al. (2015)."),
+        because={
+            "holds": Text(zh="这就是 Bahdanau 等人（2015）的形式。", en="This is the form of Bahdanau et al. (2015).")
+        },
     )
 
 
@@ -75,9 +77,11 @@ def _s2_33() -> Outcome:
         measured=Text(
             zh=f"与 Linear–Tanh–Linear 最多相差 {off:.1g}", en=f"differs from Linear–Tanh–Linear by at most {off:.1g}"
         ),
-        because=Text(
-            zh="W₁q + W₂k 就是作用在 [q; k] 上的一个线性层。", en="W₁q + W₂k is one linear layer applied to [q; k]."
-        ),
+        because={
+            "holds": Text(
+                zh="W₁q + W₂k 就是作用在 [q; k] 上的一个线性层。", en="W₁q + W₂k is one linear layer applied to [q; k]."
+            )
+        },
     )
 
 
@@ -98,10 +102,12 @@ def _s2_34() -> Outcome:
             zh=f"|tanh| ≤ {np.abs(y).max():g}，在 10 处的斜率 {slope:.1g}；隐藏层宽 256、v ~ N(0, 1) 时分数达 {scores:.0f}",
             en=f"|tanh| ≤ {np.abs(y).max():g}, slope {slope:.1g} at 10; with 256 hidden units and v ~ N(0, 1), scores reach {scores:.0f}",
         ),
-        because=Text(
-            zh="这说的是 tanh；分数 vᵀtanh(…) 只以 Σ|v_i| 为界。",
-            en="This is about tanh; the score vᵀtanh(…) is bounded only by Σ|v_i|.",
-        ),
+        because={
+            "holds": Text(
+                zh="这说的是 tanh；分数 vᵀtanh(…) 只以 Σ|v_i| 为界。",
+                en="This is about tanh; the score vᵀtanh(…) is bounded only by Σ|v_i|.",
+            )
+        },
     )
 
 
@@ -126,7 +132,7 @@ def _s2_35() -> Outcome:
     small = {h: _additive_entropy(h, 1.0 / math.sqrt(h)) for h in widths}
     large = {h: _additive_entropy(h, 1.0) for h in widths}
     return Outcome.of(
-        {
+        under={
             "v ~ N(0, 1/h)": all(x.agrees(small[64].mean, 0.1) for x in small.values()),
             "v ~ N(0, 1)": all(x.agrees(large[64].mean, 0.1) for x in large.values()),
         },
@@ -135,10 +141,12 @@ def _s2_35() -> Outcome:
             en=f"entropy over 10 keys in nats, v ~ N(0, 1/h): {by(small, '.2f', 'h')}; v ~ N(0, 1): {by(large, '.2f', 'h')} "
             f"(h hidden units)",
         ),
-        because=Text(
-            zh="tanh 限制每一项的大小，不限制项数：v 的每个分量方差为 1 时，分数的标准差按 √h 增长。",
-            en="Tanh bounds each term, not the number of terms: if the components of v have variance 1, the scores grow like √h.",
-        ),
+        because={
+            "only-if": Text(
+                zh="tanh 限制每一项的大小，不限制项数：v 的每个分量方差为 1 时，分数的标准差按 √h 增长。",
+                en="Tanh bounds each term, not the number of terms: if the components of v have variance 1, the scores grow like √h.",
+            )
+        },
         only_if=Text(
             zh="v 的长度有界，例如以方差 1/h 初始化",
             en="the length of v is bounded, for example by initialising with variance 1/h",
@@ -157,7 +165,7 @@ def _s2_36() -> Outcome:
     scores = generator("S2-36").standard_normal((100, 10)) * math.sqrt(256.0)
     off = drawn.error_of_weights(scores)
     return Outcome.of(
-        {
+        under={
             Text(zh="权重随 d 塌缩", en="the weights collapse as d grows"): entropies[256].below(
                 0.5 * entropies[16].mean
             ),
@@ -167,10 +175,12 @@ def _s2_36() -> Outcome:
             zh=f"熵（nat）{by(entropies)}；d = 256 时权重的误差 {off:.1g}",
             en=f"entropy in nats {by(entropies)}; error of the weights at d = 256: {off:.1g}",
         ),
-        because=Text(
-            zh="权重算得出，也算得准，只是饱和了：不稳定的是学习，不是数值计算。",
-            en="The weights can be computed, and accurately; they are just saturated. Learning is unstable, not the arithmetic.",
-        ),
+        because={
+            "only-if": Text(
+                zh="权重算得出，也算得准，只是饱和了：不稳定的是学习，不是数值计算。",
+                en="The weights can be computed, and accurately; they are just saturated. Learning is unstable, not the arithmetic.",
+            )
+        },
         only_if=Text(zh="“不稳定”指的是权重饱和", en="“unstable” means that the weights saturate"),
     )
 
@@ -211,10 +221,12 @@ def _s2_60() -> Outcome:
             zh=f"加性分数与点积的用时之比：{by(found, '.0f')}（256×256 个分数，单线程，取 7 次中最快的）",
             en=f"time for additive scores as a multiple of that for dot products: {by(found, '.0f')} (256×256 scores, one thread, best of 7)",
         ),
-        because=Text(
-            zh="每一对都要算一个隐藏层的 tanh，而点积只需一次矩阵乘法。",
-            en="Every pair needs a tanh hidden layer, while dot products take a single matrix product.",
-        ),
+        because={
+            "holds": Text(
+                zh="每一对都要算一个隐藏层的 tanh，而点积只需一次矩阵乘法。",
+                en="Every pair needs a tanh hidden layer, while dot products take a single matrix product.",
+            )
+        },
     )
 
 
@@ -237,10 +249,12 @@ def _s2_38() -> Outcome:
             zh=f"d = 64 时速度是加性的 {faster:.0f} 倍；熵（nat）{by(entropies, '.3f')}",
             en=f"{faster:.0f} times as fast as additive at d = 64; entropy in nats {by(entropies, '.3f')}",
         ),
-        because=Text(
-            zh="缩放只是一次除法，却使权重不随 d 变化。",
-            en="Scaling is one division, yet it keeps the weights from changing with d.",
-        ),
+        because={
+            "holds": Text(
+                zh="缩放只是一次除法，却使权重不随 d 变化。",
+                en="Scaling is one division, yet it keeps the weights from changing with d.",
+            )
+        },
     )
 
 
@@ -258,7 +272,7 @@ def _s2_39() -> Outcome:
     shown = ", ".join(f"d = {d}: {listed(x, '.2f')}" for d, x in found.items())
     bleu = {d: b for d, (_, b) in paper.TABLE_3_ROWS_B.items()}
     return Outcome.of(
-        {f"d = {d}": min(x) > 0.95 for d, x in found.items()}
+        under={f"d = {d}": min(x) > 0.95 for d, x in found.items()}
         | {
             Text(zh="论文表 3：d_k = 16 与 64 一样好", en="the paper's Table 3: d_k = 16 is as good as 64"): bleu[16]
             >= bleu[64]
@@ -267,10 +281,12 @@ def _s2_39() -> Outcome:
             zh=f"16 个键的检索，{recall.STEPS} 步后的正确率：{shown}；论文的 BLEU {by(bleu, '.1f', 'd_k')}",
             en=f"recall of 16 keys, accuracy after {recall.STEPS} steps: {shown}; BLEU in the paper {by(bleu, '.1f', 'd_k')}",
         ),
-        because=Text(
-            zh=f"缩放能防止饱和，但不能代替维度：d = 4 时不缩放也差不多（{listed(plain, '.2f')}）。",
-            en=f"Scaling prevents saturation but is no substitute for dimensions: at d = 4, unscaled does about as well "
-            f"({listed(plain, '.2f')}).",
-        ),
+        because={
+            "only-if": Text(
+                zh=f"缩放能防止饱和，但不能代替维度：d = 4 时不缩放也差不多（{listed(plain, '.2f')}）。",
+                en=f"Scaling prevents saturation but is no substitute for dimensions: at d = 4, unscaled does about as well "
+                f"({listed(plain, '.2f')}).",
+            )
+        },
         only_if=Text(zh="d_k 对任务而言足够大", en="d_k is large enough for the task"),
     )

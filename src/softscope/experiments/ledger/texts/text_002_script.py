@@ -31,11 +31,13 @@ def _sample(d: int, plain: str, scaled: str) -> Outcome:
             zh=f"平均打印 {means['plain']:.4f} 与 {means['scaled']:.3f}（{drawn.matrices(d)} 次）",
             en=f"prints {means['plain']:.4f} and {means['scaled']:.3f} on average ({drawn.matrices(d)} runs)",
         ),
-        because=Text(
-            zh=f"{100 * low['plain'].mean:.2f}% 的运行打印 ≤ {plain}，{100 * low['scaled'].mean:.2f}% 打印 ≤ {scaled}：这段脚本几乎从不打印这么小的数。",
-            en=f"{100 * low['plain'].mean:.2f}% of runs print {plain} or less, and {100 * low['scaled'].mean:.2f}% print {scaled} or "
-            f"less: the script hardly ever prints numbers this low.",
-        ),
+        because={
+            "fails": Text(
+                zh=f"{100 * low['plain'].mean:.2f}% 的运行打印 ≤ {plain}，{100 * low['scaled'].mean:.2f}% 打印 ≤ {scaled}：这段脚本几乎从不打印这么小的数。",
+                en=f"{100 * low['plain'].mean:.2f}% of runs print {plain} or less, and {100 * low['scaled'].mean:.2f}% print {scaled} or "
+                f"less: the script hardly ever prints numbers this low.",
+            )
+        },
     )
 
 
@@ -86,10 +88,12 @@ def _s2_54() -> Outcome:
     return Outcome.of(
         {f"d = {d}": pair == ((1, 10, d), (1, 10, 10)) for d, pair in shapes.items()},
         measured=", ".join(f"{q} → {s}" for q, s in shapes.values()),
-        because=Text(
-            zh="10 个查询各与 10 个键作点积，d 这一维经求和消去。",
-            en="Each of 10 queries is dotted with 10 keys, and d is summed out.",
-        ),
+        because={
+            "holds": Text(
+                zh="10 个查询各与 10 个键作点积，d 这一维经求和消去。",
+                en="Each of 10 queries is dotted with 10 keys, and d is summed out.",
+            )
+        },
     )
 
 
@@ -106,10 +110,12 @@ def _s2_55() -> Outcome:
     return Outcome.of(
         {f"{a} → {b}": gap[b].below(gap[a].mean) for a, b in ((16, 64), (64, 256))},
         measured=Text(zh=f"1 − 最大权重：{by(gap, '.2g')}", en=f"1 − largest weight: {by(gap, '.2g')}"),
-        because=Text(
-            zh="分数越分散，最大的分数领先越多；但 d_k = 16 时最大权重就已接近 1。",
-            en="The more the scores spread, the further the largest leads; but at d_k = 16 the largest weight is already close to 1.",
-        ),
+        because={
+            "holds": Text(
+                zh="分数越分散，最大的分数领先越多；但 d_k = 16 时最大权重就已接近 1。",
+                en="The more the scores spread, the further the largest leads; but at d_k = 16 the largest weight is already close to 1.",
+            )
+        },
     )
 
 
@@ -125,8 +131,10 @@ def _s2_56() -> Outcome:
     return Outcome.of(
         {f"d = {d}": x.agrees(middle, 0.03) for d, x in found.items()},
         measured=by(found, ".3f"),
-        because=Text(
-            zh=f"它稳定在 {middle:.2f} 左右，而不是文中的 0.28–0.30。",
-            en=f"It stays at about {middle:.2f}, not at the text's 0.28–0.30.",
-        ),
+        because={
+            "holds": Text(
+                zh=f"它稳定在 {middle:.2f} 左右，而不是文中的 0.28–0.30。",
+                en=f"It stays at about {middle:.2f}, not at the text's 0.28–0.30.",
+            )
+        },
     )

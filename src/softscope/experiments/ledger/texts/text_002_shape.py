@@ -17,7 +17,7 @@ def _shape(d: int, variance: float, spread: str) -> Outcome:
     distance, excess = dots.distance_from_normal(d), dots.excess_kurtosis(d)
     found = dots.scaled_variance(d)
     return Outcome.of(
-        {
+        under={
             Text(zh="方差", en="variance"): found.agrees(1.0, 0.06),
             Text(zh="近似正态", en="close to normal"): distance < _CLOSE,
             Text(zh="恰为正态", en="exactly normal"): excess == 0.0,
@@ -27,11 +27,13 @@ def _shape(d: int, variance: float, spread: str) -> Outcome:
             en=f"variance {found.mean * variance:.2f}; distribution function within {distance:.4f} "
             f"of that of {spread}; excess kurtosis {excess:.3f}",
         ),
-        because=Text(
-            zh=f"d 项之和只是趋近正态分布：尾部略重（正态的超额峰度为 0，这里是 6/d = {excess:.3f}）。",
-            en=f"A sum of d terms only approaches a normal distribution: its tails are slightly heavier "
-            f"(excess kurtosis 6/d = {excess:.3f} instead of 0).",
-        ),
+        because={
+            "only-if": Text(
+                zh=f"d 项之和只是趋近正态分布：尾部略重（正态的超额峰度为 0，这里是 6/d = {excess:.3f}）。",
+                en=f"A sum of d terms only approaches a normal distribution: its tails are slightly heavier "
+                f"(excess kurtosis 6/d = {excess:.3f} instead of 0).",
+            )
+        },
         only_if=Text(zh="“服从”指“近似服从”", en="“follows” means “approximately follows”"),
     )
 
@@ -64,10 +66,12 @@ def _three_sds(stated: str, sd: float) -> Outcome:
             zh=f"3σ = {3.0 * sd:g}；区间外 {100 * beyond:.2f}%（正态 {100 * normal:.2f}%）",
             en=f"3σ = {3.0 * sd:g}; {100 * beyond:.2f}% lie outside (normal: {100 * normal:.2f}%)",
         ),
-        because=Text(
-            zh=f"约每 {1 / beyond:.0f} 个分数才有 1 个落在区间外。",
-            en=f"About 1 score in {1 / beyond:.0f} lies outside.",
-        ),
+        because={
+            "holds": Text(
+                zh=f"约每 {1 / beyond:.0f} 个分数才有 1 个落在区间外。",
+                en=f"About 1 score in {1 / beyond:.0f} lies outside.",
+            )
+        },
     )
 
 
@@ -103,15 +107,17 @@ def _s2_16() -> Outcome:
 def _s2_61() -> Outcome:
     distances = {d: dots.distance_from_normal(d) for d in (1, 4, 16, 64, 256, 1024)}
     return Outcome.of(
-        {f"d = {d}": x < _CLOSE for d, x in distances.items()},
+        under={f"d = {d}": x < _CLOSE for d, x in distances.items()},
         measured=Text(
             zh=f"与 N(0, 1) 的分布函数最大差：{by(distances, '.4f')}",
             en=f"largest difference from the distribution function of N(0, 1): {by(distances, '.4f')}",
         ),
-        because=Text(
-            zh=f"差距按 1/d 缩小；d = 1 时它是两个正态变量之积，相差 {distances[1]:.2f}。",
-            en=f"The difference shrinks like 1/d; at d = 1 the score is a product of two normals and differs by {distances[1]:.2f}.",
-        ),
+        because={
+            "only-if": Text(
+                zh=f"差距按 1/d 缩小；d = 1 时它是两个正态变量之积，相差 {distances[1]:.2f}。",
+                en=f"The difference shrinks like 1/d; at d = 1 the score is a product of two normals and differs by {distances[1]:.2f}.",
+            )
+        },
         only_if=Text(
             zh=f"d 至少是 16 左右，并且容许 {_CLOSE} 以内的差；严格来说它从不服从正态分布",
             en=f"d is at least about 16 and differences below {_CLOSE} are allowed; it is never exactly normal",

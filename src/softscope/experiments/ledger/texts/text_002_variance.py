@@ -65,10 +65,12 @@ def _s2_01() -> Outcome:
             zh=f"与公式最多相差 {max(ours, theirs):.1g}",
             en=f"differs from the formula by at most {max(ours, theirs):.1g}",
         ),
-        because=Text(
-            zh="这正是论文的式 1；两个实现算出的都是它。",
-            en="This is the paper's equation 1, and both implementations compute it.",
-        ),
+        because={
+            "holds": Text(
+                zh="这正是论文的式 1；两个实现算出的都是它。",
+                en="This is the paper's equation 1, and both implementations compute it.",
+            )
+        },
     )
 
 
@@ -91,10 +93,12 @@ def _s2_03() -> Outcome:
             zh=f"均值/√d：{by(means, '.3f')}（各 {means[1].n} 个样本）",
             en=f"mean/√d: {by(means, '.3f')} ({means[1].n} samples each)",
         ),
-        because=Text(
-            zh="每一项的均值都是 E[q_i]·E[k_i] = 0，和的均值也就是 0。",
-            en="Every term has mean E[q_i]·E[k_i] = 0, and so does the sum.",
-        ),
+        because={
+            "holds": Text(
+                zh="每一项的均值都是 E[q_i]·E[k_i] = 0，和的均值也就是 0。",
+                en="Every term has mean E[q_i]·E[k_i] = 0, and so does the sum.",
+            )
+        },
     )
 
 
@@ -116,10 +120,12 @@ def _s2_04() -> Outcome:
             zh=f"推导：{whole} = {sum(parts)}；各分量全都相同时 {shared:.2f}",
             en=f"derived: {whole} = {sum(parts)}; with all components identical: {shared:.2f}",
         ),
-        because=Text(
-            zh="分量独立使交叉项为 0；若不独立，此式不成立。",
-            en="Independence makes the cross terms 0; without it the claim would be false.",
-        ),
+        because={
+            "holds": Text(
+                zh="分量独立使交叉项为 0；若不独立，此式不成立。",
+                en="Independence makes the cross terms 0; without it the claim would be false.",
+            )
+        },
     )
 
 
@@ -144,10 +150,12 @@ def _s2_05() -> Outcome:
             zh=f"正态 {normal:.3f}，均匀 {uniform:.3f}，±1 {signs:.3f}（各 {normal.n} 个样本）",
             en=f"normal {normal:.3f}, uniform {uniform:.3f}, ±1 {signs:.3f} ({normal.n} samples each)",
         ),
-        because=Text(
-            zh="E[q_i²]·E[k_i²] = 1，与分布的形状无关。",
-            en="It is E[q_i²]·E[k_i²] = 1, whatever the shape of the distribution.",
-        ),
+        because={
+            "holds": Text(
+                zh="E[q_i²]·E[k_i²] = 1，与分布的形状无关。",
+                en="It is E[q_i²]·E[k_i²] = 1, whatever the shape of the distribution.",
+            )
+        },
     )
 
 
@@ -167,12 +175,14 @@ def _s2_06() -> Outcome:
             for kind, x in other.items()
         },
         measured=Text(zh=f"方差/d：{by(found, '.3f')}", en=f"variance/d: {by(found, '.3f')}"),
-        because=Text(
-            zh=f"d 个方差为 1 的独立项相加；分量为均匀分布或 ±1 时，在 d = 64 也一样："
-            f"{other['uniform']:.3f} 与 {other['±1']:.3f}。",
-            en=f"d independent terms of variance 1 add up; uniform and ±1 components behave the same at d = 64: "
-            f"{other['uniform']:.3f} and {other['±1']:.3f}.",
-        ),
+        because={
+            "holds": Text(
+                zh=f"d 个方差为 1 的独立项相加；分量为均匀分布或 ±1 时，在 d = 64 也一样："
+                f"{other['uniform']:.3f} 与 {other['±1']:.3f}。",
+                en=f"d independent terms of variance 1 add up; uniform and ±1 components behave the same at d = 64: "
+                f"{other['uniform']:.3f} and {other['±1']:.3f}.",
+            )
+        },
     )
 
 
@@ -187,10 +197,12 @@ def _s2_14() -> Outcome:
     return Outcome.of(
         {f"d = {d}": x.agrees(1.0, 0.06) for d, x in found.items()},
         measured=by(found, ".3f"),
-        because=Text(
-            zh="只要分量独立、均值为 0、方差为 1，就有 Var(q·k)/d = 1。",
-            en="Var(q·k)/d = 1 as long as the components are independent with mean 0 and variance 1.",
-        ),
+        because={
+            "holds": Text(
+                zh="只要分量独立、均值为 0、方差为 1，就有 Var(q·k)/d = 1。",
+                en="Var(q·k)/d = 1 as long as the components are independent with mean 0 and variance 1.",
+            )
+        },
     )
 
 
@@ -210,9 +222,11 @@ def _s2_40() -> Outcome:
     return Outcome.of(
         {f"d = {d}": equal(x, d) and equal(x / d, 1) for d, x in whole.items()},
         measured=Text(zh=f"推导的方差 {shown}", en=f"derived variance {shown}"),
-        because=Text(
-            zh="除以 c 使方差除以 c²，而 c = √d。", en="Dividing by c divides the variance by c², and c = √d."
-        ),
+        because={
+            "holds": Text(
+                zh="除以 c 使方差除以 c²，而 c = √d。", en="Dividing by c divides the variance by c², and c = √d."
+            )
+        },
     )
 
 
@@ -236,15 +250,17 @@ def _s2_41() -> Outcome:
         found[name] = estimate(scores), variance_of(scores)
     shown = ", ".join(f"{name}: {m:.2f} / {v:.2f}" for name, (m, v) in found.items())
     return Outcome.of(
-        {name: m.agrees(0.0, 0.3) and v.agrees(1.0, 0.1) for name, (m, v) in found.items()},
+        under={name: m.agrees(0.0, 0.3) and v.agrees(1.0, 0.1) for name, (m, v) in found.items()},
         measured=Text(
             zh=f"缩放后的均值 / 方差，{shown}（d = {d}，{n} 个样本）",
             en=f"scaled mean / variance, {shown} (d = {d}, {n} samples)",
         ),
-        because=Text(
-            zh="批归一化测出均值和方差再予以消除；√d 是常数，觉察不到分量本身的变大或偏移。",
-            en="Batch normalisation measures the mean and variance and removes them; √d is a constant and cannot see that "
-            "the components have grown or shifted.",
-        ),
+        because={
+            "only-if": Text(
+                zh="批归一化测出均值和方差再予以消除；√d 是常数，觉察不到分量本身的变大或偏移。",
+                en="Batch normalisation measures the mean and variance and removes them; √d is a constant and cannot see that "
+                "the components have grown or shifted.",
+            )
+        },
         only_if=Text(zh="q 和 k 的分量均值为 0、方差为 1", en="the components of q and k have mean 0 and variance 1"),
     )

@@ -32,7 +32,7 @@ def _s3_37() -> Outcome:
     return Outcome.of(
         {"softscope.attention": off < 1e-13},
         measured=Text(zh=f"最多相差 {off:.1g}", en=f"off by at most {off:.1g}"),
-        because=Text(zh="这是论文的式 1。", en="This is the paper's equation 1."),
+        because={"holds": Text(zh="这是论文的式 1。", en="This is the paper's equation 1.")},
     )
 
 
@@ -56,10 +56,12 @@ def _s3_38() -> Outcome:
             en=f"scores {scores.min():.1f} to {scores.max():.1f}; weights {weights.min():.4f} to {weights.max():.4f}, "
             f"row sums differ from 1 by {off:.1g}",
         ),
-        because=Text(
-            zh="取指数使权重为正，除以总和使权重归一。",
-            en="The exponential makes the weights positive, and the division makes them sum to one.",
-        ),
+        because={
+            "holds": Text(
+                zh="取指数使权重为正，除以总和使权重归一。",
+                en="The exponential makes the weights positive, and the division makes them sum to one.",
+            )
+        },
     )
 
 
@@ -74,7 +76,7 @@ def _s3_39() -> Outcome:
     _, weights, _ = code.attention(q, k, v)
     columns = weights.sum(0)
     return Outcome.of(
-        {
+        under={
             Text(zh="一个查询，对所有键求和", en="one query, summed over all keys"): off_by(weights.sum(-1), 1.0)
             < 1e-14,
             Text(zh="一个键，对所有查询求和", en="one key, summed over all queries"): off_by(columns, 1.0) < 1e-3,
@@ -84,7 +86,11 @@ def _s3_39() -> Outcome:
             zh=f"10×10：行和 1，列和 {columns.min():.2f} 到 {columns.max():.2f}，总和 {weights.sum():.0f}",
             en=f"10×10: row sums 1, column sums {columns.min():.2f} to {columns.max():.2f}, total {weights.sum():.0f}",
         ),
-        because=Text(zh="归一化是逐行的，即逐个查询。", en="Normalisation is row by row, that is, query by query."),
+        because={
+            "only-if": Text(
+                zh="归一化是逐行的，即逐个查询。", en="Normalisation is row by row, that is, query by query."
+            )
+        },
         only_if=Text(zh="说的是一个查询分给所有键的权重", en="it is about the weights one query gives to all keys"),
     )
 
@@ -109,10 +115,12 @@ def _s3_40() -> Outcome:
             en=f"without dividing by √d first, the weights differ by up to {off_by(plain, weights):.2f}; rows still sum to 1 within "
             f"{off_by(plain.sum(-1), 1.0):.1g}",
         ),
-        because=Text(
-            zh="除法是 softmax 之前单独的一步，文中自己的代码也是如此。",
-            en="The division is a separate step before softmax, in the text's own code too.",
-        ),
+        because={
+            "fails": Text(
+                zh="除法是 softmax 之前单独的一步，文中自己的代码也是如此。",
+                en="The division is a separate step before softmax, in the text's own code too.",
+            )
+        },
     )
 
 
@@ -123,7 +131,7 @@ def _s3_46() -> Outcome:
     return Outcome.of(
         {"3×4": line == "[1. 1. 1.]"},
         measured=line,
-        because=Text(zh="每行都归一化。", en="Every row is normalised."),
+        because={"holds": Text(zh="每行都归一化。", en="Every row is normalised.")},
     )
 
 
@@ -142,9 +150,11 @@ def _s3_47() -> Outcome:
             "weights @ V": output.shape == (3, 4),
         },
         measured=f"(3, 4) → {scores.shape} → {output.shape}",
-        because=Text(
-            zh="有 3 个查询、3 个键，V 有 4 维。", en="There are 3 queries and 3 keys, and V has 4 components."
-        ),
+        because={
+            "holds": Text(
+                zh="有 3 个查询、3 个键，V 有 4 维。", en="There are 3 queries and 3 keys, and V has 4 components."
+            )
+        },
     )
 
 
@@ -166,16 +176,18 @@ def _s3_48() -> Outcome:
         cases[f"{shape}"] = off < 1e-13
         seen.append("ValueError" if math.isinf(off) else f"{off:.1g}")
     return Outcome.of(
-        cases,
+        under=cases,
         measured=Text(
             zh=f"与真值相差：{', '.join(f'{s} {x}' for s, x in zip(cases, seen, strict=True))}",
             en=f"error: {', '.join(f'{s} {x}' for s, x in zip(cases, seen, strict=True))}",
         ),
-        because=Text(
-            zh="K.T 颠倒所有的轴：成批的输入会报错，三个轴等长时甚至算错而不报错；也没有掩码。",
-            en="K.T reverses all axes: a batch raises an error, or is silently wrong when all three axes have the same "
-            "length; and there is no mask.",
-        ),
+        because={
+            "only-if": Text(
+                zh="K.T 颠倒所有的轴：成批的输入会报错，三个轴等长时甚至算错而不报错；也没有掩码。",
+                en="K.T reverses all axes: a batch raises an error, or is silently wrong when all three axes have the same "
+                "length; and there is no mask.",
+            )
+        },
         only_if=Text(
             zh="输入是矩阵，没有批次维，也不需要掩码",
             en="the inputs are matrices with no batch axis, and no mask is needed",

@@ -33,10 +33,12 @@ def _s3_01() -> Outcome:
             Text(zh="T → 0 时成为硬最大值", en="as T → 0 it becomes the hard maximum"): off_by(cold, _hard(_X)) < 1e-12,
         },
         measured=f"[1, 2, 3] → {listed(p, '.3f')}, T = 0.01 → {listed(cold, '.2g')}",
-        because=Text(
-            zh="它软化的是“哪个最大”（one-hot 的 argmax）；软化的最大值本身是 logsumexp。",
-            en="What it softens is which entry is largest (a one-hot argmax); the softened maximum itself is logsumexp.",
-        ),
+        because={
+            "holds": Text(
+                zh="它软化的是“哪个最大”（one-hot 的 argmax）；软化的最大值本身是 logsumexp。",
+                en="What it softens is which entry is largest (a one-hot argmax); the softened maximum itself is logsumexp.",
+            )
+        },
     )
 
 
@@ -62,10 +64,12 @@ def _s3_02() -> Outcome:
     return Outcome.of(
         {n: bool((p >= 0.0).all() and (p <= 1.0).all() and off_by(p.sum(-1), 1.0) < 1e-14) for n, p in found.items()},
         measured=Text(zh=f"和与 1 最多相差 {off:.1g}", en=f"sums differ from 1 by at most {off:.1g}"),
-        because=Text(
-            zh="每一项都是一个非负数除以所有这些数之和。",
-            en="Each value is a non-negative number divided by the sum of all of them.",
-        ),
+        because={
+            "holds": Text(
+                zh="每一项都是一个非负数除以所有这些数之和。",
+                en="Each value is a non-negative number divided by the sum of all of them.",
+            )
+        },
     )
 
 
@@ -80,7 +84,7 @@ def _s3_03() -> Outcome:
     return Outcome.of(
         {Text(zh="500 行随机数", en="500 random rows"): off < 1e-15},
         measured=Text(zh=f"与公式最多相差 {off:.1g}", en=f"differs from the formula by at most {off:.1g}"),
-        because=Text(zh="这是定义。", en="This is the definition."),
+        because={"holds": Text(zh="这是定义。", en="This is the definition.")},
     )
 
 
@@ -95,7 +99,7 @@ def _s3_04() -> Outcome:
     return Outcome.of(
         {"[1, 2, 3]": hard.tolist() == [0.0, 0.0, 1.0]},
         measured=listed(hard, "g"),
-        because=Text(zh="只保留最大的一项。", en="Only the largest entry is kept."),
+        because={"holds": Text(zh="只保留最大的一项。", en="Only the largest entry is kept.")},
     )
 
 
@@ -110,9 +114,11 @@ def _s3_05() -> Outcome:
     return Outcome.of(
         {"[1, 2, 3]": near(p, ["0.09", "0.24", "0.67"])},
         measured=listed(p, ".4f"),
-        because=Text(
-            zh="四舍五入到 2 位小数正是这 3 个数。", en="Rounded to 2 decimals, it gives exactly these 3 numbers."
-        ),
+        because={
+            "holds": Text(
+                zh="四舍五入到 2 位小数正是这 3 个数。", en="Rounded to 2 decimals, it gives exactly these 3 numbers."
+            )
+        },
     )
 
 
@@ -137,10 +143,12 @@ def _s3_06() -> Outcome:
             zh=f"log(p_i/p_j) 与 x_i − x_j 最多相差 {off:.1g}",
             en=f"log(p_i/p_j) differs from x_i − x_j by at most {off:.1g}",
         ),
-        because=Text(
-            zh="由权重之比可以原样求回差值；丢失的只是共同的平移量。",
-            en="The ratios of the weights give back the differences; only a common shift is lost.",
-        ),
+        because={
+            "holds": Text(
+                zh="由权重之比可以原样求回差值；丢失的只是共同的平移量。",
+                en="The ratios of the weights give back the differences; only a common shift is lost.",
+            )
+        },
     )
 
 
@@ -169,8 +177,10 @@ def _s3_07() -> Outcome:
             zh=f"[1, 2, 3] 处：硬最大值的变化率 {hard:g}，softmax 的 ‖J‖ = {soft:.3f}",
             en=f"at [1, 2, 3]: rate of change {hard:g} for the hard maximum, ‖J‖ = {soft:.3f} for softmax",
         ),
-        because=Text(
-            zh="只要名次不变，one-hot 就是常数，斜率为 0。",
-            en="A one-hot vector is constant as long as the ranking does not change, so its slope is 0.",
-        ),
+        because={
+            "holds": Text(
+                zh="只要名次不变，one-hot 就是常数，斜率为 0。",
+                en="A one-hot vector is constant as long as the ranking does not change, so its slope is 0.",
+            )
+        },
     )

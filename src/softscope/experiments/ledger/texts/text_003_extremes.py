@@ -44,12 +44,14 @@ def _s3_17() -> Outcome:
     # The bound: all others together get at most (n − 1)·e^−gap, where gap is the lead over the runner-up.
     gap = math.log(2 / 0.001)
     return Outcome.of(
-        {name: x > 0.999 for name, x in peaks.items()},
+        under={name: x > 0.999 for name, x in peaks.items()},
         measured=", ".join(f"{name}: {x:g}" for name, x in peaks.items()),
-        because=Text(
-            zh=f"起作用的只是第一名领先第二名多少：3 个数时领先 {gap:.1f} 就能得到 0.999；并列第一则平分。",
-            en=f"Only the lead over the runner-up counts: with 3 numbers, a lead of {gap:.1f} gives 0.999; ties share the weight.",
-        ),
+        because={
+            "only-if": Text(
+                zh=f"起作用的只是第一名领先第二名多少：3 个数时领先 {gap:.1f} 就能得到 0.999；并列第一则平分。",
+                en=f"Only the lead over the runner-up counts: with 3 numbers, a lead of {gap:.1f} gives 0.999; ties share the weight.",
+            )
+        },
         only_if=Text(zh="最大的一项领先第二名很多", en="the largest is far ahead of the second largest"),
     )
 
@@ -67,10 +69,12 @@ def _s3_18() -> Outcome:
     return Outcome.of(
         {"[1000, 1, 1]": near(p, ["1", "0", "0"])},
         measured=listed(p, "g"),
-        because=Text(
-            zh=f"另外两项都是 10^−{digits:.0f}，小到连 float64 也无法表示。",
-            en=f"The other two are each 10^−{digits:.0f}, too small even for float64.",
-        ),
+        because={
+            "holds": Text(
+                zh=f"另外两项都是 10^−{digits:.0f}，小到连 float64 也无法表示。",
+                en=f"The other two are each 10^−{digits:.0f}, too small even for float64.",
+            )
+        },
     )
 
 
@@ -86,12 +90,14 @@ def _s3_18() -> Outcome:
 def _s3_19() -> Outcome:
     peaks = {name: float(ss.partition(np.array(x)).peak) for name, x in _CASES.items()}
     return Outcome.of(
-        {f"{_CASES[name]}": x > 0.99 for name, x in peaks.items()},
+        under={f"{_CASES[name]}": x > 0.99 for name, x in peaks.items()},
         measured=", ".join(f"{_CASES[name]}: {x:.4f}" for name, x in peaks.items()),
-        because=Text(
-            zh="领先 5 就足以达到 0.99；领先 1 或不领先则不够。",
-            en="A lead of 5 is enough for 0.99; a lead of 1 or none is not.",
-        ),
+        because={
+            "only-if": Text(
+                zh="领先 5 就足以达到 0.99；领先 1 或不领先则不够。",
+                en="A lead of 5 is enough for 0.99; a lead of 1 or none is not.",
+            )
+        },
         only_if=Text(zh="第一名领先第二名 5 左右或更多", en="the first leads the second by about 5 or more"),
     )
 
@@ -118,7 +124,7 @@ def _s3_20() -> Outcome:
             Text(zh="打印的字符", en="characters printed"): line == _LISTING["Uniform"],
         },
         measured=line,
-        because=Text(zh="相等的分数给出相等的权重。", en="Equal scores get equal weights."),
+        because={"holds": Text(zh="相等的分数给出相等的权重。", en="Equal scores get equal weights.")},
     )
 
 
@@ -138,11 +144,13 @@ def _s3_21() -> Outcome:
             Text(zh="打印的字符", en="characters printed"): line == _LISTING["Moderate"],
         },
         measured=f"{listed(p, '.6f')} → {line}",
-        because=Text(
-            zh=f"{wrong} 个数的最后一位不对；并且最大与最小之比超过 1000 时，NumPy 用科学记数法打印。",
-            en=f"The last digit of {wrong} numbers is wrong; also, when the largest is over 1000 times the smallest, "
-            f"NumPy prints in scientific notation.",
-        ),
+        because={
+            "fails": Text(
+                zh=f"{wrong} 个数的最后一位不对；并且最大与最小之比超过 1000 时，NumPy 用科学记数法打印。",
+                en=f"The last digit of {wrong} numbers is wrong; also, when the largest is over 1000 times the smallest, "
+                f"NumPy prints in scientific notation.",
+            )
+        },
     )
 
 
@@ -158,15 +166,17 @@ def _s3_21() -> Outcome:
 def _s3_22() -> Outcome:
     p, line = code.stable(np.array(_CASES["Extreme"])), _line("Extreme")
     return Outcome.of(
-        {
+        under={
             Text(zh="数值，one-hot", en="numbers, one-hot"): near(p, ["0.000000", "0.000000", "1.000000"]),
             Text(zh="打印的字符", en="characters printed"): line == _LISTING["Extreme"],
         },
         measured=line,
-        because=Text(
-            zh="数值正确；NumPy 打印整数值时不写小数。",
-            en="The numbers are right; NumPy prints whole values without decimals.",
-        ),
+        because={
+            "only-if": Text(
+                zh="数值正确；NumPy 打印整数值时不写小数。",
+                en="The numbers are right; NumPy prints whole values without decimals.",
+            )
+        },
         only_if=_AS_NUMBERS,
     )
 
@@ -195,9 +205,11 @@ def _s3_23() -> Outcome:
             zh=f"列出 {len(listed)} 行，其中 {found} 行与打印的一致；代码打印 {len(printed)} 行",
             en=f"{len(listed)} lines are listed, {found} of them exactly as printed; the code prints {len(printed)}",
         ),
-        because=Text(
-            zh=f"示例略去 {len(_CASES) - len(_LISTING)} 例和每例的“最大值占比”，并且有 {len(listed) - found} 个数组不是 NumPy 的打印格式。",
-            en=f"The listing omits {len(_CASES) - len(_LISTING)} cases and each case's largest share, and "
-            f"{len(listed) - found} arrays are not written the way NumPy prints them.",
-        ),
+        because={
+            "fails": Text(
+                zh=f"示例略去 {len(_CASES) - len(_LISTING)} 例和每例的“最大值占比”，并且有 {len(listed) - found} 个数组不是 NumPy 的打印格式。",
+                en=f"The listing omits {len(_CASES) - len(_LISTING)} cases and each case's largest share, and "
+                f"{len(listed) - found} arrays are not written the way NumPy prints them.",
+            )
+        },
     )

@@ -36,7 +36,7 @@ def _s3_55() -> Outcome:
     rows = [scale * rng.standard_normal(20) for scale in (1.0, 30.0, 1000.0) for _ in range(100)]
     off = max(off_by(_by_operators(x), ss.softmax(x)) for x in rows)
     return Outcome.of(
-        {
+        under={
             Text(zh="本章自己的写法", en="the chapter's own version"): calls == 0,
             Text(zh="只用运算符", en="with operators only"): off < 1e-13,
         },
@@ -45,10 +45,12 @@ def _s3_55() -> Outcome:
             en=f"the chapter's softmax_stable calls NumPy {calls} times; a version with operators only is off by {off:.1g} "
             f"({len(rows)} rows)",
         ),
-        because=Text(
-            zh="照字面理解，题目与本章的代码矛盾；但 e ** (x − max(x)) 确实够用。",
-            en="Taken literally, the exercise contradicts the chapter's code; but e ** (x − max(x)) does the job.",
-        ),
+        because={
+            "only-if": Text(
+                zh="照字面理解，题目与本章的代码矛盾；但 e ** (x − max(x)) 确实够用。",
+                en="Taken literally, the exercise contradicts the chapter's code; but e ** (x − max(x)) does the job.",
+            )
+        },
         only_if=Text(
             zh="用 e ** x 代替 np.exp，并用 Python 自带的 max 和 sum",
             en="e ** x replaces np.exp, and max and sum are Python's own",
@@ -81,10 +83,12 @@ def _s3_56() -> Outcome:
             zh=f"最大权重 {listed([float(p.peak) for p in found.values()], '.4f')}；熵 {listed(entropies, '.3f')} nat",
             en=f"largest weight {listed([float(p.peak) for p in found.values()], '.4f')}; entropy {listed(entropies, '.3f')} nats",
         ),
-        because=Text(
-            zh=f"log 5 = {math.log(5.0):.3f} nat 是均匀分布的熵。",
-            en=f"log 5 = {math.log(5.0):.3f} nats is the entropy of a uniform distribution.",
-        ),
+        because={
+            "holds": Text(
+                zh=f"log 5 = {math.log(5.0):.3f} nat 是均匀分布的熵。",
+                en=f"log 5 = {math.log(5.0):.3f} nats is the entropy of a uniform distribution.",
+            )
+        },
     )
 
 
@@ -111,10 +115,12 @@ def _s3_57() -> Outcome:
             en=f"64×64 scores: {plain.min():.1f} to {plain.max():.1f}, scaled {scaled.min():.2f} to {scaled.max():.2f}; standard "
             f"deviations {plain.std():.2f} and {scaled.std():.2f}",
         ),
-        because=Text(
-            zh=f"每个分数都除以 8；{plain.size} 个分数里最大的超过 3σ。",
-            en=f"Every score is divided by 8; the largest of {plain.size} scores lies beyond 3σ.",
-        ),
+        because={
+            "holds": Text(
+                zh=f"每个分数都除以 8；{plain.size} 个分数里最大的超过 3σ。",
+                en=f"Every score is divided by 8; the largest of {plain.size} scores lies beyond 3σ.",
+            )
+        },
     )
 
 
@@ -139,5 +145,5 @@ def _s3_58() -> Outcome:
             en=f"10 scores from N(0, 1): {100 * negative.mean:.1f}% of rows have a negative weight; in {100 * flipped.mean:.1f}% the "
             f"largest score no longer gets the largest weight; largest |weight| {np.abs(p).max():.0f} ({negative.n} rows)",
         ),
-        because=Text(zh="和可以为负，也可以接近 0。", en="The sum can be negative or close to 0."),
+        because={"holds": Text(zh="和可以为负，也可以接近 0。", en="The sum can be negative or close to 0.")},
     )

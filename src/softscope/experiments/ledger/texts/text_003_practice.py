@@ -58,6 +58,7 @@ def _distinct(temperature: float) -> Estimate:
 def _s3_32() -> Outcome:
     return cited(
         source=f"{_VENDOR}; {paper.NAME}",
+        supports=False,
         because=Text(
             zh="各家做法不一：有厂商建议翻译用 1.3；Transformer 论文翻译时用束搜索，根本不采样。",
             en="Practice differs: one vendor recommends 1.3 for translation, and the Transformer paper translates with beam "
@@ -80,10 +81,12 @@ def _s3_33() -> Outcome:
             zh=f"20 次采样里不同答案的个数：{by(found, '.2f', 'T')}（{_PROBLEMS} 题，{_CANDIDATES} 个候选）",
             en=f"different answers among 20 draws: {by(found, '.2f', 'T')} ({_PROBLEMS} problems, {_CANDIDATES} candidates)",
         ),
-        because=Text(
-            zh="T > 1 使分布更平坦，所以更多样；是否采用则属惯例（DeepSeek 建议 1.5）。",
-            en="T > 1 flattens the distribution, hence more diversity; whether to use it is a matter of convention (DeepSeek recommends 1.5).",
-        ),
+        because={
+            "holds": Text(
+                zh="T > 1 使分布更平坦，所以更多样；是否采用则属惯例（DeepSeek 建议 1.5）。",
+                en="T > 1 flattens the distribution, hence more diversity; whether to use it is a matter of convention (DeepSeek recommends 1.5).",
+            )
+        },
     )
 
 
@@ -97,7 +100,7 @@ def _s3_34() -> Outcome:
     one = {T: _passes(T, 1) for T in (0.2, 0.5, 1.0)}
     many = {T: _passes(T, 100) for T in (0.2, 0.5, 1.0)}
     return Outcome.of(
-        {
+        under={
             Text(zh="更确定", en="more deterministic"): all(_entropy(T).below(_entropy(1.0).mean) for T in (0.2, 0.5)),
             Text(zh="抽 1 次时更好", en="better with 1 sample"): all(one[T].above(one[1.0].mean) for T in (0.2, 0.5)),
             Text(zh="抽 100 次时更好", en="better with 100 samples"): all(
@@ -108,10 +111,12 @@ def _s3_34() -> Outcome:
             zh=f"抽 1 次的通过率 {by(one, '.3f', 'T')}；抽 100 次 {by(many, '.3f', 'T')}（{_PROBLEMS} 题）",
             en=f"pass rate with 1 sample {by(one, '.3f', 'T')}; with 100 samples {by(many, '.3f', 'T')} ({_PROBLEMS} problems)",
         ),
-        because=Text(
-            zh=f"低温下多半抽到概率最大的答案；抽很多次时，多样才有用（{_CODEX} 也是如此：0.2 与 0.8）。",
-            en=f"Low temperatures mostly draw the favourite; with many samples, diversity is what helps (as in {_CODEX}: 0.2 and 0.8).",
-        ),
+        because={
+            "only-if": Text(
+                zh=f"低温下多半抽到概率最大的答案；抽很多次时，多样才有用（{_CODEX} 也是如此：0.2 与 0.8）。",
+                en=f"Low temperatures mostly draw the favourite; with many samples, diversity is what helps (as in {_CODEX}: 0.2 and 0.8).",
+            )
+        },
         only_if=Text(zh="只抽一次或很少几次", en="one sample or just a few are drawn"),
     )
 
@@ -127,10 +132,12 @@ def _s3_35() -> Outcome:
     return Outcome.of(
         {f"T = {T:g}": x.above(found[1.0].mean) for T, x in found.items() if T > 1.0},
         measured=Text(zh=f"平均熵（nat）{by(found, '.2f', 'T')}", en=f"mean entropy in nats {by(found, '.2f', 'T')}"),
-        because=Text(
-            zh="T > 1 使其他类别的权重显现出来；用于蒸馏见 Hinton 等（arXiv 1503.02531）。",
-            en="T > 1 brings out the weights of the other classes; for its use in distillation see Hinton et al. (arXiv 1503.02531).",
-        ),
+        because={
+            "holds": Text(
+                zh="T > 1 使其他类别的权重显现出来；用于蒸馏见 Hinton 等（arXiv 1503.02531）。",
+                en="T > 1 brings out the weights of the other classes; for its use in distillation see Hinton et al. (arXiv 1503.02531).",
+            )
+        },
     )
 
 
@@ -143,6 +150,7 @@ def _s3_35() -> Outcome:
 def _s3_36() -> Outcome:
     return cited(
         source="Touvron et al. 2023 (Llama 2), arXiv 2307.09288, section 3.2.3 and figure 8",
+        supports=True,
         because=Text(
             zh="依方法而定：该文中抽 10 到 100 个答案时 1.2–1.3 最好，而且每个阶段都要重新调整。",
             en="It depends on the method: in that paper 1.2–1.3 is best when 10 to 100 answers are drawn, and it has to be "
@@ -166,6 +174,7 @@ def _s3_50() -> Outcome:
     off = off_by(f.cross_entropy(logits, labels), f.nll_loss(f.log_softmax(logits, dim=-1), labels))
     return cited(
         source="PyTorch docs, torch.nn.CrossEntropyLoss: LogSoftmax followed by NLLLoss",
+        supports=True,
         measured=Text(
             zh=f"PyTorch 的交叉熵与用 log-softmax 算出的损失相差 {off:.1g}",
             en=f"PyTorch's cross-entropy differs from the loss computed with log-softmax by {off:.1g}",

@@ -31,9 +31,11 @@ def _s3_41() -> Outcome:
         {Text(zh=f"大小，{a} → {b}", en=f"size, {a} → {b}"): sizes[b] > 1.5 * sizes[a] for a, b in pairs}
         | {Text(zh=f"方差，d = {d}", en=f"variance, d = {d}"): x.agrees(1.0, 0.06) for d, x in variances.items()},
         measured=Text(zh=f"平均 |q·k|：{by(sizes, '.2f')}", en=f"mean |q·k|: {by(sizes, '.2f')}"),
-        because=Text(
-            zh="方差是 d，所以典型的大小按 √d 增长。", en="The variance is d, so the typical size grows like √d."
-        ),
+        because={
+            "holds": Text(
+                zh="方差是 d，所以典型的大小按 √d 增长。", en="The variance is d, so the typical size grows like √d."
+            )
+        },
     )
 
 
@@ -49,7 +51,7 @@ def _s3_42() -> Outcome:
     sd = 2.0
     grown = estimate((sd * sd * dots.sampled(d)) ** 2)  # both q and k with standard deviation 2
     return Outcome.of(
-        {
+        under={
             Text(zh="分量方差 1", en="components of variance 1"): second.agrees(d * 1.0, 0.06 * d),
             Text(
                 zh="分量方差 4，“方差”指 q_i·k_i 的", en="components of variance 4, “variance” meaning that of q_i·k_i"
@@ -62,10 +64,12 @@ def _s3_42() -> Outcome:
             zh=f"d = {d}：分量方差 1 时 {second:.1f}，方差 4 时 {grown:.0f}（{second.n} 个样本）",
             en=f"d = {d}: {second:.1f} for components of variance 1, {grown:.0f} for variance 4 ({second.n} samples)",
         ),
-        because=Text(
-            zh=f"一项 q_i·k_i 的方差是两个方差之积：4·4 = {sd**4:g}，不是 {sd**2:g}。",
-            en=f"The variance of one q_i·k_i is the product of the two variances: 4·4 = {sd**4:g}, not {sd**2:g}.",
-        ),
+        because={
+            "only-if": Text(
+                zh=f"一项 q_i·k_i 的方差是两个方差之积：4·4 = {sd**4:g}，不是 {sd**2:g}。",
+                en=f"The variance of one q_i·k_i is the product of the two variances: 4·4 = {sd**4:g}, not {sd**2:g}.",
+            )
+        },
         only_if=Text(
             zh="“方差”指 q_i·k_i 的方差，或者分量方差为 1",
             en="“variance” means that of q_i·k_i, or the components have variance 1",
@@ -86,7 +90,7 @@ def _s3_43() -> Outcome:
     return Outcome.of(
         {"64 / 1": found.agrees(64.0, 6.4)},
         measured=Text(zh=f"{found:.1f} 倍（各 {found.n} 个样本）", en=f"{found:.1f} times ({found.n} samples each)"),
-        because=Text(zh="方差是 d。", en="The variance is d."),
+        because={"holds": Text(zh="方差是 d。", en="The variance is d.")},
     )
 
 
@@ -107,9 +111,11 @@ def _s3_44() -> Outcome:
             zh=f"10 个键，不缩放：最大权重 {one.peak:.3f} → {many.peak:.3f}，熵 {one.entropy:.2f} → {many.entropy:.2f} nat",
             en=f"10 keys, unscaled: largest weight {one.peak:.3f} → {many.peak:.3f}, entropy {one.entropy:.2f} → {many.entropy:.2f} nats",
         ),
-        because=Text(
-            zh="分数越分散，最大的分数领先越多。", en="The more the scores spread, the further the largest leads."
-        ),
+        because={
+            "holds": Text(
+                zh="分数越分散，最大的分数领先越多。", en="The more the scores spread, the further the largest leads."
+            )
+        },
     )
 
 
@@ -124,5 +130,5 @@ def _s3_45() -> Outcome:
     return Outcome.of(
         {f"d = {d}": x.agrees(1.0, 0.06) for d, x in found.items()},
         measured=by(found, ".3f"),
-        because=Text(zh="除以 √d 使方差除以 d。", en="Dividing by √d divides the variance by d."),
+        because={"holds": Text(zh="除以 √d 使方差除以 d。", en="Dividing by √d divides the variance by d.")},
     )

@@ -37,10 +37,12 @@ def _s3_08() -> Outcome:
     return Outcome.of(
         broken,
         measured=Text(zh=f"exp 溢出的界限：{shown}", en=f"exp overflows above: {shown}"),
-        because=Text(
-            zh="上溢给出 ∞/∞，下溢给出 0/0，两者都是 NaN。",
-            en="Overflow gives ∞/∞ and underflow gives 0/0; both are NaN.",
-        ),
+        because={
+            "holds": Text(
+                zh="上溢给出 ∞/∞，下溢给出 0/0，两者都是 NaN。",
+                en="Overflow gives ∞/∞ and underflow gives 0/0; both are NaN.",
+            )
+        },
     )
 
 
@@ -62,7 +64,7 @@ def _s3_09() -> Outcome:
             zh=f"每行最大的指数项：{largest.min():g} 到 {largest.max():g}",
             en=f"largest exponential in each row: {largest.min():g} to {largest.max():g}",
         ),
-        because=Text(zh="最大值减去自身恰好是 0。", en="The maximum minus itself is exactly 0."),
+        because={"holds": Text(zh="最大值减去自身恰好是 0。", en="The maximum minus itself is exactly 0.")},
     )
 
 
@@ -76,13 +78,17 @@ def _s3_10() -> Outcome:
     a, b = code.naive(_SMALL), code.stable(_SMALL)
     line = code.printed(b, 4)
     return Outcome.of(
-        {
+        under={
             Text(zh="数值，朴素", en="numbers, naive"): near(a, _STATED),
             Text(zh="数值，稳定", en="numbers, stable"): near(b, _STATED),
             Text(zh="打印的字符", en="characters printed"): line == _LINE,
         },
         measured=line,
-        because=Text(zh="NumPy 打印数组时去掉末尾的零。", en="NumPy drops trailing zeros when printing an array."),
+        because={
+            "only-if": Text(
+                zh="NumPy 打印数组时去掉末尾的零。", en="NumPy drops trailing zeros when printing an array."
+            )
+        },
         only_if=_AS_NUMBERS,
     )
 
@@ -92,12 +98,12 @@ def _s3_11() -> Outcome:
     total = float(code.stable(_SMALL).sum())
     line = f"{total:.6f}"
     return Outcome.of(
-        {
+        under={
             Text(zh="数值", en="number"): abs(total - 1.0) < 1e-15,
             Text(zh="打印的字符", en="characters printed"): line == "1.0",
         },
         measured=line,
-        because=Text(zh="格式 .6f 打印 6 位小数。", en="The format .6f prints 6 decimals."),
+        because={"only-if": Text(zh="格式 .6f 打印 6 位小数。", en="The format .6f prints 6 decimals.")},
         only_if=_AS_NUMBERS,
     )
 
@@ -119,10 +125,12 @@ def _s3_12() -> Outcome:
             zh=f"异常：{raised or '无'}；结果 {listed(result, 'g')}；警告 {len(seen)} 个：{'；'.join(seen)}",
             en=f"exception: {raised or 'none'}; result {listed(result, 'g')}; {len(seen)} warnings: {'; '.join(seen)}",
         ),
-        because=Text(
-            zh="NumPy 只发出警告并返回 NaN，except 永远不会执行。",
-            en="NumPy only warns and returns NaN, so the except branch never runs.",
-        ),
+        because={
+            "fails": Text(
+                zh="NumPy 只发出警告并返回 NaN，except 永远不会执行。",
+                en="NumPy only warns and returns NaN, so the except branch never runs.",
+            )
+        },
     )
 
 
@@ -136,14 +144,16 @@ def _s3_13() -> Outcome:
     p = code.stable(_BIG)
     line = code.printed(p, 6)
     return Outcome.of(
-        {
+        under={
             Text(zh="数值", en="numbers"): near(p, _STATED),
             Text(zh="打印的字符", en="characters printed"): line == _LINE,
         },
         measured=line,
-        because=Text(
-            zh="代码保留 6 位小数，注释只写了 4 位。", en="The code keeps 6 decimals; the comment shows only 4."
-        ),
+        because={
+            "only-if": Text(
+                zh="代码保留 6 位小数，注释只写了 4 位。", en="The code keeps 6 decimals; the comment shows only 4."
+            )
+        },
         only_if=_AS_NUMBERS,
     )
 
@@ -164,9 +174,11 @@ def _s3_14() -> Outcome:
             Text(zh="文中的代码", en="the text's code"): off_by(code.stable(_BIG), code.stable(_SMALL)) == 0.0,
         },
         measured=Text(zh=f"相差 {off:g}", en=f"they differ by {off:g}"),
-        because=Text(
-            zh="减去最大值后，两者是相同的数。", en="After subtracting the maximum, they are the same numbers."
-        ),
+        because={
+            "holds": Text(
+                zh="减去最大值后，两者是相同的数。", en="After subtracting the maximum, they are the same numbers."
+            )
+        },
     )
 
 
@@ -193,7 +205,7 @@ def _s3_15() -> Outcome:
             Text(zh="200 次随机平移", en="200 random shifts"): off < 1e-13,
         },
         measured=Text(zh=f"平移后最多相差 {off:.1g}", en=f"off by at most {off:.1g} after the shift"),
-        because=Text(zh="e^C 在分子和分母中约去。", en="e^C cancels between numerator and denominator."),
+        because={"holds": Text(zh="e^C 在分子和分母中约去。", en="e^C cancels between numerator and denominator.")},
     )
 
 
@@ -217,16 +229,18 @@ def _s3_16() -> Outcome:
         right = right and bool(np.isfinite(p).all()) and abs(float(p.sum()) - 1.0) < 1e-14
     largest = float(np.finfo(np.float64).max)
     return Outcome.of(
-        quiet | {Text(zh="结果有限，和为 1", en="results are finite and sum to 1"): right},
+        under=quiet | {Text(zh="结果有限，和为 1", en="results are finite and sum to 1"): right},
         measured=Text(
             zh=f"没有溢出警告的例子：{sum(quiet.values())}/{len(quiet)}",
             en=f"cases without an overflow warning: {sum(quiet.values())}/{len(quiet)}",
         ),
-        because=Text(
-            zh="exp 从不溢出；相差极大时减法会溢出为 −∞，但 e^−∞ = 0，结果仍然正确。",
-            en="exp never overflows; when the spread is enormous the subtraction overflows to −∞, but e^−∞ = 0, so the "
-            "result is still right.",
-        ),
+        because={
+            "only-if": Text(
+                zh="exp 从不溢出；相差极大时减法会溢出为 −∞，但 e^−∞ = 0，结果仍然正确。",
+                en="exp never overflows; when the spread is enormous the subtraction overflows to −∞, but e^−∞ = 0, so the "
+                "result is still right.",
+            )
+        },
         only_if=Text(
             zh=f"最大与最小相差不到 {largest:.1e}", en=f"the largest and the smallest differ by less than {largest:.1e}"
         ),

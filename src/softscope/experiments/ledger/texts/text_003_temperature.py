@@ -26,12 +26,14 @@ def _s3_24() -> Outcome:
     trials = {"[1, 2, 3]": _X, "[1, 3, 3]": np.array([1.0, 3.0, 3.0])}
     found = {name: ss.softmax(x, temperature=1e-3) for name, x in trials.items()}
     return Outcome.of(
-        {name: bool(p.max() > 0.999) for name, p in found.items()},
+        under={name: bool(p.max() > 0.999) for name, p in found.items()},
         measured=", ".join(f"{name} → {listed(p, 'g')}" for name, p in found.items()) + ", T = 0.001",
-        because=Text(
-            zh="并列最大的各项在任何温度下都平分权重。",
-            en="Entries tied for the maximum split the weight evenly at every temperature.",
-        ),
+        because={
+            "only-if": Text(
+                zh="并列最大的各项在任何温度下都平分权重。",
+                en="Entries tied for the maximum split the weight evenly at every temperature.",
+            )
+        },
         only_if=Text(zh="最大值只有一个", en="the maximum is unique"),
     )
 
@@ -48,7 +50,7 @@ def _s3_25() -> Outcome:
     return Outcome.of(
         {Text(zh="200 行随机数", en="200 random rows"): off < 1e-15},
         measured=Text(zh=f"最多相差 {off:.1g}", en=f"off by at most {off:.1g}"),
-        because=Text(zh="除以 1 不改变分数。", en="Dividing by 1 leaves the scores unchanged."),
+        because={"holds": Text(zh="除以 1 不改变分数。", en="Dividing by 1 leaves the scores unchanged.")},
     )
 
 
@@ -74,10 +76,12 @@ def _s3_26() -> Outcome:
             en="[1, 2, 3, 4, 5], largest distance of a weight from 0.2: "
             + ", ".join(f"T = {T:g}: {d:.1g}" for T, d in off.items()),
         ),
-        because=Text(
-            zh="x/T 各项之差趋于 0，偏离按 1/T 缩小。",
-            en="The differences within x/T go to 0, and the distance shrinks like 1/T.",
-        ),
+        because={
+            "holds": Text(
+                zh="x/T 各项之差趋于 0，偏离按 1/T 缩小。",
+                en="The differences within x/T go to 0, and the distance shrinks like 1/T.",
+            )
+        },
     )
 
 
@@ -106,10 +110,12 @@ def _s3_27() -> Outcome:
             en=f"mean entropy from {entropies[0].mean():.3f} (T = {temperatures[0]:g}) to {entropies[-1].mean():.3f} "
             f"(T = {temperatures[-1]:g}); the maximum is {math.log(10):.3f} nats",
         ),
-        because=Text(
-            zh="dH/dT = Var(x)/T³ ≥ 0，方差按权重计算。",
-            en="dH/dT = Var(x)/T³ ≥ 0, with the variance taken under the weights.",
-        ),
+        because={
+            "holds": Text(
+                zh="dH/dT = Var(x)/T³ ≥ 0，方差按权重计算。",
+                en="dH/dT = Var(x)/T³ ≥ 0, with the variance taken under the weights.",
+            )
+        },
     )
 
 
@@ -118,7 +124,7 @@ def _at(temperature: float, stated: list[str], because: Text) -> Outcome:
     return Outcome.of(
         {f"T = {temperature:g}": near(p, stated)},
         measured=f"{listed(p, '.6f')}",
-        because=because,
+        because={"holds": because},
     )
 
 
@@ -160,7 +166,11 @@ def _s3_30() -> Outcome:
             Text(zh="接近均匀", en="near uniform"): share > 0.99,
         },
         measured=listed(p, ".6f"),
-        because=Text(zh=f"熵达到最大值的 {100 * share:.1f}%。", en=f"Entropy is {100 * share:.1f}% of its maximum."),
+        because={
+            "holds": Text(
+                zh=f"熵达到最大值的 {100 * share:.1f}%。", en=f"Entropy is {100 * share:.1f}% of its maximum."
+            )
+        },
     )
 
 
@@ -178,11 +188,13 @@ def _s3_31() -> Outcome:
     }
     printed = {T: f"T={T:4.1f}: {code.printed(code.stable(_X / T), 4)}" for T in listed}
     return Outcome.of(
-        {f"T = {T:g}": printed[T] == line for T, line in listed.items()},
+        under={f"T = {T:g}": printed[T] == line for T, line in listed.items()},
         measured=" / ".join(printed.values()),
-        because=Text(
-            zh="格式 4.1f 在一位数前补一个空格，NumPy 又会去掉末尾的零。",
-            en="The format 4.1f pads a one-digit number with a space, and NumPy drops trailing zeros.",
-        ),
+        because={
+            "only-if": Text(
+                zh="格式 4.1f 在一位数前补一个空格，NumPy 又会去掉末尾的零。",
+                en="The format 4.1f pads a one-digit number with a space, and NumPy drops trailing zeros.",
+            )
+        },
         only_if=Text(zh="T 是 10：只有这一行逐字符相同", en="T is 10: only that line matches character for character"),
     )

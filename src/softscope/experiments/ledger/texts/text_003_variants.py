@@ -35,10 +35,12 @@ def _s3_49() -> Outcome:
             < 1e-12,
         },
         measured=f"[0, −1000]: log(softmax) {listed(logged, 'g')}, log_softmax {listed(direct, 'g')}",
-        because=Text(
-            zh="先算 softmax 会下溢为 0，而 0 的对数是 −∞。",
-            en="Taking softmax first underflows to 0, whose logarithm is −∞.",
-        ),
+        because={
+            "holds": Text(
+                zh="先算 softmax 会下溢为 0，而 0 的对数是 −∞。",
+                en="Taking softmax first underflows to 0, whose logarithm is −∞.",
+            )
+        },
     )
 
 
@@ -69,10 +71,12 @@ def _s3_51() -> Outcome:
             zh=f"[1, 2, 3] → {listed(p, 'g')}；10 个 N(0, 1) 的分数：含零的行占 {found.mean:.3f}，分数缩小到 1/50 后占 {small.mean:.3f}",
             en=f"[1, 2, 3] → {listed(p, 'g')}; 10 scores from N(0, 1): share of rows with a zero: {found.mean:.3f}; with scores 1/50 as large: {small.mean:.3f}",
         ),
-        because=Text(
-            zh="低于阈值的分数恰好得到 0；分数彼此很接近时，则一个 0 也没有。",
-            en="Scores below the threshold get exactly 0; when all scores are close together, none do.",
-        ),
+        because={
+            "holds": Text(
+                zh="低于阈值的分数恰好得到 0；分数彼此很接近时，则一个 0 也没有。",
+                en="Scores below the threshold get exactly 0; when all scores are close together, none do.",
+            )
+        },
     )
 
 
@@ -102,10 +106,12 @@ def _s3_52() -> Outcome:
             zh=f"2000 个向量：与投影最多相差 {off:.1g}（softscope.sparsemax 为 {ours:.1g}）",
             en=f"2000 vectors: differs from the projection by at most {off:.1g} (softscope.sparsemax: {ours:.1g})",
         ),
-        because=Text(
-            zh="它就是完整的排序算法，结果精确；简化之处只是一次处理一个向量。",
-            en="It is the full sorting algorithm, and it is exact; the only simplification is that it takes one vector at a time.",
-        ),
+        because={
+            "fails": Text(
+                zh="它就是完整的排序算法，结果精确；简化之处只是一次处理一个向量。",
+                en="It is the full sorting algorithm, and it is exact; the only simplification is that it takes one vector at a time.",
+            )
+        },
     )
 
 
@@ -124,15 +130,17 @@ def _s3_53() -> Outcome:
     }
     largest = {name: float(code.log_weights(x).max()) for name, x in trials.items()}
     return Outcome.of(
-        {name: x < 0.0 for name, x in largest.items()},
+        under={name: x < 0.0 for name, x in largest.items()},
         measured=Text(
             zh=f"最大值：{', '.join(f'{x:.3g}' for x in largest.values())}",
             en=f"largest values: {', '.join(f'{x:.3g}' for x in largest.values())}",
         ),
-        because=Text(
-            zh="从不为正；只有一项时恰为 0，最大项领先很多时在 float64 中也是 0。",
-            en="They are never positive; a single entry gives exactly 0, and a large lead also gives 0 in float64.",
-        ),
+        because={
+            "only-if": Text(
+                zh="从不为正；只有一项时恰为 0，最大项领先很多时在 float64 中也是 0。",
+                en="They are never positive; a single entry gives exactly 0, and a large lead also gives 0 in float64.",
+            )
+        },
         only_if=Text(
             zh="至少有两项，并且没有哪一项的权重舍入为 1", en="there are at least two entries and no weight rounds to 1"
         ),
@@ -161,5 +169,5 @@ def _s3_54() -> Outcome:
             zh=f"熵从 T = 0.1 到 10：{listed(entropies, '.3f')} nat；缩放后的最大权重 {by(peaks, '.3f')}",
             en=f"entropy from T = 0.1 to 10: {listed(entropies, '.3f')} nats; largest weight when scaled {by(peaks, '.3f')}",
         ),
-        because=Text(zh="前面的测量支持这三点。", en="The measurements above bear out all three."),
+        because={"holds": Text(zh="前面的测量支持这三点。", en="The measurements above bear out all three.")},
     )

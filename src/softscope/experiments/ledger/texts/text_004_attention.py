@@ -35,10 +35,12 @@ def _s4_10() -> Outcome:
             en="entries in a row: "
             + ", ".join(f"{keys} keys, d = {d}: {entries}" for (keys, d), entries in shapes.items()),
         ),
-        because=Text(
-            zh="QKᵀ 的每一行中，每个键对应一项；d 这一维在点积中已经求和消去。",
-            en="A row of QKᵀ has one entry per key; d is summed out in the dot product.",
-        ),
+        because={
+            "fails": Text(
+                zh="QKᵀ 的每一行中，每个键对应一项；d 这一维在点积中已经求和消去。",
+                en="A row of QKᵀ has one entry per key; d is summed out in the dot product.",
+            )
+        },
     )
 
 
@@ -61,10 +63,12 @@ def _s4_11() -> Outcome:
             zh=f"log a′ 与 log a/√d 最多相差 {worst:.1g}（n = {len(x)} 行）",
             en=f"log a′ is within {worst:.1g} of log a/√d (n = {len(x)} rows)",
         ),
-        because=Text(
-            zh="缩放就是对比值取幂，也就是把比值的对数除以同一个数。",
-            en="Scaling raises the ratio to a power, which means dividing its logarithm.",
-        ),
+        because={
+            "holds": Text(
+                zh="缩放就是对比值取幂，也就是把比值的对数除以同一个数。",
+                en="Scaling raises the ratio to a power, which means dividing its logarithm.",
+            )
+        },
     )
 
 
@@ -82,7 +86,7 @@ def _s4_12() -> Outcome:
     return Outcome.of(
         {Text(zh="对 d 的导数为负", en="the derivative with respect to d is negative"): bool(slope.is_negative)},
         measured=Text(zh=f"导数 {slope}", en=f"derivative {slope}"),
-        because=Text(zh="对任何 d > 0，导数都是负的。", en="The derivative is negative for every d > 0."),
+        because={"holds": Text(zh="对任何 d > 0，导数都是负的。", en="The derivative is negative for every d > 0.")},
     )
 
 
@@ -98,17 +102,22 @@ def _s4_13() -> Outcome:
         for a in A_RATIOS
     }
     return Outcome.of(
-        {f"a = {a:g}": first < second - 1e-9 and second < third - 1e-9 for a, (first, second, third) in ratios.items()},
+        under={
+            f"a = {a:g}": first < second - 1e-9 and second < third - 1e-9
+            for a, (first, second, third) in ratios.items()
+        },
         measured=Text(
             zh="d = 64、16、4 时的 a′："
             + "；".join(f"a = {a:g}：{x:.3f}、{y:.3f}、{z:.3f}" for a, (x, y, z) in ratios.items()),
             en="a′ at d = 64, 16, 4: "
             + "; ".join(f"a = {a:g}: {x:.3f}, {y:.3f}, {z:.3f}" for a, (x, y, z) in ratios.items()),
         ),
-        because=Text(
-            zh="a < 1 时 a′ 反而减小：它离 1 更远，但在另一边。",
-            en="For a < 1 it decreases instead: further from 1, but on the other side.",
-        ),
+        because={
+            "only-if": Text(
+                zh="a < 1 时 a′ 反而减小：它离 1 更远，但在另一边。",
+                en="For a < 1 it decreases instead: further from 1, but on the other side.",
+            )
+        },
         only_if=ONLY_ABOVE_ONE,
     )
 
@@ -129,7 +138,7 @@ def _s4_24() -> Outcome:
     cases = {"k > 1": sympy.Interval.open(1, sympy.oo), "0 < k < 1": sympy.Interval.open(0, 1)}
     possible = {name: condition.intersect(values) for name, values in cases.items()}
     return Outcome.of(
-        {name: not found.is_empty for name, found in possible.items()},
+        under={name: not found.is_empty for name, found in possible.items()},
         measured=Text(
             zh="；".join(
                 f"k > 1 且 {name}：{'空集' if found.is_empty else '可能'}" for name, found in possible.items()
@@ -138,7 +147,11 @@ def _s4_24() -> Outcome:
                 f"k > 1 and {name}: {'empty' if found.is_empty else 'possible'}" for name, found in possible.items()
             ),
         ),
-        because=Text(zh="在 k > 1 的前提下，第二种情形不可能出现。", en="If k > 1, the second case cannot occur."),
+        because={
+            "only-if": Text(
+                zh="在 k > 1 的前提下，第二种情形不可能出现。", en="If k > 1, the second case cannot occur."
+            )
+        },
         only_if=Text(
             zh="把前提理解为 k > 0，与上一行一致", en="the condition is read as k > 0, as in the previous line"
         ),

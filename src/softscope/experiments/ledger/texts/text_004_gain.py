@@ -29,7 +29,7 @@ def _s4_01() -> Outcome:
     fixed = {d: estimate(ss.partition(rows, temperature=math.sqrt(d)).entropy) for d in (16, 256)}
     real = {d: entropies(d) for d in (16, 256)}
     return Outcome.of(
-        {
+        under={
             Text(zh="分数不变，只改 √d", en="scores held fixed, only √d changes"): fixed[16].below(
                 fixed[256].mean - 0.1
             ),
@@ -41,10 +41,12 @@ def _s4_01() -> Outcome:
             zh=f"10 个键，平均熵（nat），d = 16 / 256：分数不变 {fixed[16]:.2f} / {fixed[256]:.2f}，真正的注意力 {real[16]:.2f} / {real[256]:.2f}（n = {fixed[16].n}、{real[16].n}）",
             en=f"10 keys, mean entropy in nats, d = 16 / 256: fixed scores {fixed[16]:.2f} / {fixed[256]:.2f}, real attention {real[16]:.2f} / {real[256]:.2f} (n = {fixed[16].n}, {real[16].n})",
         ),
-        because=Text(
-            zh="q·k 的标准差本身按 √d 增长，正好与 1/√d 抵消，所以真正的注意力不会随 d 减小而变尖锐。",
-            en="The spread of q·k itself grows like √d, and 1/√d cancels exactly that, so real attention does not sharpen as d falls.",
-        ),
+        because={
+            "only-if": Text(
+                zh="q·k 的标准差本身按 √d 增长，正好与 1/√d 抵消，所以真正的注意力不会随 d 减小而变尖锐。",
+                en="The spread of q·k itself grows like √d, and 1/√d cancels exactly that, so real attention does not sharpen as d falls.",
+            )
+        },
         only_if=Text(
             zh="分数保持不变，只有除数 √d 在变", en="the scores are held fixed and only the divisor √d changes"
         ),
@@ -68,7 +70,7 @@ def _s4_02() -> Outcome:
         measured=Text(
             zh=f"最大误差 {error:.1g}（n = {len(x)} 对）", en=f"largest error {error:.1g} (n = {len(x)} pairs)"
         ),
-        because=Text(zh="这就是定义。", en="This is the definition."),
+        because={"holds": Text(zh="这就是定义。", en="This is the definition.")},
     )
 
 
@@ -90,7 +92,7 @@ def _s4_03() -> Outcome:
             Text(zh="权重之比也是 a", en="the ratio of the weights is also a"): error < 1e-12,
         },
         measured=Text(zh=f"符号推导；数值误差 {error:.1g}", en=f"derived symbolically; numerical error {error:.1g}"),
-        because=Text(zh="同底的幂相除，指数相减。", en="To divide exponentials, subtract their exponents."),
+        because={"holds": Text(zh="同底的幂相除，指数相减。", en="To divide exponentials, subtract their exponents.")},
     )
 
 
@@ -119,9 +121,11 @@ def _s4_04() -> Outcome:
         measured=Text(
             zh=f"符号推导；k = 3 时误差 {error:.1g}", en=f"derived symbolically; error at k = 3: {error:.1g}"
         ),
-        because=Text(
-            zh="e 的 k(x_1 − x_2) 次方就是 a 的 k 次方。", en="The exponential of k(x_1 − x_2) is a to the power k."
-        ),
+        because={
+            "holds": Text(
+                zh="e 的 k(x_1 − x_2) 次方就是 a 的 k 次方。", en="The exponential of k(x_1 − x_2) is a to the power k."
+            )
+        },
     )
 
 
@@ -135,12 +139,14 @@ def _powers(name: str, k: float, low: float | None, larger: bool) -> Outcome:
 
     shown = ", ".join(f"a = {a:g}: a′ = {after[a]:.3f}" for a in A_RATIOS)
     return Outcome.of(
-        {f"a = {a:g}": held(a) for a in A_RATIOS},
+        under={f"a = {a:g}": held(a) for a in A_RATIOS},
         measured=f"{name}; {shown}",
-        because=Text(
-            zh=f"a < 1 时方向相反（{A_RATIOS[0]:g} 变为 {after[A_RATIOS[0]]:.3f}），a = 1 时不变。",
-            en=f"For a < 1 it goes the other way ({A_RATIOS[0]:g} becomes {after[A_RATIOS[0]]:.3f}), and a = 1 does not change.",
-        ),
+        because={
+            "only-if": Text(
+                zh=f"a < 1 时方向相反（{A_RATIOS[0]:g} 变为 {after[A_RATIOS[0]]:.3f}），a = 1 时不变。",
+                en=f"For a < 1 it goes the other way ({A_RATIOS[0]:g} becomes {after[A_RATIOS[0]]:.3f}), and a = 1 does not change.",
+            )
+        },
         only_if=ONLY_ABOVE_ONE,
     )
 
@@ -178,15 +184,17 @@ def _s4_07() -> Outcome:
         for name, row in {"[1, 2]": [1, 2], "[2, 1]": [2, 1], "[1, 1]": [1, 1]}.items()
     }
     return Outcome.of(
-        {name: p[-1] > 1.0 - 1e-9 and p[0] < p[1] < p[2] <= p[3] for name, p in peaks.items()},
+        under={name: p[-1] > 1.0 - 1e-9 and p[0] < p[1] < p[2] <= p[3] for name, p in peaks.items()},
         measured=Text(
             zh=f"k = 1、4、16、64 时的最大权重：[1, 2] {listed(peaks['[1, 2]'], '.3f')}，[1, 1] {listed(peaks['[1, 1]'], '.3f')}",
             en=f"largest weight at k = 1, 4, 16, 64: [1, 2] {listed(peaks['[1, 2]'], '.3f')}, [1, 1] {listed(peaks['[1, 1]'], '.3f')}",
         ),
-        because=Text(
-            zh=f"并列最大的各项，无论放大多少倍都平分权重（{peaks['[1, 1]'][-1]:.1f}）。",
-            en=f"Entries tied for the maximum split the weight evenly at any gain ({peaks['[1, 1]'][-1]:.1f}).",
-        ),
+        because={
+            "only-if": Text(
+                zh=f"并列最大的各项，无论放大多少倍都平分权重（{peaks['[1, 1]'][-1]:.1f}）。",
+                en=f"Entries tied for the maximum split the weight evenly at any gain ({peaks['[1, 1]'][-1]:.1f}).",
+            )
+        },
         only_if=Text(zh="最大的分数只有一个", en="there is only one largest score"),
     )
 
@@ -200,12 +208,14 @@ def _s4_07() -> Outcome:
 def _s4_08() -> Outcome:
     powers = {a: [float(np.divide(*ss.softmax([k * math.log(a), 0.0]))) for k in (2.0, 4.0)] for a in A_RATIOS}
     return Outcome.of(
-        {f"a = {a:g}": two < four - 1e-9 for a, (two, four) in powers.items()},
+        under={f"a = {a:g}": two < four - 1e-9 for a, (two, four) in powers.items()},
         measured=", ".join(f"a = {a:g}: a² = {two:.3f}, a⁴ = {four:.3f}" for a, (two, four) in powers.items()),
-        because=Text(
-            zh="a < 1 的幂越来越小；但输出同样更接近 one-hot，只是偏向另一项。",
-            en="Powers of a < 1 get smaller; the output still gets closer to one-hot, but at the other entry.",
-        ),
+        because={
+            "only-if": Text(
+                zh="a < 1 的幂越来越小；但输出同样更接近 one-hot，只是偏向另一项。",
+                en="Powers of a < 1 get smaller; the output still gets closer to one-hot, but at the other entry.",
+            )
+        },
         only_if=ONLY_ABOVE_ONE,
     )
 

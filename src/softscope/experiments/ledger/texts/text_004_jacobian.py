@@ -56,10 +56,12 @@ def _s4_14() -> Outcome:
             zh=f"差距 0、1、2、5、10、20、50 时 ‖J‖：{listed(norms, '.1e')}",
             en=f"‖J‖ at gaps of 0, 1, 2, 5, 10, 20, 50: {listed(norms, '.1e')}",
         ),
-        because=Text(
-            zh=f"J 的每一项都含一个趋近 0 的因子；只有后面接交叉熵时，1/s 才会抵消它（自信却答错时梯度为 {wrong:.2f}）。",
-            en=f"Every entry of J has a factor that goes to 0; only when cross-entropy follows does 1/s cancel it (the gradient is {wrong:.2f} when confidently wrong).",
-        ),
+        because={
+            "holds": Text(
+                zh=f"J 的每一项都含一个趋近 0 的因子；只有后面接交叉熵时，1/s 才会抵消它（自信却答错时梯度为 {wrong:.2f}）。",
+                en=f"Every entry of J has a factor that goes to 0; only when cross-entropy follows does 1/s cancel it (the gradient is {wrong:.2f} when confidently wrong).",
+            )
+        },
     )
 
 
@@ -77,7 +79,7 @@ def _s4_15() -> Outcome:
         measured=Text(
             zh=f"最大误差 {error:.1g}（n = {len(z)} 行）", en=f"largest error {error:.1g} (n = {len(z)} rows)"
         ),
-        because=Text(zh="这就是定义。", en="This is the definition."),
+        because={"holds": Text(zh="这就是定义。", en="This is the definition.")},
     )
 
 
@@ -106,13 +108,13 @@ def _s4_16() -> Outcome:
             zh=f"符号推导，16 项；数值误差 {error:.1g}",
             en=f"derived symbolically, 16 entries; numerical error {error:.1g}",
         ),
-        because=Text(zh="求导直接得到印出的 16 项。", en="Differentiation gives the 16 printed entries."),
+        because={"holds": Text(zh="求导直接得到印出的 16 项。", en="Differentiation gives the 16 printed entries.")},
     )
 
 
 def _step(same: bool, because: Text) -> Outcome:
     """A step of the derivation, carried out symbolically for n = 4."""
-    return Outcome.of({DERIVED: same}, measured=DERIVED, because=because)
+    return Outcome.of({DERIVED: same}, measured=DERIVED, because={"holds": because})
 
 
 @claim(
@@ -151,7 +153,11 @@ def _s4_18() -> Outcome:
     return Outcome.of(
         {Text(zh="符号推导", en="symbolically"): same, Text(zh="数值", en="numerically"): error < TOLERANCE},
         measured=Text(zh=f"符号推导；数值误差 {error:.1g}", en=f"derived symbolically; numerical error {error:.1g}"),
-        because=Text(zh="商的对数是对数的差。", en="The logarithm of a quotient is the difference of the logarithms."),
+        because={
+            "holds": Text(
+                zh="商的对数是对数的差。", en="The logarithm of a quotient is the difference of the logarithms."
+            )
+        },
     )
 
 
@@ -184,12 +190,14 @@ def _s4_20() -> Outcome:
     same = all(equal(slopes[j], d["s"][j]) for j in range(4))
     other = any(equal(slopes[j], d["s"][i]) for j in range(4) for i in range(4) if i != j)
     return Outcome.of(
-        {"l = j": same, "l ≠ j": other},
+        under={"l = j": same, "l ≠ j": other},
         measured=DERIVED,
-        because=Text(
-            zh="l 是求和指标，求和之后就不再出现；结果是 s_j。",
-            en="l is the summation index and is gone once the sum is taken; the result is s_j.",
-        ),
+        because={
+            "only-if": Text(
+                zh="l 是求和指标，求和之后就不再出现；结果是 s_j。",
+                en="l is the summation index and is gone once the sum is taken; the result is s_j.",
+            )
+        },
         only_if=Text(zh="把 s_l 读作 s_j", en="s_l is read as s_j"),
     )
 
@@ -229,7 +237,11 @@ def _s4_22() -> Outcome:
             zh=f"符号推导；与自动求导的最大误差 {found.everywhere:.1g}（{found.rows} 行）",
             en=f"derived symbolically; largest error against autograd {found.everywhere:.1g} ({found.rows} rows)",
         ),
-        because=Text(zh="用 s_i 乘以前两步之差即得。", en="It is s_i times the difference of the previous two steps."),
+        because={
+            "holds": Text(
+                zh="用 s_i 乘以前两步之差即得。", en="It is s_i times the difference of the previous two steps."
+            )
+        },
     )
 
 
@@ -256,8 +268,10 @@ def _s4_23() -> Outcome:
             zh=f"最大误差 {found.everywhere:.1g}（{found.rows} 行，n = 2 到 {found.longest}）",
             en=f"largest error {found.everywhere:.1g} ({found.rows} rows, n = 2 to {found.longest})",
         ),
-        because=Text(
-            zh="softmax 的雅可比矩阵还是对称的，行列互换结果不变。",
-            en="The Jacobian of softmax is also symmetric: swapping rows and columns changes nothing.",
-        ),
+        because={
+            "holds": Text(
+                zh="softmax 的雅可比矩阵还是对称的，行列互换结果不变。",
+                en="The Jacobian of softmax is also symmetric: swapping rows and columns changes nothing.",
+            )
+        },
     )
