@@ -24,7 +24,7 @@ QUESTION = Text(
     en="What does dividing by √d do to the range of the scores, to the weights and to their slope?",
     zh="除以 √d 之后，分数的范围、权重和权重的斜率各有什么变化？",
 )
-SECONDS = 1.5
+SECONDS = 2.0
 Array = np.ndarray[Any, Any]
 
 D, KEYS = 64, 10
