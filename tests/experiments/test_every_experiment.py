@@ -31,7 +31,7 @@ def texts(value):
 
 def test_all_are_tested():
     assert set(SIZES) == set(experiments.NAMES)
-    assert len(experiments.NAMES) == 13
+    assert len(experiments.NAMES) == 16
 
 
 @each
@@ -128,7 +128,10 @@ def test_the_same_seed_gives_the_same_numbers(name):
     assert [table.texts("en") for table in again.tables] == [table.texts("en") for table in result(name).tables]
 
 
-@pytest.mark.parametrize("name", ["extremes", "temperature", "variance", "entropy", "gradients", "initialisation"])
+@pytest.mark.parametrize(
+    "name",
+    ["extremes", "temperature", "variance", "lanes", "entropy", "gradients", "weights", "attention", "initialisation"],
+)
 def test_another_seed_gives_other_numbers(name):
     again = experiments.run(name, seed=1, **SIZES[name])
     assert [table.texts("en") for table in again.tables] != [table.texts("en") for table in result(name).tables]

@@ -172,7 +172,8 @@ from softscope import experiments
 sizes = {"variance": dict(samples=50, dimensions=(4,)), "entropy": dict(runs=20, dimensions=(4, 16), keys=(10,)),
          "gradients": dict(runs=4, dimensions=(4, 8)), "scores": dict(runs=2, dimensions=(4, 8), tokens=4),
          "initialisation": dict(runs=2, widths=(8,)), "temperature": dict(problems=50), "extremes": dict(rows=20),
-         "cost": dict(tokens=(64, 80), methods=("materialised",)), "overflow": {}}
+         "cost": dict(tokens=(64, 80), methods=("materialised",)), "overflow": {},
+         "lanes": dict(runs=20, samples=50, lengths=(4, 8)), "weights": dict(samples=50), "attention": {}}
 for name in experiments.NAMES:
     if not experiments.entry(name).needs:
         experiments.run(name, **sizes[name])

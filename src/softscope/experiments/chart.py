@@ -155,6 +155,28 @@ def bars(
     return alt.layer(*layers).properties(width=width, height=24 * len(names), title=title)
 
 
+def heat(
+    rows: Sequence[dict[str, Any]],
+    across: tuple[str, str],
+    down: tuple[str, str],
+    colour: Any,
+    *,
+    title: str = "",
+    width: int = 200,
+    height: int = 170,
+) -> Any:
+    """Draw a matrix as coloured cells with each row's `text` inside; `across` and `down` are keys with their titles."""
+    import altair as alt
+
+    base = alt.Chart(data(rows)).encode(
+        x=alt.X(f"{across[0]}:O", title=across[1], axis=alt.Axis(labelAngle=0)),
+        y=alt.Y(f"{down[0]}:O", title=down[1]),
+    )
+    cells = base.mark_rect(stroke="#ccc").encode(color=colour)
+    figures = base.mark_text(fontSize=11).encode(text="text:N")
+    return alt.layer(cells, figures).properties(width=width, height=height, title=title)
+
+
 def beside(*charts: Any, columns: int = 2) -> Any:
     """Lay out charts in a grid, each with its own scales and legend."""
     import altair as alt

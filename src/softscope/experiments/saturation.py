@@ -9,7 +9,7 @@ import numpy as np
 
 import softscope
 from softscope._text import Lang, Text, same
-from softscope.experiments import chart
+from softscope.experiments import chart, cliff
 from softscope.experiments.derivation import derived
 from softscope.experiments.table import Cell, Column, Table, label, shown
 
@@ -33,12 +33,14 @@ def measure(progress: ProgressBar, *, seed: int = 0) -> tuple[list[Table], list[
     """Compute derivatives at fixed inputs, and a symbolic proof; nothing is random."""
     del seed
     nudge, norms, heat, loss = _nudge(), _norms(), _heat(), _loss()
+    wall, curve = cliff.tables()
     progress(0.1)
     proof = derived()
     wrong, right = loss.row(margin=-20.0), loss.row(margin=20.0)
     sharp = norms.row(gap=20.0)
     held = sum(proof.column("holds"))
     notes = [
+        cliff.note(wall),
         Text(
             en=f"s(1−s) is at most 0.25, at s = 1/2. With n = 4 keys, ‖J‖ falls from {norms.rows[0][4]:.3f} at a gap "
             f"of 0 to {sharp['norm']:.1e} at a gap of 20, about {sharp['norm'] / sharp['rest']:.2f} times the weight "
@@ -66,7 +68,7 @@ def measure(progress: ProgressBar, *, seed: int = 0) -> tuple[list[Table], list[
             f"若改用权重的平方误差，两端都几乎没有梯度（{wrong['squared']:.0e}）。",
         ),
     ]
-    return [nudge, norms, loss, proof, heat], notes
+    return [wall, nudge, norms, loss, proof, heat, curve], notes
 
 
 def _nudge() -> Table:
@@ -158,7 +160,7 @@ def _loss() -> Table:
 
 
 def draw(result: Result, lang: Lang) -> Any:
-    """Plot the parabola, the Jacobian as heat maps, ‖J‖ → 0, and the losses' gradients."""
+    """Plot the cliff, the parabola, the Jacobian as heat maps, ‖J‖ → 0, and the losses' gradients."""
     parabola = [{"s": s, "slope": s * (1.0 - s), "name": "s(1−s)"} for s in np.linspace(0.0, 1.0, 51).tolist()]
     hill = chart.curves(
         parabola,
@@ -198,7 +200,8 @@ def draw(result: Result, lang: Lang) -> Any:
         ("name", ""),
         title=Text(en="Saturation does no harm before a cross-entropy", zh="后面接交叉熵时，饱和无害").of(lang),
     )
-    return chart.beside(_maps(result, lang), chart.beside(hill, fall, losses, columns=3), columns=1)
+    slopes = chart.beside(cliff.draw(result, lang), hill)
+    return chart.beside(_maps(result, lang), slopes, chart.beside(fall, losses), columns=1)
 
 
 def _maps(result: Result, lang: Lang) -> Any:
@@ -207,15 +210,10 @@ def _maps(result: Result, lang: Lang) -> Any:
     maps = []
     for gain in GAINS:
         rows = [{**r, "text": shown(r["value"], lang, 2)} for r in result["jacobian"].records() if r["gain"] == gain]
-        base = alt.Chart(chart.data(rows)).encode(
-            x=alt.X("j:O", title="j", axis=alt.Axis(labelAngle=0)), y=alt.Y("i:O", title="i")
-        )
         # Use one scale for all three, with white at 0, to make the fading visible.
         shade = alt.Color("value:Q", title="∂s_i/∂z_j", scale=alt.Scale(scheme="blueorange", domain=[-0.25, 0.25]))
-        cells = base.mark_rect(stroke="#ccc").encode(color=shade)
-        figures = base.mark_text(fontSize=11).encode(text="text:N")
         name = Text(en="Jacobian of softmax at {k}·[0, 1, 2, 3]", zh="softmax 在 {k}·[0, 1, 2, 3] 处的雅可比矩阵").of(
             lang
         )
-        maps.append(alt.layer(cells, figures).properties(width=200, height=170, title=name.format(k=f"{gain:g}")))
+        maps.append(chart.heat(rows, ("j", "j"), ("i", "i"), shade, title=name.format(k=f"{gain:g}")))
     return alt.hconcat(*maps, spacing=30)

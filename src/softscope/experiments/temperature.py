@@ -9,7 +9,7 @@ import numpy as np
 
 import softscope
 from softscope._text import Lang, Text, same
-from softscope.experiments import chart
+from softscope.experiments import chart, uses
 from softscope.experiments.table import NATS, Cell, Column, Measured, Table, label
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ ROWS = {"[1, 2, 3]": np.arange(1.0, 4.0), "[1, 2, 3, 4, 5]": np.arange(1.0, 6.0)
 TEMPERATURES = (0.01, 0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 100.0)
 SAMPLED = (0.1, 0.2, 0.5, 0.7, 1.0, 1.3, 1.7, 2.5, 4.0)
 ATTEMPTS = (1, 10, 50)
-CANDIDATES = 50
+CANDIDATES, LOGIT_SD = 50, 2.0
 
 
 def measure(progress: ProgressBar, *, seed: int = 0, problems: int = 4000) -> tuple[list[Table], list[Text]]:
@@ -38,6 +38,7 @@ def measure(progress: ProgressBar, *, seed: int = 0, problems: int = 4000) -> tu
     sampler, checks = _sampler(progress, rng, problems)
     soft = _soft_targets(rng)
     students = _students(progress, rng)
+    used = uses.uses(LOGIT_SD * rng.standard_normal((problems, CANDIDATES)), rng)
     best = {k: max(sampler.records(), key=lambda r: r[f"pass_{k}"].value)["T"] for k in ATTEMPTS}
     plain = sweep.row(row="[1, 2, 3]", T=1.0)
     hard = students.row(target="labels")["kl"]
@@ -50,6 +51,7 @@ def measure(progress: ProgressBar, *, seed: int = 0, problems: int = 4000) -> tu
             zh=f"熵随 T 从 0 增到 ln n：[1, 2, 3] 在 T = 1 时为 {plain['entropy']:.3f} 奈特，T = 100 时为 "
             f"{sweep.row(row='[1, 2, 3]', T=100.0)['entropy']:.4f}（ln 3 = {math.log(3):.4f}）。",
         ),
+        uses.note(used),
         Text(
             en=f"A single attempt does best cold (T = {best[1]:g}), {ATTEMPTS[1]} attempts at T = "
             f"{best[ATTEMPTS[1]]:g}, {ATTEMPTS[2]} at T = {best[ATTEMPTS[2]]:g}: a low temperature helps pass@1, not "
@@ -77,7 +79,7 @@ def measure(progress: ProgressBar, *, seed: int = 0, problems: int = 4000) -> tu
             f"（两者都是线性模型，高温相当于对教师的分数做回归）。",
         ),
     ]
-    return [sweep, sampler, soft, students, curve], notes
+    return [sweep, used, sampler, soft, students, curve], notes
 
 
 def _sweep() -> Table:
@@ -123,7 +125,7 @@ def _curve() -> Table:
 
 def _sampler(progress: ProgressBar, rng: np.random.Generator, problems: int) -> tuple[Table, float]:
     """Draw each problem's right answer from softmax(logits), so the model is calibrated at T = 1."""
-    logits = 2.0 * rng.standard_normal((problems, CANDIDATES))
+    logits = LOGIT_SD * rng.standard_normal((problems, CANDIDATES))
     right = softscope.sample(logits, rng=rng)
     rows: list[tuple[Cell, ...]] = []
     furthest = 0.0
@@ -219,7 +221,7 @@ def _taught(x: Array, teacher: Array, temperature: float | None, steps: int = 20
 
 
 def draw(result: Result, lang: Lang) -> Any:
-    """Plot entropy against T, pass@k against T, and the students."""
+    """Plot entropy against T, pass@k against T, the students, and what the recommended temperatures do."""
     heat = chart.curves(
         result["curve"].records(),
         chart.Axis("T", "T", log=True),
@@ -260,4 +262,4 @@ def draw(result: Result, lang: Lang) -> Any:
         digits=".3f",
         title=Text(en="Distillation: labels against soft targets", zh="蒸馏：标签与软目标的比较").of(lang),
     )
-    return chart.beside(heat, passes, taught)
+    return chart.beside(heat, passes, taught, uses.draw(result, lang))
