@@ -192,7 +192,6 @@ def test_one_sentence_and_exit_code_2(work, tmp_path, name, lang):
     assert says in err or lang == "zh"
 
 
-@pytest.mark.parametrize("lang", LANGS)
 @pytest.mark.parametrize(("codec", "named"), [("gbk", "GBK"), ("gb18030", "GBK"), ("utf-16", "UTF-16")])
 def test_a_file_in_another_encoding_is_told_which(work, tmp_path, codec, named):
     source = NUMPY + "# 减去最大值\n" + RIGHT["softmax"][0]
@@ -204,6 +203,7 @@ def test_a_file_in_another_encoding_is_told_which(work, tmp_path, codec, named):
     assert work("homework", "check", "1")[0] == 0
 
 
+@pytest.mark.parametrize("lang", LANGS)
 def test_the_glossary(run, lang):
     out = run.text("glossary", "--lang", lang)
     assert all(columns(line) <= 80 for line in out.splitlines())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from typing import TYPE_CHECKING
 
@@ -67,13 +68,13 @@ def read(path: pathlib.Path, exercise: Exercise) -> str:
 
 def _encoding(content: bytes) -> str:
     """Guess what a text that is not UTF-8 was saved in; "" if it is no text. Editors on Chinese Windows write GBK."""
-    if content.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return "UTF-16"
-    try:
-        text = content.decode("gb18030")
-    except UnicodeDecodeError:
-        return ""
-    return "GBK" if all(line.isprintable() for line in text.replace("\t", " ").splitlines()) else ""
+    for name, codec in (("UTF-16", "utf-16"), ("GBK", "gb18030")):
+        if name == "UTF-16" and not content.startswith((b"\xff\xfe", b"\xfe\xff")):
+            continue
+        with contextlib.suppress(UnicodeDecodeError):
+            if all(line.isprintable() for line in content.decode(codec).replace("\t", " ").splitlines()):
+                return name
+    return ""
 
 
 def exercise_of(path: pathlib.Path) -> Exercise | Quiz:
