@@ -2,6 +2,7 @@
 
 import math
 
+import ml_dtypes
 import numpy as np
 import pytest
 import scipy.special
@@ -12,6 +13,7 @@ from mpmath import mp
 from experiments.small import result
 from softscope._text import Text, same
 from softscope.experiments import derivation, gradients, variance
+from softscope.experiments.table import bracketed
 
 
 def exact_softmax(row, temperature=1.0):
@@ -36,6 +38,24 @@ def test_the_naive_softmax_breaks_at_the_logarithm_of_the_largest_number(dtype):
     lowest = math.log(float(info.smallest_subnormal)) - math.log(2)  # half of it still rounds up to it
     assert row["naive_down"] == pytest.approx(lowest, abs=20 * step)
     assert row["shifted"].en == "finite"
+
+
+@pytest.mark.parametrize(
+    ("dtype", "largest"), [("float16", 11.0859375), ("bfloat16", 88.5), ("float32", None), ("float64", None)]
+)
+def test_the_largest_logit_is_a_number_of_its_dtype_and_the_next_one_overflows(dtype, largest):
+    row = result("overflow")["limits"].row(dtype=dtype)
+    kind = np.dtype(getattr(ml_dtypes, dtype, dtype))
+    bits = np.dtype(f"u{kind.itemsize}")
+    for key in ("largest", "sum_up", "naive_up", "naive_down"):
+        assert float(np.array(row[key]).astype(kind)) == row[key], f"{row[key]} is not a {dtype}"
+    x = np.array(row["largest"]).astype(kind)
+    after = (x.view(bits) + bits.type(1)).view(kind)
+    with np.errstate(over="ignore"):
+        assert np.isfinite(np.exp(x))
+        assert np.isinf(np.exp(after))
+    assert row["naive_up"] == float(after)
+    assert largest in (None, row["largest"])
 
 
 def test_with_the_shift_nothing_is_lost_and_without_it_nan_comes():
@@ -89,7 +109,10 @@ def test_the_sweep(temperature, n):
     row = result("temperature")["sweep"].row(row=str(logits), T=temperature)
     wanted = exact_softmax(logits, temperature)
     assert row["entropy"] == pytest.approx(scipy.stats.entropy(wanted), rel=1e-12)
-    assert row["weights"] == "[" + ", ".join(f"{w:.4f}" for w in wanted) + "]"
+    assert row["weights"] == bracketed(wanted)
+    printed = [float(w) for w in row["weights"].strip("[]").split(", ")]
+    assert printed == pytest.approx(wanted, abs=5e-5)
+    assert all(0.0 < w < 1.0 for w in printed), "a weight reads as 0 or 1 and is neither"
     assert row["support"] == pytest.approx(math.exp(scipy.stats.entropy(wanted)), rel=1e-12)
 
 
@@ -276,7 +299,7 @@ def test_softmax_and_entmax_meet_all_five_requirements():
 def test_what_the_maps_make_of_two_rows():
     rows = {row["map"].en: row for row in result("normalisers")["example"].records()}
     assert rows["linear x/Σx"]["close"] == "[0.317, 0.333, 0.349]"
-    assert rows["linear x/Σx"]["signs"] == "[-2.000, 1.000, 2.000]"
+    assert rows["linear x/Σx"]["signs"] == "[-2.000, 1, 2.000]"
     softmax = scipy.special.softmax([2.0, 2.1, 2.2])
     assert rows["softmax"]["close"] == "[" + ", ".join(f"{w:.3f}" for w in softmax) + "]"
     biased = scipy.special.expit(np.array([2.0, 2.1, 2.2]) - math.log(3))

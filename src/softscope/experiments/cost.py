@@ -10,7 +10,7 @@ import numpy as np
 from softscope._text import Lang, Text, same
 from softscope.experiments import chart
 from softscope.experiments.subprocess_timing import alone
-from softscope.experiments.table import Cell, Column, Measured, Table, label
+from softscope.experiments.table import Cell, Column, Measured, Table, label, shown
 
 if TYPE_CHECKING:
     from softscope._progress_bar import ProgressBar
@@ -155,13 +155,13 @@ def _notes(costs: Table, fits: Table, n: int) -> list[Text]:
     notes = []
     for method, row in last.items():
         time, memory = slope[method]["time"].value, slope[method]["memory"].value
-        share = row["memory"] / row["weights"]
+        share = shown(row["memory"] / row["weights"], digits=2)
         notes.append(
             Text(
                 en=f"{method.en.partition(':')[0]}: time grows like n^{time:.1f}, memory like n^{memory:.1f}; n = "
-                f"{n} takes {row['ms']:.0f} ms and {row['memory']:.0f} MiB, {share:.1f} times the n×n weights.",
+                f"{n} takes {row['ms']:.0f} ms and {row['memory']:.0f} MiB, {share} times the n×n weights.",
                 zh=f"{method.zh.partition('：')[0]}：耗时按 n^{time:.1f} 增长，内存按 n^{memory:.1f} 增长；n = {n} "
-                f"时耗时 {row['ms']:.0f} 毫秒，占内存 {row['memory']:.0f} MiB，是 n×n 权重的 {share:.1f} 倍。",
+                f"时耗时 {row['ms']:.0f} 毫秒，占内存 {row['memory']:.0f} MiB，是 n×n 权重的 {share} 倍。",
             )
         )
     return notes

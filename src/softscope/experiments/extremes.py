@@ -10,7 +10,7 @@ import numpy as np
 import softscope
 from softscope._text import Lang, Text, same
 from softscope.experiments import chart
-from softscope.experiments.table import Cell, Column, Measured, Table, label
+from softscope.experiments.table import Cell, Column, Measured, Table, bracketed, label
 
 if TYPE_CHECKING:
     from softscope._progress_bar import ProgressBar
@@ -81,7 +81,7 @@ def _cases() -> Table:
         hard = np.where(x == x.max(), 1.0 / (x == x.max()).sum(), 0.0)
         rest = float(np.sort(weights)[:-1].sum())  # 1 − peak, without cancellation
         table.append(
-            (name, _row(x, "g"), _row(weights, ".4g"), _row(hard, ".3g"), state.peak, rest, 2.0 * math.exp(-gap),
+            (name, bracketed(x, 0), bracketed(weights), bracketed(hard), state.peak, rest, 2.0 * math.exp(-gap),
              float(state.entropy))
         )  # fmt: skip
     return Table(
@@ -99,10 +99,6 @@ def _cases() -> Table:
         ),
         table,
     )
-
-
-def _row(x: Any, form: str) -> str:
-    return "[" + ", ".join(f"{v:{form}}" for v in x) + "]"
 
 
 def _law() -> Table:

@@ -12,7 +12,7 @@ from softscope._one_thread import one_thread
 from softscope._text import Lang, Text, same
 from softscope.experiments import chart
 from softscope.experiments.recall import LEARNED, PAIRS, learn
-from softscope.experiments.table import NATS, Cell, Column, Measured, Table, label
+from softscope.experiments.table import NATS, Cell, Column, Measured, Table, bracketed, label
 from softscope.testing import check_simplex_map
 from softscope.testing.sentences import CLAIMS
 
@@ -143,11 +143,8 @@ def _example(functions: dict[str, Callable[[Any], Any]]) -> Table:
     """Show each map on close scores and on scores of both signs."""
     rows: list[tuple[Cell, ...]] = []
     for name, f in functions.items():
-        cells: list[Cell] = [NAMES[name]]
-        for row in ([2.0, 2.1, 2.2], [1.0, -0.5, -1.0]):
-            weights = _on_arrays(f)(row)
-            cells.append("[" + ", ".join("NaN" if math.isnan(w) else f"{w:.3f}" for w in weights) + "]")
-        rows.append(tuple(cells))
+        some = ([2.0, 2.1, 2.2], [1.0, -0.5, -1.0])
+        rows.append((NAMES[name], *(bracketed(_on_arrays(f)(row), 3) for row in some)))
     return Table(
         "example",
         Text(en="Two rows of scores", zh="两行分数"),

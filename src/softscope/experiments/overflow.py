@@ -11,7 +11,7 @@ import numpy as np
 import softscope
 from softscope._text import Lang, Text, same
 from softscope.experiments import chart
-from softscope.experiments.table import Cell, Column, Table, label
+from softscope.experiments.table import Cell, Column, Table, bracketed, label
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,7 +36,7 @@ def naive(x: Array) -> Array:
 
 
 def measure(progress: ProgressBar, *, seed: int = 0) -> tuple[list[Table], list[Text]]:
-    """Find each dtype's limits by bisection, and the error on the way there. Nothing is random."""
+    """Find each dtype's limits, which are numbers of that dtype, and the error on the way. Nothing is random."""
     del progress, seed
     limits = Table(
         "limits",
@@ -116,9 +116,9 @@ def _limits(dtype: np.dtype[Any]) -> tuple[Cell, ...]:
         return not float(naive(row(x)).astype(np.float64).sum()) > 0.5
 
     with np.errstate(all="ignore"):
-        largest = _border(lambda x: bool(np.isinf(np.exp(np.array(x).astype(dtype)))), 0.0, 1000.0)
-        zeros, up = _border(wrong, 0.0, 1000.0), _border(broken, 0.0, 1000.0)
-        down = -_border(lambda x: broken(-x), 0.0, 1000.0)
+        largest, _ = border(lambda x: bool(np.isinf(np.exp(np.array(x).astype(dtype)))), dtype)
+        (_, zeros), (_, up) = border(wrong, dtype), border(broken, dtype)
+        down = -border(lambda x: broken(-x), dtype)[0]
     log_max = math.log(float(_info(dtype).max))
     safe = all(
         np.isfinite(softscope.softmax(row(x)).astype(np.float64)).all() for x in (up, down, 8.0 * up, 8.0 * down)
@@ -142,12 +142,21 @@ def _info(dtype: np.dtype[Any]) -> Any:
     return np.finfo(dtype)
 
 
-def _border(beyond: Callable[[float], bool], low: float, high: float) -> float:
-    """Bisect for the point where `beyond` turns true."""
-    for _ in range(60):
-        middle = 0.5 * (low + high)
-        low, high = (low, middle) if beyond(middle) else (middle, high)
-    return high
+def border(beyond: Callable[[float], bool], dtype: np.dtype[Any]) -> tuple[float, float]:
+    """Return two neighbouring numbers of the dtype, from 0 to 1000: the last not `beyond`, and the first beyond.
+
+    Bits of positive floats count up with their values, so bisecting the bits visits only numbers that the dtype has.
+    """
+    bits = np.dtype(f"u{dtype.itemsize}")
+
+    def number(pattern: int) -> float:
+        return float(np.array(pattern, bits).view(dtype))
+
+    low, high = (int(np.array(x).astype(dtype).view(bits)) for x in (0.0, 1000.0))
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if beyond(number(middle)) else (middle, high)
+    return number(low), number(high)
 
 
 def _cases() -> Table:
@@ -155,7 +164,7 @@ def _cases() -> Table:
     with np.errstate(all="ignore"):
         for row in ([1.0, 2.0, 3.0], [1000.0, 1001.0, 1002.0], [-1000.0, -999.0, -998.0]):
             x = np.array(row)
-            rows.append((_row(x, 0), _row(naive(x), 4), _row(softscope.softmax(x), 4)))
+            rows.append((bracketed(x, 0), bracketed(naive(x)), bracketed(softscope.softmax(x))))
     return Table(
         "cases",
         Text(en="Three rows with the same differences, float64", zh="差距相同的三行分数（float64）"),
@@ -166,10 +175,6 @@ def _cases() -> Table:
         ),
         rows,
     )
-
-
-def _row(x: Array, digits: int) -> str:
-    return "[" + ", ".join("NaN" if math.isnan(v) else f"{v:.{digits}f}" for v in x) + "]"
 
 
 def _errors() -> Table:

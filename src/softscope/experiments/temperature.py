@@ -10,7 +10,7 @@ import numpy as np
 import softscope
 from softscope._text import Lang, Text, same
 from softscope.experiments import chart
-from softscope.experiments.table import NATS, Cell, Column, Measured, Table, label
+from softscope.experiments.table import NATS, Cell, Column, Measured, Table, bracketed, label
 
 if TYPE_CHECKING:
     from softscope._progress_bar import ProgressBar
@@ -85,7 +85,7 @@ def _sweep() -> Table:
     for name, x in ROWS.items():
         for t in TEMPERATURES:
             weights, state = softscope.softmax(x, temperature=t), softscope.partition(x, temperature=t)
-            shares = "[" + ", ".join(f"{w:.4f}" for w in weights) + "]"
+            shares = bracketed(weights)
             rows.append((name, t, shares, float(state.entropy), float(state.effective_support)))
     return Table(
         "sweep",
