@@ -12,7 +12,7 @@ from mpmath import mp
 
 from experiments.small import result
 from softscope._text import Text, same
-from softscope.experiments import derivation, gradients, variance
+from softscope.experiments import derivation, gradients, scores, variance
 from softscope.experiments.table import bracketed
 
 
@@ -316,10 +316,17 @@ def test_spread_of_the_scores():
     for d in (16, 64):
         dot, scaled = (table.row(score=KINDS[kind], d=d)["spread"] for kind in ("dot", "scaled"))
         assert dot.value == pytest.approx(math.sqrt(d) * scaled.value)
-        # The spread of 10 standard normal numbers around their own mean is a little below 1.
-        assert scaled.value == pytest.approx(0.923, abs=0.02 + 4 * scaled.error)
+        assert scaled.value == pytest.approx(1.0, abs=4 * scaled.error)
     unit, small = (table.row(score=KINDS[kind], d=64)["spread"].value for kind in ("additive_unit", "additive"))
     assert unit == pytest.approx(8 * small)
+
+
+def test_few_keys_do_not_bias_the_spread():
+    """With q and k of unit variance, the variance of q·k/√d over the keys is 1: its root must not depend on KEYS."""
+    rows = {row[0]: row for row in scores.readings(16, 2000, np.random.default_rng(2))}
+    spread = rows[scores.KINDS["scaled"]][2]
+    assert spread.error < 0.004  # a mean of the rows' own standard deviations is 0.92, or 0.97 with n − 1
+    assert spread.value == pytest.approx(1.0, abs=4 * spread.error)
 
 
 def test_additive_scores_cost_more():
@@ -331,7 +338,7 @@ def test_additive_scores_cost_more():
 def test_spread_follows_the_variance_of_the_weights():
     for row in result("initialisation")["spread"].records():
         ratio = row["spread"].value / row["predicted"]
-        assert ratio == pytest.approx(0.923, abs=0.02 + 4 * row["spread"].error / row["predicted"]), row
+        assert ratio == pytest.approx(1.0, abs=4 * row["spread"].error / row["predicted"]), row
     batch = result("initialisation")["batch"]
     assert batch.row(components="variance 9")["standard"].value == pytest.approx(1.0)
-    assert batch.row(components="variance 9")["root"].value == pytest.approx(9 * 0.923, rel=0.1)
+    assert batch.row(components="variance 9")["root"].value == pytest.approx(9, rel=0.1)

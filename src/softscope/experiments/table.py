@@ -42,6 +42,17 @@ class Measured(NamedTuple):
         error = float(known.std(ddof=1)) / math.sqrt(known.size) if known.size > 1 else math.nan
         return cls(float(known.mean()), error)
 
+    @classmethod
+    def root(cls, variances: Any) -> Measured:
+        """Average unbiased variances, then take the root: a mean of roots, one per short row, comes out too small.
+
+        >>> Measured.root([1.0, 4.0, 4.0])
+        Measured(value=1.7320508075688772, error=0.2886751345948129)
+        """
+        mean = cls.of(variances)
+        value = math.sqrt(mean.value)
+        return cls(value, 0.5 * mean.error / value if value > 0.0 else mean.error)
+
 
 Cell = float | int | str | bool | Text | Measured | None
 
@@ -144,8 +155,8 @@ def shown(cell: Cell, lang: Lang = "en", digits: int = 3) -> str:
 
     >>> shown(0.66524), shown(Measured(0.7534, 0.0123)), shown(True), shown(None), shown(3.7e-44)
     ('0.665', '0.753 ± 0.012', '✓', '–', '3.7e-44')
-    >>> shown(0.99997), shown(1.0002), shown(1 - 1e-9), shown(Measured(0.99997, 2e-5))
-    ('0.99997', '1.0002', '1−1e-09', '0.99997 ± 0.00002')
+    >>> shown(0.99997), shown(1.0002), shown(1 - 1e-9), shown(Measured(0.99997, 2e-5)), shown(Measured(0.9996, 0.02))
+    ('0.99997', '1.0002', '1−1e-09', '0.99997 ± 0.00002', '1.000 ± 0.020')
     >>> shown(1024.0), shown(2), shown(math.inf), shown(-0.0), shown(12345.6), shown(Measured(12.0, math.nan))
     ('1024', '2', 'inf', '0', '12346', '12')
     """
@@ -153,7 +164,7 @@ def shown(cell: Cell, lang: Lang = "en", digits: int = 3) -> str:
         case None:
             return UNKNOWN
         case Measured(value, error):
-            text = shown(value, lang, digits)
+            text = _number(value, digits, within=error)
             error = 0.0 if error < 1e-15 * abs(value) else error  # that is rounding, not spread
             return f"{text} ± {_like(error, text)}" if math.isfinite(error) else text
         case Text():
@@ -166,7 +177,8 @@ def shown(cell: Cell, lang: Lang = "en", digits: int = 3) -> str:
             return str(cell)
 
 
-def _number(x: float, digits: int) -> str:
+def _number(x: float, digits: int, within: float = 0.0) -> str:
+    """Format a number; how far from 1 it is matters only beyond its error."""
     if math.isnan(x):
         return UNKNOWN
     if math.isinf(x):
@@ -176,7 +188,7 @@ def _number(x: float, digits: int) -> str:
     if abs(x) < 1e-4 or abs(x) >= 1e6:
         return f"{x:.{min(digits, 2) - 1}e}"
     text = f"{x:.{max(0, digits - 1 - math.floor(math.log10(abs(x))))}f}"
-    return near_one(x) if _falsely_one(text, x) else text
+    return near_one(x) if _falsely_one(text, x) and not abs(1.0 - x) < within else text
 
 
 def _falsely_one(text: str, x: float) -> bool:
