@@ -298,8 +298,8 @@ def test_softmax_and_entmax_meet_all_five_requirements():
 
 def test_what_the_maps_make_of_two_rows():
     rows = {row["map"].en: row for row in result("normalisers")["example"].records()}
-    assert rows["linear x/Σx"]["close"] == "[0.317, 0.333, 0.349]"
-    assert rows["linear x/Σx"]["signs"] == "[-2.000, 1, 2.000]"
+    assert rows["x/Σx"]["close"] == "[0.317, 0.333, 0.349]"
+    assert rows["x/Σx"]["signs"] == "[-2.000, 1, 2.000]"
     softmax = scipy.special.softmax([2.0, 2.1, 2.2])
     assert rows["softmax"]["close"] == "[" + ", ".join(f"{w:.3f}" for w in softmax) + "]"
     biased = scipy.special.expit(np.array([2.0, 2.1, 2.2]) - math.log(3))

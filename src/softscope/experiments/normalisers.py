@@ -11,6 +11,8 @@ import softscope
 from softscope._one_thread import one_thread
 from softscope._text import Lang, Text, same
 from softscope.experiments import chart
+from softscope.experiments.maps import NAMES
+from softscope.experiments.properties import FIVE, kept, report
 from softscope.experiments.recall import LEARNED, PAIRS, learn
 from softscope.experiments.table import NATS, Cell, Column, Measured, Table, bracketed, label
 from softscope.testing import check_simplex_map
@@ -29,23 +31,11 @@ QUESTION = Text(
 SECONDS = 9.0
 NEEDS = ("torch",)
 
-NAMES = {
-    "linear": Text(en="linear x/Σx", zh="线性 x/Σx"),
-    "relu": same("ReLU/Σ"),
-    "sigmoid": same("sigmoid"),
-    "sigmoid_bias": same("sigmoid(x − ln n)"),
-    "hardmax": same("hardmax"),
-    "softmax": same("softmax"),
-    "entmax": same("entmax 1.5"),
-    "sparsemax": same("sparsemax"),
-}
 VOCABULARIES = (PAIRS, 2 * PAIRS)
-# The battery's versions of the texts' five requirements; weights that are non-negative and sum to 1 are shares.
-FIVE = ("sharpens", "non_negative", "sums_to_one", "continuity", "smooth")
 
 
 def maps() -> dict[str, Callable[[Any], Any]]:
-    """Define each map on a tensor's last axis, once for both the battery and training."""
+    """Define the maps of `softscope.experiments.maps` on a tensor's last axis, for training."""
     import torch
 
     def linear(x: Any) -> Any:
@@ -74,22 +64,32 @@ def measure(
     from softscope.experiments.layers import Weighted, recall_model
 
     functions = maps()
-    reports = {
-        name: check_simplex_map(_on_arrays(functions[name]), lipschitz=16.0)
-        for name in progress.through(list(functions), 0.0, 0.2)
-    }
+    reports, marks = {}, {}
+    for name in progress.through(list(functions), 0.0, 0.2):
+        reports[name] = check_simplex_map(_on_arrays(functions[name]))
+        marks[name] = report(_on_arrays(functions[name]))
+    five = Table(
+        "five",
+        Text(en="The five properties that the texts name", zh="文中所说的五条性质"),
+        (
+            label("map", Text(en="map", zh="映射")),
+            *(Column(asked.key, asked.name) for asked in FIVE),
+            Column("kept", Text(en="of five", zh="共满足")),
+        ),
+        [(NAMES[name], *(mark.held for mark in found.values()), kept(found)) for name, found in marks.items()],
+    )
     shown = [p for p in CLAIMS if all(r[p].status != "not declared" for r in reports.values())]
     properties = Table(
         "properties",
         Text(en="Which properties of the contract each map keeps", zh="各映射满足契约中的哪些性质"),
         (label("property", Text(en="property", zh="性质")), *(Column(name, NAMES[name]) for name in functions)),
         [(CLAIMS[p][0], *(r[p].status == "held" for r in reports.values())) for p in shown],
+        dense=True,
     )
     example = _example(functions)
     rows: list[tuple[Cell, ...]] = []
     with one_thread():
         for name in progress.through(list(functions), 0.2, 1.0):
-            kept = sum(reports[name][p].status == "held" for p in FIVE)
             for tokens in VOCABULARIES:
                 runs = [
                     learn(
@@ -102,9 +102,8 @@ def measure(
                 ]
                 loss, accuracy = ([getattr(o, part).value for o in runs] for part in ("loss", "accuracy"))
                 stopped = sum(o.stopped_at is not None for o in runs)
-                rows.append(
-                    (NAMES[name], tokens, kept, Measured.of(loss), min(accuracy), max(accuracy), stopped, repeats)
-                )
+                found = (Measured.of(loss), min(accuracy), max(accuracy), stopped, repeats)
+                rows.append((NAMES[name], tokens, kept(marks[name]), *found))
     trained = Table(
         "trained",
         Text(
@@ -114,7 +113,7 @@ def measure(
         (
             label("map", Text(en="map", zh="映射")),
             label("vocabulary", Text(en="keys in total", zh="键的总数")),
-            Column("kept", Text(en="met of the five", zh="五项要求中满足的项数")),
+            Column("kept", Text(en="of the five", zh="五条性质中满足的")),
             Column("loss", Text(en="loss", zh="损失"), NATS),
             Column("worst", Text(en="accuracy, worst run", zh="正确率，最差一次")),
             Column("best", Text(en="best run", zh="最好一次")),
@@ -125,7 +124,7 @@ def measure(
     )
     rows_of_scores = np.random.default_rng(seed).standard_normal((200, PAIRS))
     zeros = [NAMES[name] for name, f in functions.items() if (_on_arrays(f)(rows_of_scores) == 0.0).any()]
-    return [properties, trained, example], _notes(reports, trained, zeros)
+    return [five, properties, trained, example], _notes(reports, five, trained, zeros)
 
 
 def _on_arrays(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -157,8 +156,9 @@ def _example(functions: dict[str, Callable[[Any], Any]]) -> Table:
     )
 
 
-def _notes(reports: dict[str, Any], trained: Table, zeros: list[Text]) -> list[Text]:
-    every = [name for name, report in reports.items() if all(report[p].status == "held" for p in FIVE)]
+def _notes(reports: dict[str, Any], five: Table, trained: Table, zeros: list[Text]) -> list[Text]:
+    every = [r["map"] for r in five.records() if r["kept"] == len(FIVE)]
+    fewer = [(r["map"], r["kept"]) for r in five.records() if r["kept"] < len(FIVE)]
     learned, not_learned = {}, {}  # by vocabulary
     for tokens in VOCABULARIES:
         some = [r for r in trained.records() if r["vocabulary"] == tokens]
@@ -171,19 +171,21 @@ def _notes(reports: dict[str, Any], trained: Table, zeros: list[Text]) -> list[T
             lang
         )
 
-    broken = {name: len(report.broken) for name, report in reports.items()}
+    broken = {name: len(r.broken) for name, r in reports.items()}
     return [
         Text(
-            en=f"All five requirements are met by {names([NAMES[n] for n in every], 'en')}: softmax is not the only "
-            f"one.",
-            zh=f"五项要求全部满足的有 {names([NAMES[n] for n in every], 'zh')}：softmax 并非唯一的选择。",
+            en=f"All five properties hold for {names(every, 'en')}: softmax is not the only one. Fewer hold for the "
+            f"others: {', '.join(f'{name.en} {count}' for name, count in fewer)}.",
+            zh=f"五条性质全部满足的有 {names(every, 'zh')}：softmax 并非唯一的选择。其余的满足得少："
+            f"{'，'.join(f'{name.zh} {count} 条' for name, count in fewer)}。",
         ),
         Text(
-            en=f"Of the properties that count, sparsemax breaks {broken['sparsemax']}, though it has kinks; linear "
-            f"breaks {broken['linear']}, ReLU {broken['relu']}, sigmoid {broken['sigmoid']}, hardmax "
+            en=f"Of the contract's properties that count, sparsemax breaks {broken['sparsemax']}, though it has kinks; "
+            f"x/Σx breaks {broken['linear']}, ReLU/Σ {broken['relu']}, sigmoid {broken['sigmoid']}, hardmax "
             f"{broken['hardmax']}.",
-            zh=f"计入的性质中，sparsemax 违反 {broken['sparsemax']} 条，但有折点；线性违反 {broken['linear']} 条，ReLU "
-            f"{broken['relu']} 条，sigmoid {broken['sigmoid']} 条，hardmax {broken['hardmax']} 条。",
+            zh=f"契约中计入的性质里，sparsemax 违反 {broken['sparsemax']} 条，但有折点；"
+            f"x/Σx 违反 {broken['linear']} 条，ReLU/Σ {broken['relu']} 条，"
+            f"sigmoid {broken['sigmoid']} 条，hardmax {broken['hardmax']} 条。",
         ),
         Text(
             en=f"Maps that learn recall in every run, with {closed} keys in total ({PAIRS} of them shown): "
