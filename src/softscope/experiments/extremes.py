@@ -10,6 +10,7 @@ import numpy as np
 import softscope
 from softscope._text import Lang, Text, same
 from softscope.experiments import chart
+from softscope.experiments.fold import crossed
 from softscope.experiments.table import Cell, Column, Measured, Table, bracketed, label
 
 if TYPE_CHECKING:
@@ -67,7 +68,16 @@ def measure(progress: ProgressBar, *, seed: int = 0, rows: int = 2000) -> tuple[
             f"增大，两者相消。",
         ),
     ]
-    return [cases, law, dimension], notes
+    by_k = crossed(
+        law,
+        "law_by_k",
+        law.title,
+        down="k",
+        across="a",
+        values=("measured", "peak"),
+        name=lambda a: same(f"a = {a:g}"),
+    )
+    return [cases, by_k, dimension, law], notes
 
 
 def _cases() -> Table:
@@ -113,11 +123,12 @@ def _law() -> Table:
         (
             label("a", same("a = s₁/s₂")),
             label("k", same("k")),
-            Column("measured", Text(en="measured ratio", zh="实测比值"), digits=4),
+            Column("measured", Text(en="ratio", zh="比值"), digits=4),
             Column("predicted", same("aᵏ"), digits=4),
             Column("peak", Text(en="larger weight", zh="较大的权重"), digits=4),
         ),
         rows,
+        dense=True,
     )
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import softscope
 from softscope._text import Lang, Text, same
 from softscope.experiments import chart
+from softscope.experiments.fold import crossed, part
 from softscope.experiments.table import NATS, Cell, Column, Measured, Table, label
 
 if TYPE_CHECKING:
@@ -96,9 +97,21 @@ def measure(
             Column("runs", Text(en="runs", zh="运行次数")),
         ),
         rows,
+        dense=True,
+    )
+    d = max(widths)
+    widest = crossed(
+        part(spreads, "", lambda r: r["d"] == d),
+        "widest",
+        Text(en=f"Standard deviation of q·k/√d in a row, d = {d}", zh=f"一行 q·k/√d 的标准差，d = {d}"),
+        down=("init", "inputs"),
+        across="layernorm",
+        values=("spread",),
+        name=lambda norm: same("LayerNorm") if norm else Text(en="no LayerNorm", zh="无 LayerNorm"),
+        also=("runs",),
     )
     batch = _batch(rng, runs * 5)
-    return [spreads, batch], _notes(spreads, batch)
+    return [widest, batch, spreads], _notes(spreads, batch)
 
 
 def layer_norm(x: Array) -> Array:

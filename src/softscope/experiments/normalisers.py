@@ -11,6 +11,7 @@ import softscope
 from softscope._one_thread import one_thread
 from softscope._text import Lang, Text, same
 from softscope.experiments import chart
+from softscope.experiments.fold import crossed
 from softscope.experiments.maps import NAMES
 from softscope.experiments.properties import FIVE, kept, report
 from softscope.experiments.recall import LEARNED, PAIRS, learn
@@ -115,16 +116,31 @@ def measure(
             label("vocabulary", Text(en="keys in total", zh="键的总数")),
             Column("kept", Text(en="of the five", zh="五条性质中满足的")),
             Column("loss", Text(en="loss", zh="损失"), NATS),
-            Column("worst", Text(en="accuracy, worst run", zh="正确率，最差一次")),
+            Column("worst", Text(en="worst run", zh="最差一次")),
             Column("best", Text(en="best run", zh="最好一次")),
             Column("stopped", Text(en="stopped by NaN", zh="因 NaN 中止")),
             Column("runs", Text(en="runs", zh="运行次数")),
         ),
         rows,
+        dense=True,
+    )
+    closed, opened = VOCABULARIES
+    by_map = crossed(
+        trained,
+        "accuracy",
+        Text(
+            en=f"Accuracy at recall: d = {d}, {steps} steps, {PAIRS} keys shown of {closed} or {opened}",
+            zh=f"联想回忆的正确率：d = {d}，{steps} 步，从 {closed} 或 {opened} 个键中展示 {PAIRS} 个",
+        ),
+        down="map",
+        across="vocabulary",
+        values=("worst", "best", "stopped"),
+        name=lambda tokens: Text(en=f"{tokens} keys", zh=f"{tokens} 个键"),
+        also=("runs",),
     )
     rows_of_scores = np.random.default_rng(seed).standard_normal((200, PAIRS))
     zeros = [NAMES[name] for name, f in functions.items() if (_on_arrays(f)(rows_of_scores) == 0.0).any()]
-    return [five, properties, trained, example], _notes(reports, five, trained, zeros)
+    return [five, by_map, example, properties, trained], _notes(reports, five, trained, zeros)
 
 
 def _on_arrays(f: Callable[[Any], Any]) -> Callable[[Any], Any]:

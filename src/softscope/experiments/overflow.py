@@ -11,6 +11,7 @@ import numpy as np
 import softscope
 from softscope._text import Lang, Text, same
 from softscope.experiments import chart
+from softscope.experiments.fold import part
 from softscope.experiments.table import Cell, Column, Table, bracketed, label
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ QUESTION = Text(
 SECONDS = 0.1
 Array = np.ndarray[Any, Any]
 HEIGHTS = (-1000, -745, -740, -730, -720, -710, -700, -400, -100, 0, 100, 400, 700, 706, 707, 1000)
+WAY = (-1000, -745, -740, -730, -720, -710, 0, 706, 707, 1000)
 ROW = np.array([1.0, 2.0, 3.0])
 
 
@@ -90,7 +92,7 @@ def measure(progress: ProgressBar, *, seed: int = 0) -> tuple[list[Table], list[
             f"{float(softscope.log_softmax([0.0, -1000.0])[1]):.0f}：舍入之后再取对数就晚了。",
         ),
     ]
-    return [limits, cases, errors], notes
+    return [limits, cases, part(errors, "way", lambda r: r["c"] in WAY), errors], notes
 
 
 def _dtypes() -> list[np.dtype[Any]]:
@@ -193,6 +195,7 @@ def _errors() -> Table:
             Column("shift_error", same("softscope.softmax"), digits=2),
         ),
         rows,
+        dense=True,
     )
 
 

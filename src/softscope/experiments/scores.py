@@ -10,6 +10,7 @@ import numpy as np
 import softscope
 from softscope._text import Lang, Text, same
 from softscope.experiments import chart
+from softscope.experiments.fold import crossed
 from softscope.experiments.subprocess_timing import alone
 from softscope.experiments.table import NATS, Cell, Column, Measured, Table, label
 
@@ -67,10 +68,18 @@ def measure(
             Column("runs", Text(en="runs of 10 rows", zh="运行次数（每次 10 行）")),
         ),
         rows,
+        dense=True,
     )
+    by_d = [
+        crossed(spreads, key, title, down="d", across="score", values=(value,), also=("runs",))
+        for key, value, title in (
+            ("width", "spread", Text(en=f"Standard deviation of {KEYS} scores", zh=f"{KEYS} 个分数的标准差")),
+            ("sharpness", "entropy", Text(en=f"Entropy of {KEYS} weights", zh=f"{KEYS} 个权重的熵")),
+        )
+    ]
     cost = _cost(progress, seed, dimensions, tokens)
     fits = {kind: exponent(cost, f"{kind}_ms") for kind in ("dot", "additive")}
-    return [spreads, cost], _notes(spreads, cost, fits)
+    return [*by_d, cost, spreads], _notes(spreads, cost, fits)
 
 
 def readings(d: int, runs: int, rng: np.random.Generator) -> list[tuple[Cell, ...]]:

@@ -192,8 +192,8 @@ def _number(x: float, digits: int, within: float = 0.0) -> str:
 
 
 def _falsely_one(text: str, x: float) -> bool:
-    """Whether the text says 1 but the number is not: a sum may exceed 1 by its rounding error."""
-    return float(text) == 1.0 and not 0.0 <= x - 1.0 < 1e-12
+    """Whether the text says 1 but the number is not; above 1, only if it is close, and not by rounding error."""
+    return float(text) == 1.0 and (x < 1.0 or 1e-12 < x - 1.0 < 5e-3)
 
 
 def figure(x: float, decimals: int = 3) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 import softscope
 from softscope._text import Lang, Text, same
 from softscope.experiments import chart
+from softscope.experiments.fold import part
 from softscope.experiments.table import NATS, Cell, Column, Measured, Table, bracketed, label
 
 if TYPE_CHECKING:
@@ -77,7 +78,8 @@ def measure(progress: ProgressBar, *, seed: int = 0, problems: int = 4000) -> tu
             f"（两者都是线性模型，高温相当于对教师的分数做回归）。",
         ),
     ]
-    return [sweep, sampler, soft, students, curve], notes
+    three = part(sweep, "three", lambda r: r["row"] == "[1, 2, 3]")
+    return [three, sampler, soft, students, sweep, curve], notes
 
 
 def _sweep() -> Table:
@@ -98,6 +100,7 @@ def _sweep() -> Table:
             Column("support", Text(en="effective support", zh="有效支撑数"), digits=4),
         ),
         rows,
+        dense=True,
     )
 
 
