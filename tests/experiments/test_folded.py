@@ -1,5 +1,6 @@
 """No table is a wall: with the default sizes, what readers see is short, and JSON still holds every row."""
 
+import functools
 import io
 import json
 
@@ -13,6 +14,7 @@ from softscope.cli.experiment import text
 from softscope.experiments.fold import LONGEST, crossed
 from softscope.experiments.table import Column, Table, label
 
+pytestmark = pytest.mark.xdist_group("folded")  # a single worker runs each experiment once
 # The default sizes decide the number of rows; only samples, steps and widths are small.
 QUICK = {
     "overflow": {},
@@ -31,10 +33,14 @@ QUICK = {
 }
 
 
-@pytest.mark.xdist_group("folded")
+@functools.cache
+def quick(name):
+    return experiments.run(name, **QUICK.get(name, {}))
+
+
 @pytest.mark.parametrize("name", experiments.NAMES)
 def test_what_is_shown_is_short_and_nothing_is_lost(name):
-    result = experiments.run(name, **QUICK.get(name, {}))
+    result = quick(name)
     for table in result.readable:
         assert len(table.rows) <= LONGEST, f"{name}: {table.key} has {len(table.rows)} rows"
     rows = {table["key"]: len(table["rows"]) for table in json.loads(result.json())["tables"]}
@@ -68,11 +74,11 @@ def test_what_is_shown_is_short_and_nothing_is_lost(name):
     ],
 )
 def test_the_long_tables_are_still_in_the_data(name, key, rows):
-    assert len(experiments.run(name, **QUICK[name])[key].rows) == rows
+    assert len(quick(name)[key].rows) == rows
 
 
 def test_a_folded_cell_is_the_long_tables_cell():
-    whole = experiments.run("entropy", **QUICK["entropy"])
+    whole = quick("entropy")
     for row in whole["ten_keys"].records():
         for scale, key in (("without 1/√d", "without_1_d"), ("with 1/√d", "with_1_d")):
             found = [r for r in whole["sharpness"].records() if (r["keys"], r["d"]) == (10, row["d"])]

@@ -223,29 +223,24 @@ def _notes(reports: dict[str, Any], five: Table, trained: Table, zeros: list[Tex
 
 
 def draw(result: Result, lang: Lang) -> Any:
-    """Plot the properties as a grid of ✓ and ✗, and each map's accuracy."""
+    """Plot the five properties and the whole contract as grids of ✓ and ✗, and each map's accuracy."""
     import altair as alt
 
-    table = result["properties"]
-    cells = [
-        {"property": r["property"].of(lang), "map": column.title.of(lang), "mark": "✓" if r[column.key] else "✗"}
-        for r in table.records()
-        for column in table.columns[1:]
-    ]
-    order = [r["property"].of(lang) for r in table.records()]
-    base = alt.Chart(chart.data(cells)).encode(
-        x=alt.X(
-            "map:N",
-            sort=[column.title.of(lang) for column in table.columns[1:]],
-            title=None,
-            axis=alt.Axis(orient="top", labelAngle=-35, labelLimit=200),
+    five, contract = result["five"], result["properties"]
+    grids = [
+        _grid(
+            [(asked.name.of(lang), r["map"].of(lang), r[asked.key]) for asked in FIVE for r in five.records()],
+            Text(en="The five properties", zh="五条性质").of(lang),
         ),
-        y=alt.Y("property:N", sort=order, title=None, axis=alt.Axis(labelLimit=260)),
-    )
-    kept = alt.Color("mark:N", scale=alt.Scale(domain=["✓", "✗"], range=["#e3f1fb", "#f6c7a8"]), legend=None)
-    grid = alt.layer(
-        base.mark_rect(stroke="white").encode(color=kept), base.mark_text(fontSize=13).encode(text="mark:N")
-    ).properties(width=340, height=22 * len(order), title=Text(en="The contract", zh="契约").of(lang))
+        _grid(
+            [
+                (r["property"].of(lang), column.title.of(lang), r[column.key])
+                for r in contract.records()
+                for column in contract.columns[1:]
+            ],
+            Text(en="The contract", zh="契约").of(lang),
+        ),
+    ]
     trained = []
     for tokens in VOCABULARIES:
         accuracy = [
@@ -270,4 +265,20 @@ def draw(result: Result, lang: Lang) -> Any:
                 width=260,
             )
         )
-    return chart.beside(grid, alt.vconcat(*trained, spacing=24))
+    return chart.beside(alt.vconcat(*grids, spacing=24), alt.vconcat(*trained, spacing=24))
+
+
+def _grid(cells: list[tuple[str, str, bool]], title: str) -> Any:
+    """Draw (property, map, whether it holds) as a grid."""
+    import altair as alt
+
+    rows, columns = list(dict.fromkeys(p for p, _, _ in cells)), list(dict.fromkeys(m for _, m, _ in cells))
+    marks = [{"property": p, "map": m, "mark": "✓" if held else "✗"} for p, m, held in cells]
+    base = alt.Chart(chart.data(marks)).encode(
+        x=alt.X("map:N", sort=columns, title=None, axis=alt.Axis(orient="top", labelAngle=-35, labelLimit=200)),
+        y=alt.Y("property:N", sort=rows, title=None, axis=alt.Axis(labelLimit=260)),
+    )
+    kept = alt.Color("mark:N", scale=alt.Scale(domain=["✓", "✗"], range=["#e3f1fb", "#f6c7a8"]), legend=None)
+    return alt.layer(
+        base.mark_rect(stroke="white").encode(color=kept), base.mark_text(fontSize=13).encode(text="mark:N")
+    ).properties(width=340, height=22 * len(rows), title=title)

@@ -209,7 +209,12 @@ def draw(result: Result, lang: Lang) -> Any:
     import altair as alt
 
     reach = [
-        {"dtype": record["dtype"], "low": record["naive_down"], "high": record["sum_up"]}
+        {
+            "dtype": record["dtype"],
+            "low": record["naive_down"],
+            "high": record["sum_up"],
+            "below": f"< {record['sum_up']:.1f}",
+        }
         for record in result["limits"].records()
     ]
     base = alt.Chart(chart.data(reach))
@@ -218,14 +223,14 @@ def draw(result: Result, lang: Lang) -> Any:
         x=alt.X(
             "low:Q",
             title=Text(en="x in [x−2, x−1, x]", zh="[x−2, x−1, x] 中的 x").of(lang),
-            scale=alt.Scale(domain=[-950, 900], nice=False),
+            scale=alt.Scale(domain=[-950, 980], nice=False),
         ),
         x2="high:Q",
         y=up,
     )
     ends = [
         base.mark_text(align="right", dx=-4, fontSize=11).encode(x="low:Q", y=up, text=alt.Text("low:Q", format=".1f")),
-        base.mark_text(align="left", dx=4, fontSize=11).encode(x="high:Q", y=up, text=alt.Text("high:Q", format=".1f")),
+        base.mark_text(align="left", dx=4, fontSize=11).encode(x="high:Q", y=up, text="below:N"),
     ]
     left = alt.layer(span, *ends).properties(
         width=chart.WIDTH + 80,
