@@ -69,6 +69,7 @@ def test_what_is_shown_is_short_and_nothing_is_lost(name):
         ("overflow", "errors", 16),
         ("scores", "spread", 16),
         ("remedies", "remedies", 20),
+        ("cost", "cost", 12),
         ("normalisers", "properties", 17),
         ("normalisers", "trained", 16),
     ],
