@@ -1,11 +1,14 @@
 """Without 1/√d: what starves for good, what only slows, and where it flips. One setting or one seed cannot say."""
 
 import functools
+import pathlib
+import re
 
 import pytest
 import torch
 
 from experiments.small import result
+from softscope import experiments
 from softscope.experiments import by_keys, starving
 from softscope.experiments.ledger.texts import recall_runs
 from softscope.experiments.recall import LEARNED
@@ -44,6 +47,16 @@ def test_in_fixed_company_64_keys_starve_as_well():
 def test_a_lower_rate_leaves_the_rows_open():
     usual, slower = (runs(Setting(slower=slower)) for slower in (1.0, 10.0))
     assert max(run.misled for run in slower) < min(run.misled for run in usual)
+
+
+def test_a_starved_model_recovers_once_its_wrong_keys_are_sometimes_absent():
+    same, found = Setting(), {}
+    for pairs in (16, 8):
+        model = starving.model_of(same, 0)
+        before = starving.run(same, steps=STEPS, seed=0, model=model).misled
+        starving.run(same._replace(pairs=pairs), steps=STEPS, seed=1, model=model)
+        found[pairs] = starving.misled(model, same, 0)  # all 16 keys shown
+    assert found[8] < 0.3 < 0.6 < min(before, found[16]), (before, found)
 
 
 def test_with_the_scale_the_same_16_keys_are_learned():
@@ -120,6 +133,11 @@ def test_the_experiment_says_where_it_flips_and_what_starves():
     assert row["lowest"] <= row["accuracy"].value <= row["highest"]
 
 
+def test_one_seed_is_refused():
+    with pytest.raises(ValueError, match=r"seeds must be at least 2, but got 1"):
+        experiments.run("learning", seeds=1)
+
+
 def test_only_the_same_keys_are_no_sweep():
     with pytest.raises(ValueError, match=r"keys must hold a number above 16, but got \(16,\); pass \(16, 64\)"):
         by_keys.settings((16,))
@@ -149,3 +167,33 @@ def test_claims_get_a_sweep_by_seed_and_share_its_runs(monkeypatch):
     assert asked[-1] == (Setting(d=8, keys=64, scaled=True, optimizer="sgd"), recall_runs.STEPS, 0)
     with pytest.raises(ValueError, match=r"after must be at most 300 steps, but got 600; pass recall_runs\.STEPS"):
         recall_runs.accuracy(8, True, "sgd", 0, keys=64, after=600)
+
+
+CELL = re.compile(r"(\d\.\d\d) \((\d\.\d\d)–(\d\.\d\d)\)")
+
+
+def published() -> dict[tuple[int, int, int], list[tuple[float, ...]]]:
+    """The table in docs/doctor.md of drawn keys: (mean, lowest, highest) by d, keys shown and keys in all."""
+    page = (pathlib.Path(__file__).parents[2] / "docs/doctor.md").read_text("utf-8")
+    rows = re.findall(r"^\| (\d+) \| (\d+) of (\d+) \| (.*) \|$", page, re.MULTILINE)
+    return {
+        (int(d), int(pairs), int(keys)): [tuple(map(float, found)) for found in CELL.findall(cells)]
+        for d, pairs, keys, cells in rows
+    }
+
+
+def test_the_published_flip_points_follow_from_the_published_table():
+    page = (pathlib.Path(__file__).parents[2] / "docs/doctor.md").read_text("utf-8")
+    told = re.findall(r"^\| (\d+) \| (\d+) \| (Adam|SGD) \| (\d+|–) \| (\d+|–) \|$", page, re.MULTILINE)
+    assert len(told) >= 6
+    for d, pairs, optimizer, never, always in told:
+        last = {"Adam": 1, "SGD": 3}[optimizer]  # half-way and at the end, for each optimizer
+        found = {keys: row[last][1:] for (a, b, keys), row in published().items() if (a, b) == (int(d), int(pairs))}
+        wanted = [None if x == "–" else int(x) for x in (never, always)]
+        assert starving.flip(found) == Flip(*wanted), (d, pairs, optimizer, found)
+
+
+def test_the_published_accuracies_are_what_short_runs_lead_to():
+    for keys in (16, 64):
+        found = accuracies(Setting(keys=keys))
+        assert published()[64, 16, keys][0][0] == pytest.approx(sum(found) / len(found), abs=0.15)

@@ -63,7 +63,7 @@ def table(
         early, late = ([run.accuracy(after) for run in runs] for after in (half, steps))
         before = [starving.openings(setting, i) for i in draws]
         rows.append((
-            name, setting.keys, FATES[starving.fate(early, late)], setting.absent,
+            name, setting.keys, len(runs), FATES[starving.fate(early, late)], setting.absent,
             *(Measured.of(x) for x in zip(*before, strict=True)),
             Measured.of(early), Measured.of(late), min(late), max(late), Measured.of([run.misled for run in runs]),
         ))  # fmt: skip
@@ -76,6 +76,7 @@ def table(
         (
             label("keys", Text(en="keys in a sequence", zh="序列中的键")),
             label("total", Text(en="keys in all", zh="键的总数")),
+            Column("runs", Text(en="seeds", zh="种子")),
             Column("fate", Text(en="verdict", zh="结论")),
             Column("absent", Text(en="sequences without a given wrong key", zh="缺某个错误的键的序列"), digits=2),
             Column("open_rows", Text(en="rows open before training", zh="训练前开放的行"), digits=2),
@@ -84,7 +85,7 @@ def table(
             Column("accuracy", Text(en=f"after {steps} steps", zh=f"{steps} 步后"), digits=2),
             LOWEST,
             HIGHEST,
-            Column("misled", Text(en="rows blocked on a wrong key", zh="阻断在错误的键上的行"), digits=2),
+            Column("misled", Text(en="rows blocked on a wrong key", zh="被阻断在错误的键上的行"), digits=2),
         ),
         rows,
     )
@@ -139,10 +140,10 @@ def findings(by_keys: Table, steps: int) -> list[Text]:
             f"rows: {always['open_keys'].value:.0%} of the keys have one. If they are drawn, the keys take turns: "
             f"{drawn['open_keys'].value:.0%} have one in some sequence. In the end, {always['misled'].value:.1%} and "
             f"{drawn['misled'].value:.1%} of the rows are blocked on a wrong key.",
-            zh=f"原因：阻断在错误的键上的行，只有在没有这个键的序列里才会开放。训练前开放的行差不多一样多：{PAIRS} 个键"
+            zh=f"原因：被阻断在错误的键上的行，只有在没有这个键的序列里才开放。训练前开放的行差不多一样多：{PAIRS} 个键"
             f"时占 {always['open_rows'].value:.0%}，{drawn['total']} 个键时占 {drawn['open_rows'].value:.0%}。但如果总"
             f"是同样的键，开放的也总是同样的行：有开放行的键占 {always['open_keys'].value:.0%}。如果键是抽取的，就轮流"
-            f"开放：在某个序列里有开放行的键占 {drawn['open_keys'].value:.0%}。最后，阻断在错误的键上的行分别占 "
+            f"开放：在某个序列里有开放行的键占 {drawn['open_keys'].value:.0%}。最后，被阻断在错误的键上的行分别占 "
             f"{always['misled'].value:.1%} 和 {drawn['misled'].value:.1%}。",
         ),
         Text(
@@ -152,7 +153,7 @@ def findings(by_keys: Table, steps: int) -> list[Text]:
             f"rows end blocked on a wrong key, and the accuracy is {_told(slower)}, not {_told(always)}.",
             zh=f"关键不是键的总数：{fixed['total']} 个键总是同样的 {PAIRS} 个一组时，正确率为 {_told(fixed)}；抽取时为 "
             f"{_told(drawn)}。另外，把行阻断的是大的步子：同样的 {PAIRS} 个键，学习率为十分之一时，最后有 "
-            f"{slower['misled'].value:.0%} 的行阻断在错误的键上，正确率为 {_told(slower)}，而不是 {_told(always)}。",
+            f"{slower['misled'].value:.0%} 的行被阻断在错误的键上，正确率为 {_told(slower)}，而不是 {_told(always)}。",
         ),
     ]
 

@@ -1,10 +1,11 @@
-"""Does a model learn to look things up with and without 1/√d, what makes it starve, and which remedy helps?"""
+"""Does a model learn to look things up with and without 1/√d, what starves for good, and what helps?"""
 
 from __future__ import annotations
 
 import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from softscope._arguments.checks import whole_number
 from softscope._one_thread import one_thread
 from softscope._text import Lang, Text, same
 from softscope.experiments import by_keys, chart, starving
@@ -21,8 +22,7 @@ if TYPE_CHECKING:
     from softscope.tasks import RecallModel
 
 QUESTION = Text(
-    en="Does a model learn to look things up with and without 1/√d, what makes it starve for good, and which remedy "
-    "helps?",
+    en="Does a model learn to look things up with and without 1/√d, what starves for good, and what helps?",
     zh="缩放与不缩放时，模型能否学会“查找”？什么让它一直挨饿？哪些补救办法能救活？",
 )
 SECONDS = 50.0
@@ -74,6 +74,7 @@ def measure(
 
     The runs over the number of keys in all have d = 64 and `longer` steps.
     """
+    seeds = whole_number(seeds, "seeds", 2)  # one seed has no spread
     sizes = (*dimensions, LARGE) if large else dimensions
     patient = max((d for d in sizes if d <= 256), default=max(sizes))
     jobs, settings = _jobs(sizes, patient, remedies), by_keys.settings(keys)

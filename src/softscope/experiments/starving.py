@@ -163,12 +163,17 @@ def batch_of(setting: Setting, batch: int, generator: torch.Generator) -> Recall
 
 
 def run(
-    setting: Setting, *, steps: int, seed: int, progress: Callable[[int, int], None] | None = None
-) -> Run:  # fmt: skip
-    """Train one model for `steps`, on one thread."""
+    setting: Setting,
+    *,
+    steps: int,
+    seed: int,
+    model: RecallModel | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Run:
+    """Train a model for `steps`, on one thread: a fresh one, or the one given, with a fresh optimizer."""
     from softscope.tasks import train
 
-    model = model_of(setting, seed)
+    model = model_of(setting, seed) if model is None else model
     with one_thread():
         history = train(
             model,
