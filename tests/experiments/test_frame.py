@@ -57,7 +57,12 @@ def test_settings_hold_the_defaults_and_what_was_asked():
     [
         (0.0, "0"),
         (1.0, "1"),
-        (0.99999, "1−1e-05"),
+        (0.99999, "0.99999"),
+        (1.0 - 3.1e-5, "0.99997"),
+        (1.0 - 3e-7, "1−3e-07"),
+        (1.0 + 2e-16, "1.00"),
+        (1.0002, "1.0002"),
+        (3.1e-5, "3.1e-05"),
         (0.5, "0.500"),
         (123456.7, "123457"),
         (1.5e7, "1.5e+07"),
@@ -74,6 +79,8 @@ def test_settings_hold_the_defaults_and_what_was_asked():
         (Measured(1.2345, 0.05), "1.23 ± 0.05"),
         (Measured(1.2345, 0.00004), "1.23 ± 4e-05"),
         (Measured(0.0, 0.0), "0 ± 0"),
+        (Measured(1.0, 6e-18), "1 ± 0"),
+        (Measured(0.99999, 9e-6), "0.99999 ± 0.00001"),
     ],
 )
 def test_cells(cell, text):
@@ -208,6 +215,12 @@ def test_pictures(tmp_path, suffix):
     else:
         assert data.startswith(b"\x89PNG\r\n\x1a\n")
         assert len(data) > 20_000
+
+
+def test_a_bar_never_reads_as_1_without_being_1():
+    rows = [{"name": "a", "share": 0.9995}, {"name": "b", "share": 1.0}, {"name": "c", "share": 3e-5}]
+    drawn = chart.bars(rows, ("name", ""), chart.Axis("share", "share", domain=(0.0, 1.2))).to_dict()
+    assert [row["text"] for row in drawn["data"]["values"]] == ["0.9995", "1.00", "3e-05"]
 
 
 def test_the_document_survives_what_json_cannot_hold():

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from softscope._one_thread import one_thread
 from softscope.experiments.learning import REMEDIES, remedy_options
 from softscope.experiments.recall import BATCH, PAIRS, learning_rate
+from softscope.experiments.starving import KEYS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 TRIED = 64  # sequences, for trying suspected heads
 
-__all__ = ["REMEDIES", "Course", "Reading", "treat"]
+__all__ = ["KEYS", "REMEDIES", "Course", "Reading", "treat"]
 
 
 class Reading(NamedTuple):
