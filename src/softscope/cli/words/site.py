@@ -23,8 +23,8 @@ SITE: dict[str, Text] = {
         zh="site 需要一个文件夹，收到的却是 {count} 个；请写出要写入的文件夹，如 public",
     ),
     "site.missing": Text(
-        en="the site needs {package}: pip install 'softscope[lab,docs]'",
-        zh="生成网站需要 {package}：pip install 'softscope[lab,docs]'",
+        en="the site needs {package}: pip install 'softscope[lab]'",
+        zh="生成网站需要 {package}：pip install 'softscope[lab]'",
     ),
     "site.full": Text(
         en="the folder {folder} is not empty; empty it or name another one",

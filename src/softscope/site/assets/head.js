@@ -87,7 +87,7 @@ window.softscopeHead = (() => {
       const answers = timesTransposed(v, p, n, d, n);  // what reading a value token adds to each answer
       const toAnswers = new Float64Array(n * n), toLogits = new Float64Array(n * n);
       const rows = sequences.reduce((sum, one) => sum + one.query.length, 0);
-      let loss = 0, right = 0, blocked = 0, judged = 0, advantage = 0;
+      let loss = 0, right = 0, blocked = 0, judged = 0, advantage = 0, ofBlocked = 0;
       for (const { keys, values, query, target } of sequences) query.forEach((asked, r) => {
         const seen = keys.map((key) => logits[asked * n + key]), top = Math.max(...seen);
         const e = seen.map((x) => Math.exp(x - top)), total = e.reduce((a, b) => a + b, 0), share = e.map((x) => x / total);
@@ -116,13 +116,15 @@ window.softscopeHead = (() => {
         });
         if (demand > 0) {
           judged += 1;
-          blocked += keys.length * Math.sqrt(supply / demand) < BLOCKED * Math.sqrt(keys.length);
-          advantage += (mean - got) / Math.sqrt(demand / keys.length);
+          const better = (mean - got) / Math.sqrt(demand / keys.length);
+          advantage += better;
+          if (keys.length * Math.sqrt(supply / demand) < BLOCKED * Math.sqrt(keys.length)) { blocked += 1; ofBlocked += better; }
         }
       });
       this.update(this.gradients({ qn, kn, lengths, v, p, toAnswers, toLogits }));
       this.step += 1;
-      return { loss, right, blocked: blocked / judged, advantage: advantage / judged };
+      // As the doctor has it: the advantage of the blocked rows, if there are any.
+      return { loss, right, blocked: blocked / judged, advantage: blocked ? ofBlocked / blocked : advantage / judged };
     }
 
     gradients({ qn, kn, lengths, v, p, toAnswers, toLogits }) {

@@ -5,7 +5,9 @@ from __future__ import annotations
 import html
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
+
+from marimo._plugins.ui._core.ui_element import UIElement
 
 from softscope.lab.homework import EXERCISES, Exercise
 from softscope.site import frame, homework, pictures
@@ -28,13 +30,16 @@ KEPT_STYLE = re.compile(
 class Converter:
     """Converts the cells of one lesson in one language; it collects the pictures that they show."""
 
-    def __init__(self, lang: Lang, here: str, elements: dict[str, Any], plan: Plan) -> None:
-        self.lang, self.here, self.elements, self.plan = lang, here, elements, plan
-        self.by_id = {str(element._id): name for name, element in elements.items()}
+    def __init__(self, lang: Lang, here: str, plan: Plan) -> None:
+        self.lang, self.here, self.plan = lang, here, plan
         self.widgets: dict[str, Any] = {}
 
-    def html(self, text: str, *, chart: Callable[[str], str] | None = None) -> str:
-        """Return marimo's HTML as plain HTML; `chart` may put something else in a chart's place."""
+    def html(self, text: str, names: dict[str, Any], *, chart: Callable[[str], str] | None = None) -> str:
+        """Return marimo's HTML as plain HTML; `chart` may put something else in a chart's place.
+
+        `names` are the notebook's at that moment: a cell that makes a picture makes a new one each time it runs.
+        """
+        self._elements = {str(one._id): (name, one) for name, one in names.items() if isinstance(one, UIElement)}
         self._chart = chart or (lambda drawn: f'<figure class="chart">{drawn}</figure>')
         return self._children(parse(text))
 
@@ -118,9 +123,9 @@ class Converter:
 
     def _control(self, element: Element) -> str:
         inner = next((one for one in element.children if isinstance(one, Element)), Element(""))
-        name = self.by_id.get(element.get("object-id"), "")
+        name, found = self._elements.get(element.get("object-id"), ("", None))
         if inner.tag == "marimo-anywidget" and name:
-            widget = self.elements[name].widget
+            widget = cast("Any", found).widget
             self.widgets[type(widget).__name__] = widget
             return pictures.mount(widget, self.lang, name)
         if inner.tag == "marimo-code-editor":

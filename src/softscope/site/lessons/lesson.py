@@ -39,11 +39,12 @@ def page(site: frame.Frame, name: str, lang: Lang) -> Made:
     """Run a lesson and return its page."""
     found, here = lesson(name), f"lessons/{name}.html"
     run = Run(found, lang)
-    elements = {key: value for key, value in run.names.items() if isinstance(value, UIElement)}
-    controls = {key: value for key, value in elements.items() if len(stops(value)) > 1}
+    controls = {
+        key: value for key, value in run.names.items() if isinstance(value, UIElement) and len(stops(value)) > 1
+    }
     replaced = REPLACED.get(name)
     plan = Plan({} if replaced else controls, [] if replaced else [cell.controls for cell in run.cells])
-    converter = Converter(lang, here, elements, plan)
+    converter = Converter(lang, here, plan)
     charts = _Charts()
     parts: list[str] = []
     for cell in run.cells:
@@ -55,7 +56,7 @@ def page(site: frame.Frame, name: str, lang: Lang) -> Made:
         elif cell.controls:
             parts.append(_replayed(run, cell, plan, converter, charts))
         else:
-            parts.append(_follows(cell, converter.html(cell.shows), lang))
+            parts.append(_follows(cell, converter.html(cell.shows, run.names), lang))
     parts.insert(1, f'<p class="quiet">{front.full(lang)}</p>')
     assets = {f"{kind}.js": pictures.script(widget) for kind, widget in converter.widgets.items()}
     body = "\n".join(f"<section>{part}</section>" for part in parts if part) + charts.table()
@@ -84,9 +85,9 @@ def _replayed(run: Run, cell: Cell, plan: Plan, converter: Converter, charts: _C
     shows: dict[str, int] = {}
     states = {}
     for name, values in plan.states(cell.controls):
-        made = converter.html(run.again(cell, values), chart=charts.place)
+        made = converter.html(*run.again(cell, values), chart=charts.place)
         states[name] = shows.setdefault(made, len(shows))
-    first = converter.html(cell.shows)
+    first = converter.html(cell.shows, run.names)
     kept = _data(f"replay-{cell.id}", {"controls": cell.controls, "states": states, "shows": list(shows)})
     return f'<div class="replay" data-replay="replay-{cell.id}">{_follows(cell, first, converter.lang)}</div>{kept}'
 

@@ -75,8 +75,8 @@ class Run:
                     waiting.append(homes[one])
         return found
 
-    def again(self, cell: Cell, values: Mapping[str, Any]) -> str:
-        """Return what a cell shows with these values in its controls."""
+    def again(self, cell: Cell, values: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+        """Return what a cell shows with these values in its controls, and the notebook's names then."""
         names = dict(self.names)
         with contextlib.ExitStack() as stack:
             for name, value in values.items():
@@ -90,7 +90,7 @@ class Run:
                 depends = set(values) & self._above(name) and not set(values) & set(self._graph[name].defs)
                 if name in wanted and depends:
                     shown = self._show(name, names)
-            return shown
+            return shown, names
 
     def _show(self, name: Any, names: dict[str, Any]) -> str:
         """Run a cell and return what it shows as HTML."""

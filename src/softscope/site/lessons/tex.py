@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import html
 import re
+import xml.etree.ElementTree as ET
 from typing import NamedTuple
 
 SYMBOLS = {
@@ -258,6 +259,4 @@ class _Reader:
 
 def _one(markup: str) -> str:
     """Make a row of several elements one element, as scripts and fractions need."""
-    if re.fullmatch(r"<(m[ino])(?: [^>]*)?>[^<]*</\1>", markup):
-        return markup
-    return f"<mrow>{markup}</mrow>"
+    return markup if len(ET.fromstring(f"<row>{markup}</row>")) == 1 else f"<mrow>{markup}</mrow>"
