@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 from softscope._text import Text
 from softscope.site import frame
+from softscope.site.lessons.controls import Plan
+from softscope.site.lessons.convert import Converter
 
 if TYPE_CHECKING:
     from softscope._text import Lang
@@ -29,11 +31,11 @@ def available() -> bool:
 
 def page(site: frame.Frame, lang: Lang) -> str:
     """Return the document as a page; a link to a file that the site does not have becomes plain text."""
-    import markdown
+    import marimo
 
     text = re.sub(r"^\[README\].*\n", "", source(lang).read_text("utf-8"), count=1, flags=re.MULTILINE)
-    made = markdown.markdown(text, extensions=["tables", "fenced_code"])
-    made = re.sub(r"(<table>.*?</table>)", r'<div class="wide" tabindex="0">\1</div>', made, flags=re.DOTALL)
+    made = Converter(lang, frame.SPEED.path, Plan({}, [])).html(str(marimo.md(text).text), {})
+    made = re.sub(r"(<table\b.*?</table>)", r'<div class="wide" tabindex="0">\1</div>', made, flags=re.DOTALL)
     made = re.sub(r'<a href="\.\./bench/lengths\.svg">(.*?)</a>', _chart(lang), made)
     made = re.sub(r'<a href="(?!#|http|[./]*assets)[^"]*">(.*?)</a>', r"\1", made)
     dated = f'<p class="quiet">{DATED.of(lang).format(date=date(lang))}</p>' if date(lang) else ""
