@@ -1,10 +1,14 @@
 """`softscope site`: what it says about folders that will not do, and that it hands the work to `softscope.site`."""
 
+import io
 import os
 
 import pytest
 
+from softscope.cli import claims, language
 from softscope.cli import site as command
+from softscope.cli.commands import parse
+from softscope.cli.console import Console
 from softscope.site import build as building
 from softscope.site import frame
 
@@ -82,3 +86,19 @@ def test_a_disk_that_fails_on_the_way_is_named(run, tmp_path, monkeypatch):
     code, _, err = run("site", tmp_path / "new", "--lang", "en")
     assert code == 2
     assert "(No space left on device)" in err
+
+
+def test_the_ledger_is_the_page_of_claims_opening_in_each_language(monkeypatch):
+    """Checked once: a second check would take as long again."""
+    checks = []
+    short, whole = parse(claims.COMMAND, ["S1-03", "--format", "html"]), claims.run
+    monkeypatch.setattr(claims, "run", lambda _, console: checks.append(1) or whole(short, console))
+    page = command._ledger(Console(None, "en"))
+    for lang in ("en", "zh"):
+        stream = io.StringIO()
+        whole(short, Console(stream, lang))
+        wanted = stream.getvalue()
+        assert f'<html lang="{lang}" data-lang="{lang}">' in page(lang)
+        assert language.say(lang, "claims.title") in page(lang)[: page(lang).index("</title>")]
+        assert page(lang).split("<body>")[1] == wanted.split("<body>")[1]
+    assert len(checks) == 1

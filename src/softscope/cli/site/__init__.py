@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from softscope._installed import missing
 from softscope._progress_bar import ProgressBar
-from softscope.cli.commands import HELP, LANG, Arguments, Command
+from softscope.cli.commands import HELP, LANG, Arguments, Command, parse
+from softscope.cli.language import say
 from softscope.cli.problems import UsageError, shown
 
 if TYPE_CHECKING:
@@ -74,16 +75,18 @@ def _prepare(folder: pathlib.Path) -> None:
 
 
 def _ledger(console: Console) -> Callable[[Lang], str]:
-    """Return a function that gives the ledger's page; the claims are checked once."""
-    from softscope.cli.claims import as_html, checking
+    """Return what gives the ledger's page; the claims are checked once, since the page holds both languages."""
+    from softscope.cli import claims
 
-    checked = None
+    made = io.StringIO()
 
     def page(lang: Lang) -> str:
-        nonlocal checked
-        checked = checked or checking.check((), None, None, False)
-        stream = io.StringIO()
-        as_html.show(checked, dataclasses.replace(console, stream=stream, lang=lang))
-        return stream.getvalue()
+        if not made.getvalue():
+            words = parse(claims.COMMAND, ["--format", "html"])
+            claims.run(words, dataclasses.replace(console, stream=made, lang="en"))
+        text = made.getvalue()
+        for attribute in ("lang", "data-lang"):
+            text = text.replace(f' {attribute}="en"', f' {attribute}="{lang}"', 1)
+        return text.replace(say("en", "claims.title"), say(lang, "claims.title"), 1)
 
     return page
