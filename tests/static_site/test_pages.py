@@ -117,6 +117,7 @@ def test_claims_are_judged_before_they_are_measured(browser, small):
         first.locator(f"button[value={verdict}]").click()
         expect(first.locator(".told")).to_contain_text("You are right")
         expect(page.locator(".tally")).to_have_text("Answered: 1. Correct: 1.")
+        assert page.locator("main").inner_text().count("Answered:") == 1, "the lab's own count is not there"
         assert seen.wrong() == []
 
 
@@ -148,6 +149,8 @@ def test_without_scripts_the_texts_formulas_and_tables_are_there(browser, small)
         page = seen.open("lessons/overflow.html")
         assert page.locator("math").count() >= 2
         assert page.locator("table").count() >= 3
+        assert "def softmax_naive(x):" in page.locator("pre").first.inner_text()
+        assert "graded when you leave" not in page.locator("main").inner_text(), "nobody grades it here"
         assert "Why can we subtract?" in page.locator("main").inner_text()
         page = seen.open("homework.html")
         for exercise in EXERCISES:

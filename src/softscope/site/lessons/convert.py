@@ -44,9 +44,13 @@ class Converter:
         return self._children(parse(text))
 
     def _children(self, children: list[Element | str]) -> str:
-        return "".join(
-            html.escape(one, quote=False) if isinstance(one, str) else self._element(one) for one in children
-        )
+        made = ""
+        for before, one in zip([None, *children], children, strict=False):
+            if isinstance(one, str):
+                made += html.escape(one, quote=False)
+            elif not (_editor(before) and one.get("class") == "lab-meta"):  # it says when the lab marks an answer
+                made += self._element(one)
+        return made
 
     def _element(self, element: Element) -> str:
         made = {
@@ -147,6 +151,12 @@ class Converter:
     def _inline(self, label: str) -> str:
         """Return a label, which marimo wraps in a paragraph, as a few words."""
         return re.sub(r'</?p>|<div class="markdown">|</div>', "", self._children(parse(label)))
+
+
+def _editor(one: Element | str | None) -> bool:
+    return isinstance(one, Element) and any(
+        isinstance(inner, Element) and inner.tag == "marimo-code-editor" for inner in one.children
+    )
 
 
 def _nothing(_: Element) -> str:

@@ -48,7 +48,7 @@ def page(site: frame.Frame, name: str, lang: Lang) -> Made:
     charts = _Charts()
     parts: list[str] = []
     for cell in run.cells:
-        if replaced and (cell.controls or set(cell.makes) & set(controls)):
+        if replaced and (cell.elements or cell.makes):
             parts.append(replaced(lang) if replaced not in charts.done else "")
             charts.done.add(replaced)
         elif not cell.shows:

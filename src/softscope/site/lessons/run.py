@@ -23,12 +23,13 @@ if TYPE_CHECKING:
 
 @dataclass
 class Cell:
-    """A cell: its code, what it shows as HTML, and the controls and pictures that this depends on."""
+    """A cell: its code, what it shows as HTML, and the elements that this depends on: controls, pictures and others."""
 
     id: str
     code: str
     shows: str
     makes: list[str]
+    elements: list[str] = field(default_factory=list)
     controls: list[str] = field(default_factory=list)
     pictures: list[str] = field(default_factory=list)
 
@@ -61,7 +62,7 @@ class Run:
         # A control that cannot be replayed keeps the value it starts with.
         controls = [one for one, element in elements.items() if len(stops(element)) > 1]
         pictures = [one for one, element in elements.items() if isinstance(element, mo.ui.anywidget)]
-        return Cell(name, found.code, shows, made, controls, pictures)
+        return Cell(name, found.code, shows, made, list(elements), controls, pictures)
 
     def _above(self, name: str) -> set[str]:
         """Return every name that a cell uses, also by way of other cells."""
@@ -99,7 +100,7 @@ class Run:
             if cell.body is not None:
                 exec(cell.body, names)
             made = None if cell.last_expr is None else eval(cell.last_expr, names)
-            if made is None and cell.code.rstrip().endswith("mo.show_code()"):
+            if cell.code.rstrip().endswith("mo.show_code()"):
                 made = mo.md(f"```python\n{inspect.cleandoc(cell.code).replace('mo.show_code()', '').strip()}\n```")
             return "" if made is None else str(mo.as_html(made).text)
 
