@@ -38,7 +38,7 @@ def test_every_page_opens_in_both_languages_themes_and_sizes(browser, whole):
                 page = seen.open(path)
                 page.wait_for_load_state("networkidle")
                 assert seen.wrong() == [], path
-                if not path.startswith("reference"):
+                if page.locator(".brand").count():  # the ledger, the report and the reference have frames of their own
                     assert page.evaluate("document.documentElement.scrollWidth") <= width, path
 
 
