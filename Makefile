@@ -1,4 +1,4 @@
-# For users: `make checkup`, `make lab`, `make reference`. For developers: `make test`. All set up .venv first, and
+# For users: `make checkup`, `make lab`, `make site`, `make reference`. For developers: `make test`. All set up .venv first, and
 # again when what they need has changed.
 
 PYTHON ?= python3
@@ -10,11 +10,12 @@ INSTALL := $(PIP) install --no-compile -c constraints.txt
 ENGINE := $(wildcard engine/*.cc engine/*/*.h engine/*/*.cc)
 
 .DEFAULT_GOAL := help
-.PHONY: help checkup lab reference test pytest attack lint format sanitize aarch64 clean
+.PHONY: help checkup lab site reference test pytest attack lint format sanitize aarch64 clean
 
 help:
 	@echo "make checkup   set up what is needed and let the doctor train, examine and treat three small models"
 	@echo "make lab       set up what is needed and open the course in the browser"
+	@echo "make site      set up what is needed and write the course as plain files: build/site/index.html"
 	@echo "make reference set up what is needed and build the API reference: build/reference/index.html"
 	@echo "make test      all checks: lint, formats, types, tests"
 	@echo "make lint      all checks but the tests"
@@ -30,8 +31,14 @@ checkup: $(VENV)/.doctor
 lab: $(VENV)/.lab
 	$(BIN)/softscope lab
 
+# Written beside the last one and then put in its place, so that a failure leaves that one whole.
+site: $(VENV)/.lab $(VENV)/.docs
+	@rm -rf build/site.new
+	$(BIN)/softscope site build/site.new
+	@rm -rf build/site && mv build/site.new build/site && echo "Open build/site/index.html in a browser."
+
 reference: $(VENV)/.docs
-	$(BIN)/python docs/reference/build.py
+	$(BIN)/python -m softscope.site.reference
 
 # Lint beside the tests: each of them leaves a core idle at times.
 test: $(VENV)/.dev

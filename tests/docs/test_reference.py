@@ -90,7 +90,7 @@ def test_it_is_documented_with_an_example_that_runs(path: str, name: str) -> Non
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
     folder = tmp_path_factory.mktemp("reference") / "pages"
-    command = [sys.executable, "-W", "error", str(ROOT / "docs/reference/build.py"), str(folder)]
+    command = [sys.executable, "-W", "error", "-m", "softscope.site.reference", str(folder)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 0, done.stderr
     return folder

@@ -31,7 +31,7 @@ from softscope import *
 new = {name.partition(".")[0] for name in set(sys.modules) - before} - set(sys.stdlib_module_names)
 rooms = sorted(name for name in sys.modules if name.startswith("softscope."))
 print(sorted(new), threading.active_count(), len(rooms))
-for late in ("_backends.torch", "nn", "testing", "tasks", "doctor", "experiments", "lab", "cli"):
+for late in ("_backends.torch", "nn", "testing", "tasks", "doctor", "experiments", "lab", "site", "cli"):
     assert not any(f"{name}.".startswith(f"softscope.{late}.") for name in rooms), late
 for heavy in ("torch", "scipy", "matplotlib", "marimo", "ml_dtypes", "mpmath", "pytest", "hypothesis"):
     assert heavy not in sys.modules, heavy
@@ -94,7 +94,7 @@ RANKS = {
     name: rank
     for rank, names in enumerate(
         [["_engine", "bounds"], ["reference"], ["core"], ["torch"], ["nn"], ["testing"], ["tasks"], ["distributed"],
-         ["doctor"], ["experiments"], ["lab"], ["cli"]]
+         ["doctor"], ["experiments"], ["lab"], ["site"], ["cli"]]
     )
     for name in names
 }  # fmt: skip

@@ -22,6 +22,7 @@ COMMANDS = {
     "experiment": "softscope.cli.experiment",
     "tour": "softscope.cli.tour",
     "lab": "softscope.cli.lab",
+    "site": "softscope.cli.site",
     "claims": "softscope.cli.claims",
     "watch": "softscope.cli.watch",
     "export": "softscope.cli.export",

@@ -12,6 +12,7 @@ from softscope.cli.words.model import MODEL
 from softscope.cli.words.program import PROGRAM
 from softscope.cli.words.record import RECORD
 from softscope.cli.words.sentences import SENTENCES
+from softscope.cli.words.site import SITE
 from softscope.cli.words.tour import TOUR
 from softscope.cli.words.watch import WATCH
 
@@ -29,4 +30,5 @@ WORDS: dict[str, Text] = {
     **HOMEWORK,
     **GLOSSARY,
     **LAB,
+    **SITE,
 }

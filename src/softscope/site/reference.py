@@ -1,10 +1,12 @@
 """The API reference from the docstrings: plain HTML that opens from file://. `make reference` runs this.
 
-    python docs/reference/build.py [FOLDER]        build/reference if no folder is given
+    python -m softscope.site.reference [FOLDER]        build/reference if no folder is given
 
 pdoc does the work, also for names that a module fetches only when they are first used. The sidebar is ours
-(`module.html.jinja2`): `softscope.__all__` holds functions only, so pdoc alone would not link its submodules.
+(`pdoc/module.html.jinja2`): `softscope.__all__` holds functions only, so pdoc alone would not link its submodules.
 """
+
+from __future__ import annotations
 
 import importlib
 import pathlib
@@ -12,8 +14,6 @@ import shutil
 import sys
 import types
 import typing
-
-import pdoc
 
 import softscope
 
@@ -31,13 +31,15 @@ MODULES = (
 
 def build(folder: pathlib.Path) -> None:
     """Write the pages into the folder; whatever was there goes."""
+    import pdoc
+
     _under_its_public_name("softscope.doctor.treat.remedies", "softscope.doctor.remedies")
     for name in (*MODULES, "softscope.doctor.report"):
         _resolve_fields(importlib.import_module(name))
     pdoc.render.configure(
         docformat="google",
         footer_text=f"softscope {softscope.__version__}",
-        template_directory=pathlib.Path(__file__).parent,
+        template_directory=pathlib.Path(__file__).parent / "pdoc",
     )
     shutil.rmtree(folder, ignore_errors=True)
     # report/page.py holds the function report.page; pdoc would give the file a page of its own.
