@@ -127,6 +127,18 @@ def test_homework_is_graded_again_whenever_it_changes(seen):
     expect(hint).to_have_count(0)
     seen.page.get_by_role("button", name="Hint 1").click()
     hint.wait_for()
+    assert "sum to 1" in seen.answer("import numpy as np\ndef softmax(x):\n    return np.exp(x - x.max())")
+    expect(hint).to_be_visible()  # a check does not close what is being read
+    heights = [
+        part.bounding_box()["y"]
+        for part in (
+            seen.page.get_by_role("button", name="Check"),
+            seen.page.locator(".lab-told"),
+            seen.page.get_by_role("button", name="Hint 1"),
+        )
+    ]
+    assert heights == sorted(heights), "the verdict stands under the editor, the hints below it"
+    assert heights[1] - heights[0] < 150
     assert seen.wrong() == []
 
 

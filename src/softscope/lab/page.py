@@ -40,6 +40,7 @@ class Page:
     def __init__(self, name: str, lang: object = None) -> None:
         self.lesson = lesson(name)
         self.lang = chosen(lang)
+        self.hints: dict[str, Any] = {}  # of each exercise on the page
         progress.current().open(name)
 
     def t(self, *, zh: str, en: str) -> str:
