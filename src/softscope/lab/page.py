@@ -99,7 +99,9 @@ class Page:
             "<tr>" + "".join(f"<td>{_cell(shown(cell, self.lang, digits))}</td>" for cell in row) + "</tr>"
             for row in rows
         )
-        return mo.Html(f'<div class="lab-scroll"><table class="lab-table"><tr>{top}</tr>{body}</table></div>')
+        return mo.Html(
+            f'<div class="lab-scroll" tabindex="0"><table class="lab-table"><tr>{top}</tr>{body}</table></div>'
+        )
 
     def measured(self, name: str, *keys: str, notes: bool = True, **options: Any) -> Any:
         """Show an experiment's findings and some of its tables; it runs once per process."""
@@ -114,6 +116,10 @@ class Page:
             parts.append(self.table(heads, found.texts(self.lang)))
         return mo.vstack(parts)
 
+    def details(self, *parts: Any, name: str = "") -> Any:
+        """Fold away what only a careful reader wants; a name for the fold is in the page's language."""
+        return mo.accordion({name or self.t(zh="细节", en="Details"): mo.vstack(list(parts))})
+
     def matrix(self, title: str, values: Any, digits: int = 2) -> str:
         """Return a matrix as a coloured HTML grid; `side_by_side` puts several on one line."""
         numbers = np.atleast_2d(np.asarray(values, dtype=float))
@@ -127,8 +133,10 @@ class Page:
         return mo.Html(f'<div class="lab-matrices">{"".join(f"<div>{part}</div>" for part in parts)}</div>')
 
     def draw(self, drawing: Any) -> Any:
-        """Draw a chart in the lab's fonts; the page's theme decides its text and background colours."""
+        """Draw a chart in the lab's fonts, as wide as the column unless it has parts side by side; colours by theme."""
         plain = drawing.properties(usermeta={"embedOptions": {"actions": False}})  # its menu links to other machines
+        if hasattr(plain, "width"):
+            plain = plain.properties(width="container")
         return (
             plain.configure(font=_chart.FONT, background="transparent")
             .configure_view(stroke=None)

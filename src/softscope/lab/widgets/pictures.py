@@ -1,4 +1,4 @@
-"""The four widgets: Python declares their traits; the JavaScript next to this file draws and computes."""
+"""The five widgets: Python declares their traits; the JavaScript next to this file draws and computes."""
 
 from __future__ import annotations
 
@@ -32,6 +32,13 @@ def _numbers(*default: float) -> traitlets.List:
 
 def _matrix() -> traitlets.List:
     return traitlets.List(traitlets.List(traitlets.Float())).tag(sync=True)
+
+
+class StepsWidget(_Picture):
+    """Draggable scores, their exponentials as bars, and the bars as one of length 1."""
+
+    _esm = source("steps")
+    logits = _numbers(0.0, 1.0, 2.0)
 
 
 class SoftmaxWidget(_Picture):
