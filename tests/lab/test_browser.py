@@ -35,14 +35,13 @@ def seen(browser, running):
     return Watched(browser.new_context(viewport={"width": 1100, "height": 800}), running)
 
 
-def drag_and_key_the_softmax(page):
-    grip = page.locator(".ss-grip").first
-    shares = page.locator(".ss-panel").nth(1).locator("text.ss-number:not(.ss-faint)")
+def drag_the_two_steps(page):
+    grip, shares = page.locator(".ss-grip").first, page.locator(".ss-share")
     expect(shares.first).to_have_text("0.090")
     grip.focus()
     for _ in range(3):
         page.keyboard.press("PageUp")
-    expect(shares.first).to_have_text("0.665")  # for the logits 4, 2, 3
+    expect(shares.first).to_have_text("0.665")  # for the scores 3, 1, 2
     assert sum(map(float, shares.all_text_contents())) == pytest.approx(1.0, abs=0.002)
     box = grip.bounding_box()
     page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
@@ -52,6 +51,10 @@ def drag_and_key_the_softmax(page):
     expect(grip).to_have_attribute("aria-valuenow", re.compile("^-"))
     page.wait_for_function("[...document.querySelectorAll('code')].some((c) => c.textContent.includes('[-'))")
 
+
+def warm_the_softmax(page):
+    shares = page.locator(".ss-panel").nth(1).locator("text.ss-number:not(.ss-faint)")
+    expect(shares.first).to_have_text("0.090")
     warmth = page.get_by_label("temperature T").first
     warmth.focus()
     page.keyboard.press("End")
@@ -94,7 +97,8 @@ def judge_a_claim(page):
 
 
 PLAYS = {
-    "probabilities": drag_and_key_the_softmax,
+    "probabilities": drag_the_two_steps,
+    "temperature": warm_the_softmax,
     "gradient": let_the_jacobian_fade,
     "scaling": widen_the_dot_products,
     "attention": step_through_attention,

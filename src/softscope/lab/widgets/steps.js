@@ -10,7 +10,7 @@ const WORDS = {
   down: { zh: "全部减 1", en: "subtract 1 from all" },
   reset: { zh: "复位", en: "reset" },
 };
-const LIMIT = 3, WIDTH = 320, HEIGHT = 210, MIDDLE = 100, UNIT = 84 / LIMIT, FLOOR = 186, LONG = 662, TALL = 74;
+const LIMIT = 3, WIDTH = 320, HEIGHT = 210, MIDDLE = 100, UNIT = 84 / LIMIT, FLOOR = 186, LONG = 560, TALL = 70;
 const TOP = 160 / Math.exp(LIMIT);  // one scale for all, so that adding 1 can be seen to stretch every bar alike
 const COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00"], SMALL = "₁₂₃₄₅₆";
 
