@@ -1,13 +1,13 @@
 // A softmax to drag: logits on the left, weights and their slopes on the right.
 
 const WORDS = {
-  logits: { zh: "分数 x（拖动，或用方向键）", en: "logits x (drag, or arrow keys)" },
+  logits: { zh: "分数 x（拖动圆点，或用方向键）", en: "scores x (drag a dot, or use the arrow keys)" },
   weights: { zh: "权重 s（实心）与 s(1−s)（空心）", en: "weights s (filled) and s(1−s) (hollow)" },
   temperature: { zh: "温度 T", en: "temperature T" },
   entropy: { zh: "熵（奈特）", en: "entropy (nats)" },
   support: { zh: "有效支撑数", en: "effective support" },
   trace: { zh: "Σ s(1−s)", en: "Σ s(1−s)" },
-  logit: { zh: "分数", en: "logit" },
+  logit: { zh: "分数", en: "score" },
   shift: { zh: "全部加 1", en: "add 1 to all" },
   double: { zh: "全部乘 2", en: "times 2" },
   reset: { zh: "复位", en: "reset" },
