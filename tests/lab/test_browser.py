@@ -65,7 +65,7 @@ def warm_the_softmax(page):
 def let_the_jacobian_fade(page):
     trace = page.locator(".ss-readout b").nth(1)
     before = float(trace.text_content())
-    gain = page.get_by_label("gain k").first
+    gain = page.locator(".ss-widget").get_by_label("gain k")
     gain.focus()
     page.keyboard.press("End")
     expect(gain.locator("xpath=following-sibling::output")).to_have_text("31.62")
