@@ -101,7 +101,7 @@ def _(figure, figures, mo, picture, ss, t):
     mo.md(
         t(
             zh=f"库算出同样的权重：`ss.softmax({figures(_x, 2)})` = {figures(_s)}，总和 {figure(_s.sum())}。\n\n按一下“全部加 1”：第一步的柱子一起变高，第二步的长条却**一动不动**。起作用的只有分数之间的**差**。",
-            en=f"The library computes the same weights: `ss.softmax({figures(_x, 2)})` = {figures(_s)}, and their sum is {figure(_s.sum())}.\n\nPress “add 1 to all”: the bars of step one all grow, but the long bar of step two **does not move**. Only the **differences** between scores matter.",
+            en=f"The library computes the same weights: `ss.softmax({figures(_x, 2)})` = {figures(_s)}, with sum {figure(_s.sum())}.\n\nPress “add 1 to all”: the bars of step one all grow, but the long bar of step two **does not move**. Only the **differences** between scores matter.",
         )
     )
     return
@@ -270,6 +270,7 @@ def _(chart, figures, mo, np, page, ss, t):
     _x = [*np.log([0.1, 0.7, 0.2]), -20.0]
     _s = ss.softmax(_x)
     _words = t(zh="我 爱 喝 茶", en="I love green tea").split()
+    _shares = t(zh="，", en=", ").join(f"{word} {100 * share:.2g}%" for word, share in zip(_words, _s, strict=True))
     _rows = [{"word": word, "percent": 100 * float(share)} for word, share in zip(_words, _s, strict=True)]
     mo.vstack(
         [
@@ -289,8 +290,8 @@ def _(chart, figures, mo, np, page, ss, t):
             ),
             mo.md(
                 t(
-                    zh="最后一个词的权重小到看不见，但不是零：按公式，softmax 给出的权重永远大于零。（第八课的 sparsemax 可以给出恰好的零。）",
-                    en="The last word's weight is too small to see, but it is not zero: by its formula, softmax gives every option a weight above zero. (Sparsemax, in lesson eight, can give exactly zero.)",
+                    zh=f"也就是：{_shares}。最后一个词的权重小到看不见，但不是零：按公式，softmax 给出的权重永远大于零。（第八课的 sparsemax 可以给出恰好的零。）",
+                    en=f"That is: {_shares}. The last word's weight is too small to see, but it is not zero: by its formula, softmax gives every option a weight above zero. (Sparsemax, in lesson eight, can give exactly zero.)",
                 )
             ),
         ]

@@ -65,15 +65,6 @@ def _(mo, np):
 
 
 @app.cell
-def _(np):
-    def softmax_shifted(x):  # the answer to the exercise below, so its code is not shown
-        e = np.exp(x - x.max())
-        return e / e.sum()
-
-    return (softmax_shifted,)
-
-
-@app.cell
 def _(mo, t):
     lift = mo.ui.slider(
         0, 1200, 1, value=0, label=t(zh="给每个分数加上 c", en="add c to every score"), show_value=True, full_width=True
@@ -175,7 +166,7 @@ def _(mo, np, page, ss, t):
                 en="The change is not exactly zero because the computer rounds `x + c`: the larger c is, the fewer digits are left for the differences.",
             )
         ),
-        name=t(
+        title=t(
             zh="测一测：给随机的行加上 c，权重最多变多少？",
             en="Measured: add c to random rows. How much do the weights change at most?",
         ),
@@ -226,6 +217,27 @@ def _(page, practice):
 def _(answer, page, practice):
     practice.graded(page, "softmax", answer)
     return
+
+
+@app.cell
+def _(mo, t):
+    mo.md(
+        t(
+            zh="做完练习，可以对照这个写法：只比第一个多减去一次最大值。",
+            en="When you have done the exercise, compare your answer with this version: it only subtracts the maximum first.",
+        )
+    )
+    return
+
+
+@app.cell
+def _(mo, np):
+    def softmax_shifted(x):
+        e = np.exp(x - x.max())
+        return e / e.sum()
+
+    mo.show_code()
+    return (softmax_shifted,)
 
 
 @app.cell

@@ -104,7 +104,7 @@ def _(mo, t):
 
     现在把两个分数都乘以同一个正数 $k$。我们把 $k$ 叫做**增益**。新的比 $a'$ 是原来的 $k$ 次方：
 
-    $$a' = e^{k x_1 - k x_2} = a^k$$
+    $$a' = e^{k(x_1-x_2)} = a^k$$
 
     拖动滑块，看看 $a$ 大于一、等于一、小于一这三种情况。
     """,
@@ -117,7 +117,7 @@ def _(mo, t):
 
     Now multiply both scores by the same positive number $k$. We call $k$ the **gain**. The new ratio $a'$ is the old one to the power $k$:
 
-    $$a' = e^{k x_1 - k x_2} = a^k$$
+    $$a' = e^{k(x_1-x_2)} = a^k$$
 
     Move the sliders and look at the three cases: $a$ greater than one, equal to one, less than one.
     """,
@@ -233,7 +233,7 @@ def _(chart, mo, np, page, ss, t):
                     )
                 ),
                 page.measured("extremes", "cases", notes=False),
-                name=t(zh="细节：差距一行比一行大的分数", en="Details: rows of scores with larger and larger gaps"),
+                title=t(zh="细节：差距一行比一行大的分数", en="Details: rows of scores with larger and larger gaps"),
             ),
         ]
     )

@@ -123,7 +123,7 @@ def _(chart, figures, mo, np, page, ss, t):
                     en=f"**Guess first.** The scores are `[1, 2, 3, 4, 5]`, and the temperatures are {_given}. What do the weights look like? And what happens for `[1, 3, 3]`, where two scores tie for the largest? Open the answer once you have made up your mind.",
                 )
             ),
-            page.details(_answer, name=t(zh="看答案", en="Show the answer")),
+            page.details(_answer, title=t(zh="看答案", en="Show the answer")),
         ]
     )
     return

@@ -146,6 +146,14 @@ def _(chart, figure, mo, np, page, ss, steepness, t):
     ]
     _slope = np.array([_k * float(np.prod(ss.softmax([_k * x, 0.0]))) for x in _grid])
     _flat = float((_slope < 0.01).mean())
+    _lesson = (
+        t(
+            zh="斜率没有消失，而是集中到了墙上；可是随便取一点，多半落在平地上，那里几乎没有梯度。",
+            en="The slope has not vanished, it has gathered on the wall; but a point picked at random most likely lies on flat ground, where there is hardly any gradient.",
+        )
+        if _flat > 0.5
+        else t(zh="这还是斜坡，再增大 k 试试。", en="This is still a slope; raise k further.")
+    )
     mo.vstack(
         [
             page.draw(
@@ -159,8 +167,8 @@ def _(chart, figure, mo, np, page, ss, steepness, t):
             ),
             mo.md(
                 t(
-                    zh=f"增益 k = {_k:g} 时，墙上最陡处的斜率是 **{figure(float(_slope.max()), 2)}**（正好是 $k/4$），图中平地（斜率不到百分之一）占 **{_flat:.0%}**。斜率没有消失，而是集中到了墙上；可是随便取一点，多半落在平地上，那里几乎没有梯度。",
-                    en=f"At gain k = {_k:g}, the steepest slope, on the wall, is **{figure(float(_slope.max()), 2)}** (exactly $k/4$), and **{_flat:.0%}** of the picture is flat ground, with a slope below one hundredth. The slope has not vanished, it has gathered on the wall; but a point picked at random most likely lies on flat ground, where there is hardly any gradient.",
+                    zh=f"增益 k = {_k:g} 时，墙上最陡处的斜率是 **{figure(float(_slope.max()), 2)}**（正好是 $k/4$），图中平地（斜率不到百分之一）占 **{_flat:.0%}**。{_lesson}",
+                    en=f"At gain k = {_k:g}, the steepest slope, on the wall, is **{figure(float(_slope.max()), 2)}** (exactly $k/4$), and **{_flat:.0%}** of the picture is flat ground, with a slope below one hundredth. {_lesson}",
                 )
             ),
         ]
@@ -241,8 +249,8 @@ def _(mo, t):
         [
             mo.md(
                 t(
-                    zh="## 雅可比矩阵：所有的导数\n\n改变一个分数，**每个**权重都会动：它自己的权重增加，其他的减少。把所有的导数 $\\partial s_i/\\partial x_j$ 排成表，就是**雅可比矩阵** $J$：第 $i$ 行是权重 $s_i$，第 $j$ 列是分数 $x_j$。对角线上是 $s_i(1-s_i)$，其余的格子里是 $-s_i s_j$。\n\n每一列加起来是零，因为权重的总和总是一；每一行加起来也是零，因为给所有分数加上同一个数，什么也不改变。把增益 $k$ 往右拖，看整个矩阵褪色。",
-                    en="## The Jacobian: all the derivatives\n\nChange one score and **every** weight moves: its own grows, the others shrink. The table of all derivatives $\\partial s_i/\\partial x_j$ is the **Jacobian** $J$: row $i$ belongs to the weight $s_i$, column $j$ to the score $x_j$. On the diagonal stands $s_i(1-s_i)$, everywhere else $-s_i s_j$.\n\nEach column sums to zero because the weights always sum to one; each row sums to zero because adding the same number to all scores changes nothing. Drag the gain $k$ to the right and watch the whole matrix fade.",
+                    zh="## 雅可比矩阵：所有的导数\n\n改变一个分数，**每个**权重都会动：它自己的权重增加，其他的减少。把所有的导数 $\\partial s_i/\\partial x_j$ 排成表，就是**雅可比矩阵** $J$，它有 $n \\times n$ 个格子：第 $i$ 行是权重 $s_i$，第 $j$ 列是分数 $x_j$。对角线上是 $s_i(1-s_i)$，其余的格子里是 $-s_i s_j$。\n\n每一列加起来是零，因为权重的总和总是一；每一行加起来也是零，因为给所有分数加上同一个数，什么也不改变。把增益 $k$ 往右拖，看整个矩阵褪色。",
+                    en="## The Jacobian: all the derivatives\n\nChange one score and **every** weight moves: its own grows, the others shrink. The $n \\times n$ table of all derivatives $\\partial s_i/\\partial x_j$ is the **Jacobian** $J$: row $i$ belongs to the weight $s_i$, column $j$ to the score $x_j$. On the diagonal stands $s_i(1-s_i)$, everywhere else $-s_i s_j$.\n\nEach column sums to zero because the weights always sum to one; each row sums to zero because adding the same number to all scores changes nothing. Drag the gain $k$ to the right and watch the whole matrix fade.",
                 )
             ),
             size,
@@ -323,7 +331,7 @@ def _(mo, t):
 def _(mo, page, t):
     page.details(
         mo.lazy(lambda: page.measured("saturation", "derivation", notes=False)),
-        name=t(zh="用计算机代数检验每一步", en="Every step, checked by computer algebra"),
+        title=t(zh="用计算机代数检验每一步", en="Every step, checked by computer algebra"),
     )
     return
 

@@ -34,19 +34,19 @@ def _matrix() -> traitlets.List:
     return traitlets.List(traitlets.List(traitlets.Float())).tag(sync=True)
 
 
-class StepsWidget(_Picture):
-    """Draggable scores, their exponentials as bars, and the bars as one of length 1."""
-
-    _esm = source("steps")
-    logits = _numbers(0.0, 1.0, 2.0)
-
-
 class SoftmaxWidget(_Picture):
     """Draggable logits, with their weights, s(1−s), temperature and entropy."""
 
     _esm = source("softmax")
     logits = _numbers(1.0, 2.0, 3.0)
     temperature = traitlets.Float(1.0).tag(sync=True)
+
+
+class StepsWidget(_Picture):
+    """Draggable scores, their exponentials as bars, and the bars as one of length 1."""
+
+    _esm = source("steps")
+    logits = _numbers(0.0, 1.0, 2.0)
 
 
 class JacobianWidget(_Picture):
