@@ -285,7 +285,7 @@ def _(chart, figures, mo, np, page, ss, t):
                     _rows,
                     ("word", ""),
                     chart.Axis("percent", t(zh="权重（百分比）", en="weight in percent")),
-                    digits=".2g",
+                    digits=".0f",
                 )
             ),
             mo.md(
