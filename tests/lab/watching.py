@@ -54,7 +54,7 @@ class Watched:
         return " ".join(told.all_inner_texts())
 
     def _write(self, source):
-        self.page.locator(".cm-content").last.click()
+        self.page.locator("marimo-form .cm-content").last.click()
         self.page.keyboard.press("Control+a")
         self.page.keyboard.insert_text(source)
         self.page.get_by_role("button", name="Check").last.click()
