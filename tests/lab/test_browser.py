@@ -35,14 +35,13 @@ def seen(browser, running):
     return Watched(browser.new_context(viewport={"width": 1100, "height": 800}), running)
 
 
-def drag_and_key_the_softmax(page):
-    grip = page.locator(".ss-grip").first
-    shares = page.locator(".ss-panel").nth(1).locator("text.ss-number:not(.ss-faint)")
+def drag_the_two_steps(page):
+    grip, shares = page.locator(".ss-grip").first, page.locator(".ss-share")
     expect(shares.first).to_have_text("0.090")
     grip.focus()
     for _ in range(3):
         page.keyboard.press("PageUp")
-    expect(shares.first).to_have_text("0.665")  # for the logits 4, 2, 3
+    expect(shares.first).to_have_text("0.665")  # for the scores 3, 1, 2
     assert sum(map(float, shares.all_text_contents())) == pytest.approx(1.0, abs=0.002)
     box = grip.bounding_box()
     page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
@@ -52,6 +51,10 @@ def drag_and_key_the_softmax(page):
     expect(grip).to_have_attribute("aria-valuenow", re.compile("^-"))
     page.wait_for_function("[...document.querySelectorAll('code')].some((c) => c.textContent.includes('[-'))")
 
+
+def warm_the_softmax(page):
+    shares = page.locator(".ss-panel").nth(1).locator("text.ss-number:not(.ss-faint)")
+    expect(shares.first).to_have_text("0.090")
     warmth = page.get_by_label("temperature T").first
     warmth.focus()
     page.keyboard.press("End")
@@ -62,7 +65,7 @@ def drag_and_key_the_softmax(page):
 def let_the_jacobian_fade(page):
     trace = page.locator(".ss-readout b").nth(1)
     before = float(trace.text_content())
-    gain = page.get_by_label("gain k").first
+    gain = page.locator(".ss-widget").get_by_label("gain k")
     gain.focus()
     page.keyboard.press("End")
     expect(gain.locator("xpath=following-sibling::output")).to_have_text("31.62")
@@ -94,7 +97,8 @@ def judge_a_claim(page):
 
 
 PLAYS = {
-    "probabilities": drag_and_key_the_softmax,
+    "probabilities": drag_the_two_steps,
+    "temperature": warm_the_softmax,
     "gradient": let_the_jacobian_fade,
     "scaling": widen_the_dot_products,
     "attention": step_through_attention,
@@ -127,6 +131,18 @@ def test_homework_is_graded_again_whenever_it_changes(seen):
     expect(hint).to_have_count(0)
     seen.page.get_by_role("button", name="Hint 1").click()
     hint.wait_for()
+    assert "sum to 1" in seen.answer("import numpy as np\ndef softmax(x):\n    return np.exp(x - x.max())")
+    expect(hint).to_be_visible()  # a check does not close what is being read
+    heights = [
+        part.bounding_box()["y"]
+        for part in (
+            seen.page.get_by_role("button", name="Check"),
+            seen.page.locator(".lab-told"),
+            seen.page.get_by_role("button", name="Hint 1"),
+        )
+    ]
+    assert heights == sorted(heights), "the verdict stands under the editor, the hints below it"
+    assert heights[1] - heights[0] < 150
     assert seen.wrong() == []
 
 

@@ -32,7 +32,7 @@ DRAWN = """async ({ selector, seconds }) => {
     return [(Number(widget.dataset.updates) - first) / ((performance.now() - again) / 1000), still];
 }"""
 MOVED = {
-    "probabilities": "input[type=range]",
+    "temperature": "input[type=range]",
     "gradient": "input[type=range]",
     "scaling": "input[type=range]",
     "attention": ".ss-square",

@@ -90,7 +90,7 @@ def test_the_doctor_uses_the_words():
     assert checked > 200
 
 
-@pytest.mark.parametrize("name", ["softmax", "jacobian", "scaling", "attention"])
+@pytest.mark.parametrize("name", ["steps", "softmax", "jacobian", "scaling", "attention"])
 def test_the_pictures_use_the_words(name):
     for _, chinese, english in spoken(name):
         assert disagreements(zh=chinese, en=english) == []

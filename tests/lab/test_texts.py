@@ -93,7 +93,7 @@ def test_the_course_and_its_index_speak_both():
         assert sorted(re.findall(r"{\w+}", text.zh)) == sorted(re.findall(r"{\w+}", text.en))
 
 
-@pytest.mark.parametrize("name", ["softmax", "jacobian", "scaling", "attention"])
+@pytest.mark.parametrize("name", ["steps", "softmax", "jacobian", "scaling", "attention"])
 def test_the_pictures_speak_both(name):
     source = (pictures.FOLDER / f"{name}.js").read_text("utf-8")
     for key, chinese, english in spoken(name):

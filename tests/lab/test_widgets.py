@@ -10,7 +10,7 @@ import pytest
 
 import softscope as ss
 from lab import chromium
-from softscope.lab.widgets import AttentionWidget, JacobianWidget, ScalingWidget, SoftmaxWidget, pictures
+from softscope.lab.widgets import AttentionWidget, JacobianWidget, ScalingWidget, SoftmaxWidget, StepsWidget, pictures
 
 MATHS = pictures.FOLDER / "maths.js"
 DRAWING = pictures.FOLDER / "drawing.js"
@@ -115,7 +115,7 @@ def test_no_number_is_rounded_into_0_or_1():
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("widget", [SoftmaxWidget, JacobianWidget, ScalingWidget, AttentionWidget])
+@pytest.mark.parametrize("widget", [StepsWidget, SoftmaxWidget, JacobianWidget, ScalingWidget, AttentionWidget])
 def test_a_widget_is_one_module_without_imports(widget):
     made = widget(lang="zh")
     assert made.lang == "zh"

@@ -38,7 +38,7 @@ class Watched:
         self.page.wait_for_load_state("networkidle")
 
     def answer(self, source):
-        """Write an answer into the last editor on the page, leave it, and wait until the grader says something new.
+        """Write an answer into the last editor on the page, press Check, and wait until the grader says something new.
 
         On a busy machine marimo may mount an editor a second time just after it appeared, and what was typed into the
         first one is gone. A learner types again; so do we, and an answer that was not lost is not graded twice.
@@ -54,7 +54,7 @@ class Watched:
         return " ".join(told.all_inner_texts())
 
     def _write(self, source):
-        self.page.locator(".cm-content").last.click()
+        self.page.locator("marimo-form .cm-content").last.click()
         self.page.keyboard.press("Control+a")
         self.page.keyboard.insert_text(source)
-        self.page.locator("h1").click()
+        self.page.get_by_role("button", name="Check").last.click()

@@ -1,4 +1,4 @@
-"""An exercise inside a lesson: the task, the answer field, hints and the grader's feedback.
+"""An exercise inside a lesson: the task, the answer field with its Check button, the grader's feedback, hints.
 
 A lesson's kernel is a thread of the server, so it never runs an answer: we treat it as text, and only the grader's
 process runs it. The feedback may quote the answer, so we show everything here as plain text, never Markdown or HTML.
@@ -15,7 +15,7 @@ import marimo as mo
 
 from softscope._text import Text
 from softscope.lab import progress
-from softscope.lab.homework import IDS, LIMITS, Exercise, Quiz, UnsupportedError, find, grade
+from softscope.lab.homework import IDS, LIMITS, Exercise, Quiz, UnsupportedError, find, grade, number
 from softscope.lab.homework.progress import ExerciseProgress
 from softscope.lab.homework.quiz import LETTERS
 from softscope.lab.homework.sandbox.messages import printable
@@ -24,11 +24,18 @@ from softscope.lab.state_folder import HOMEWORK
 if TYPE_CHECKING:
     import pathlib
 
+    from softscope._text import Lang
     from softscope.lab.homework import Grade
     from softscope.lab.page import Page
 
 EXERCISE = Text(zh="练习 {number}：{title}", en="Exercise {number}: {title}")
-GRADED = Text(zh="离开编辑框后，答案会自动批改。", en="Your answer is graded when you leave the editor.")
+CHECK = Text(zh="检查", en="Check")
+BEFORE = Text(zh="✓ 这道练习你已经通过了。", en="✓ You have already passed this exercise.")
+UNTOUCHED = Text(
+    zh="编辑框里还是题目给的代码。先写上你的答案，再按“检查”。",
+    en="The editor still holds the code you were given. Write your answer, then press Check.",
+)
+UNANSWERED = Text(zh="还有问题没有选：{places}。", en="Some questions have no answer yet: {places}.")
 HINT = Text(zh="提示 {place}", en="Hint {place}")
 PASSED = Text(zh="通过了！", en="Passed!")
 NOT_YET = Text(zh="还没有通过：", en="Not yet:")
@@ -42,53 +49,62 @@ LINES = 8  # how much of an answer's output we show
 _unkept: dict[pathlib.Path, str] = {}  # answers we could not write yet, kept until the lab exits
 
 
-def editor(page: Page, number: int) -> Any:
-    """Return the answer field, filled with the last answer: code, graded when the field loses focus, or choices."""
-    exercise, lang = find(str(number)), page.lang
+def editor(page: Page, name: str | int) -> Any:
+    """Return the answer field, filled with the last answer: code or choices. Its Check button sends the answer."""
+    exercise, lang = find(str(name)), page.lang
     kept = _kept(exercise.id)
     if isinstance(exercise, Exercise):
-        return mo.ui.code_editor(kept or exercise.starter.of(lang), language="python", min_height=180)
+        field: Any = mo.ui.code_editor(kept or exercise.starter.of(lang), language="python", min_height=180)
+        return field.form(submit_button_label=CHECK.of(lang))
     letters = kept if len(kept) == len(exercise.questions) else " " * len(exercise.questions)
-    questions = []
-    for question, letter in zip(exercise.questions, letters, strict=True):
+    fields, asked = {}, ""
+    for place, (question, letter) in enumerate(zip(exercise.questions, letters, strict=True), 1):
         says = {f"{a}. {choice.says.of(lang)}": a for a, choice in zip(LETTERS, question.choices, strict=False)}
-        questions.append(mo.ui.radio(says, value=next((name for name, a in says.items() if a == letter), None)))
-    return mo.ui.array(questions)
+        fields[f"q{place}"] = mo.ui.radio(says, value=next((text for text, a in says.items() if a == letter), None))
+        asks = _paragraphs(f"{place}. {question.asks.of(lang)}").replace("{", "{{").replace("}", "}}")
+        asked += f"{asks}{{q{place}}}"
+    return mo.Html(asked).batch(**fields).form(submit_button_label=CHECK.of(lang))
 
 
-def shown(page: Page, number: int, written: Any) -> Any:
-    """Show the task, the answer field, and hints from a nudge to nearly the solution."""
-    exercise, lang = find(str(number)), page.lang
-    title = EXERCISE.of(lang).format(number=number, title=exercise.title.of(lang))
-    parts: list[Any] = [mo.Html(f'<h3 class="lab-exercise">{html.escape(title)}</h3>'), _plain(exercise.task.of(lang))]
-    if isinstance(exercise, Quiz):
-        for place, (question, choices) in enumerate(zip(exercise.questions, written, strict=True), 1):
-            parts += [_plain(f"{place}. {question.asks.of(lang)}"), choices]
-    else:
-        parts += [written, mo.Html(f'<p class="lab-meta">{GRADED.of(lang)}</p>')]
-    hints = {
-        HINT.of(lang).format(place=i): mo.lazy(functools.partial(hint, page, number, i))
-        for i in range(1, len(exercise.hints) + 1)
-    }
-    return mo.vstack([*parts, mo.accordion(hints)])
+def shown(page: Page, name: str | int, written: Any) -> Any:
+    """Show the task and the answer field, and get the hints ready, which `graded` puts below its verdict."""
+    exercise, lang = find(str(name)), page.lang
+    title = EXERCISE.of(lang).format(number=number(exercise), title=exercise.title.of(lang))
+    # The hints are made here, in a cell that never runs again: a check must not close the one somebody is reading.
+    page.hints[exercise.id] = mo.accordion(
+        {
+            HINT.of(lang).format(place=i): mo.lazy(functools.partial(hint, page, exercise.id, i))
+            for i in range(1, len(exercise.hints) + 1)
+        },
+        multiple=True,
+    )
+    head = mo.Html(f'<h3 class="lab-exercise">{html.escape(title)}</h3>')
+    return mo.vstack([head, _plain(exercise.task.of(lang)), written])
 
 
-def hint(page: Page, number: int, place: int) -> Any:
+def hint(page: Page, name: str | int, place: int) -> Any:
     """Return hint number `place`, from 1. It is built only when somebody opens it, so it counts as read."""
-    exercise = find(str(number))
+    exercise = find(str(name))
     homework().read(exercise.id, place)
     return _plain(exercise.hints[place - 1].of(page.lang))
 
 
-def graded(page: Page, number: int, written: Any) -> Any:
-    """Show the grader's feedback on the current answer; show nothing if the answer is untouched."""
-    exercise, lang = find(str(number)), page.lang
-    if isinstance(exercise, Quiz):
-        answer = "".join(written.value) if all(written.value) else ""
-    else:
-        answer = written.value if written.value.strip() != exercise.starter.of(lang).strip() else ""
-    if not answer.strip():
-        return mo.Html("")
+def graded(page: Page, name: str | int, written: Any) -> Any:
+    """Show the verdict on the answer that was sent, and below it hints from a nudge to nearly the solution."""
+    exercise = find(str(name))
+    return mo.vstack([_verdict(page, exercise, written.value), page.hints[exercise.id]])
+
+
+def _verdict(page: Page, exercise: Exercise | Quiz, sent: Any) -> Any:
+    """Grade what the Check button sent; None if nobody has pressed it yet."""
+    lang = page.lang
+    if sent is None:
+        passed_before = homework().state(exercise.id) == "passed"
+        return mo.Html(f'<p class="lab-meta">{BEFORE.of(lang)}</p>' if passed_before else "")
+    missing = _missing(exercise, sent, lang)
+    if missing:
+        return mo.callout(_plain(missing), kind="neutral")
+    answer = "".join(sent.values()) if isinstance(exercise, Quiz) else sent
     _keep(exercise.id, answer)
     try:
         found = grade(exercise.id, answer, lang=lang)
@@ -96,6 +112,14 @@ def graded(page: Page, number: int, written: Any) -> Any:
         return mo.callout(_plain(UNSUPPORTED.of(lang)), kind="warn")
     homework().graded(exercise.id, found.passed)
     return mo.callout(_told(page, found), "success" if found.passed else "warn")
+
+
+def _missing(exercise: Exercise | Quiz, sent: Any, lang: Lang) -> str:
+    """Say what an answer lacks before it is worth grading; "" if nothing."""
+    if isinstance(exercise, Quiz):
+        places = ", ".join(name[1:] for name, letter in sent.items() if letter is None)
+        return UNANSWERED.of(lang).format(places=places) if places else ""
+    return UNTOUCHED.of(lang) if sent.strip() in ("", exercise.starter.of(lang).strip()) else ""
 
 
 def _told(page: Page, found: Grade) -> Any:

@@ -12,10 +12,10 @@ def _():
 
     import softscope as ss
     from softscope.experiments import chart
-    from softscope.lab.page import Page, figure, figures
+    from softscope.lab.page import Page, figure, figures, measured
     from softscope.lab.widgets import SoftmaxWidget
 
-    return Page, SoftmaxWidget, chart, figure, figures, mo, np, ss
+    return Page, SoftmaxWidget, chart, figure, figures, measured, mo, np, ss
 
 
 @app.cell
@@ -35,14 +35,17 @@ def _(Page, lang):
 def _(page, t):
     page.head(
         t(
-            zh="区分硬最大和软最大，说出后者保留了什么",
-            en="tell the hard and the soft maximum apart, and say what the soft one keeps",
+            zh="区分硬最大和软最大，说出软最大多告诉了我们什么",
+            en="tell the hard and the soft maximum apart, and say what more the soft one tells us",
         ),
         t(
-            zh="用比值的 k 次方解释放大分数的效果",
-            en="explain the effect of a gain k: ratios are raised to the power k",
+            zh="解释把所有分数乘以 k 的效果：权重之比变成原来的 k 次方",
+            en="explain what multiplying all scores by k does: it raises every ratio of weights to the power k",
         ),
-        t(zh="判断一行分数离 one-hot 还有多远", en="judge how far a row of scores is from one-hot"),
+        t(
+            zh="判断一行权重离 one-hot（一个是一，其余是零）还有多远",
+            en="judge how far a row of weights is from one-hot (one weight is one, the others are zero)",
+        ),
     )
     return
 
@@ -59,8 +62,8 @@ def _(figures, mo, np, page, ss, t):
         [
             mo.md(
                 t(
-                    zh="## 硬与软\n\n硬最大只说**谁**最大。软最大还说**大多少**，而且分数一动它就跟着动：学习正需要这一点。",
-                    en="## Hard and soft\n\nThe hard maximum says only **which** score is largest. The soft one also says **by how much**, and it moves whenever a score moves: that is exactly what learning needs.",
+                    zh="## 硬与软\n\n**硬最大**把一给最大的分数，把零给其余的：这样的一行叫 **one-hot**。它只说**哪个**分数最大。softmax 是**软最大**，还说最大的分数领先**多少**。而且分数稍有变化，软最大就跟着变化；模型要靠调整分数来学习，正需要这一点。",
+                    en="## Hard and soft\n\nThe **hard maximum** gives one to the largest score and zero to the others: such a row is called **one-hot**. It says only **which** score is largest. Softmax is a **soft maximum** and also says **by how much**. And when a score changes a little, so does the soft maximum; a model learns by adjusting its scores, so this is exactly what it needs.",
                 )
             ),
             page.table(
@@ -79,7 +82,7 @@ def _(figures, mo, np, page, ss, t):
             ),
             mo.md(
                 t(
-                    zh=f"分数的差还能从权重里读回来：$\\ln(s_3/s_2)$ = {np.log(_soft[2] / _soft[1]):.3f}。",
+                    zh=f"从权重还能读回分数的差：$\\ln(s_3/s_2)$ = {np.log(_soft[2] / _soft[1]):.3f}。",
                     en=f"The difference between two scores can be read back from their weights: $\\ln(s_3/s_2)$ = {np.log(_soft[2] / _soft[1]):.3f}.",
                 )
             ),
@@ -93,22 +96,30 @@ def _(mo, t):
     mo.md(
         t(
             zh=r"""
-    ## 两个分数，一个比值
+    ## 增益：把所有分数乘以 k
 
-    两项的 softmax 只由一个比值决定：
+    只有两个分数时，softmax 由一个数决定，就是两个权重之比 $a$：
 
     $$a = \frac{s_1}{s_2} = e^{x_1 - x_2}, \qquad s_1 = \frac{a}{1 + a}$$
 
-    把两个分数都乘以 $k$，比值变成 $a' = e^{k(x_1-x_2)} = a^k$。拖动滑块，看 $a$ 大于一、等于一、小于一三种情况。
+    现在把两个分数都乘以同一个正数 $k$。我们把 $k$ 叫做**增益**。新的比 $a'$ 是原来的 $k$ 次方：
+
+    $$a' = e^{k(x_1-x_2)} = a^k$$
+
+    拖动滑块，看看 $a$ 大于一、等于一、小于一这三种情况。
     """,
             en=r"""
-    ## Two scores, one ratio
+    ## The gain: multiplying all scores by k
 
-    A two-entry softmax is fixed by one ratio:
+    With only two scores, softmax is determined by one number, the ratio $a$ of the two weights:
 
     $$a = \frac{s_1}{s_2} = e^{x_1 - x_2}, \qquad s_1 = \frac{a}{1 + a}$$
 
-    Multiply both scores by $k$ and the ratio becomes $a' = e^{k(x_1-x_2)} = a^k$. Move the sliders and look at the three cases: $a$ greater than one, equal to one, less than one.
+    Now multiply both scores by the same positive number $k$. We call $k$ the **gain**. The new ratio $a'$ is the old one to the power $k$:
+
+    $$a' = e^{k(x_1-x_2)} = a^k$$
+
+    Move the sliders and look at the three cases: $a$ greater than one, equal to one, less than one.
     """,
         )
     )
@@ -160,7 +171,7 @@ def _(chart, difference, figure, gain, mo, np, page, ss, t):
             page.draw(
                 chart.curves(
                     _rows,
-                    chart.Axis("k", "k"),
+                    chart.Axis("k", t(zh="增益 k", en="gain k")),
                     chart.Axis("s", t(zh="第一个权重", en="first weight"), domain=(0.0, 1.0)),
                     ("a", ""),
                     points=False,
@@ -175,28 +186,57 @@ def _(chart, difference, figure, gain, mo, np, page, ss, t):
 def _(mo, t):
     mo.md(
         t(
-            zh="有的文章写道：“$a>0$ 且 $k>1$ 时 $a^k>a$”。这只在 $a>1$ 时成立。正确的说法是：只要 $a \\neq 1$，$k$ 越大，权重离 one-hot 越近。",
-            en="Some texts say “for $a>0$ and $k>1$, $a^k>a$”. That holds only for $a>1$. The correct statement: whenever $a \\neq 1$, a larger $k$ brings the weights closer to one-hot.",
+            zh="有的文章写道：“只要 $a>0$ 且 $k>1$，就有 $a^k>a$。”其实这只在 $a>1$ 时成立。正确的说法是：只要 $a \\neq 1$，增益 $k$ 越大，权重越接近 one-hot。",
+            en="Some texts say “for any $a>0$ and $k>1$, we have $a^k>a$”. In fact this holds only for $a>1$. The correct statement is: whenever $a \\neq 1$, a larger gain $k$ brings the weights closer to one-hot.",
         )
     )
     return
 
 
 @app.cell
-def _(mo, t):
-    mo.md(
-        t(
-            zh="## 差距越大越极端\n\n下面几行分数，差距一行比一行大。除了最大的占多少，也看看还**剩**多少：按公式它不会是零（表里写 `0` 的，是小到浮点数表示不了），并且有一个上界 $(n-1)\\,e^{-\\text{差距}}$。",
-            en="## The larger the gaps, the more extreme\n\nThe rows of scores below have larger and larger gaps. Look at how much the largest takes, and at how much is **left**: by the formula the rest is never zero (where the table says `0`, it is too small for a float), and it has an upper bound, $(n-1)\\,e^{-\\text{gap}}$.",
-        )
-    )
-    return
-
-
-@app.cell
-def _(page):
+def _(chart, mo, np, page, ss, t):
     # F3-7
-    page.measured("extremes", "cases", notes=False)
+    _n = 3
+    _rows = []
+    for _gap in np.linspace(0.0, 20.0, 41):
+        _s = ss.softmax([float(_gap), *[0.0] * (_n - 1)])
+        _rows += [
+            {
+                "gap": float(_gap),
+                "rest": float(_s[1:].sum()),
+                "name": t(zh="其余权重之和", en="sum of the other weights"),
+            },
+            {"gap": float(_gap), "rest": (_n - 1) * float(np.exp(-_gap)), "name": t(zh="上界", en="upper bound")},
+        ]
+    mo.vstack(
+        [
+            mo.md(
+                t(
+                    zh="## 差距越大，权重越极端\n\n最大的分数领先第二名多少，叫做**差距**。差距越大，最大权重越接近一。那么其余的权重一共还**剩**多少？有 $n$ 个分数时，最多剩下 $(n-1)\\,e^{-\\text{差距}}$。注意纵轴是对数坐标：剩下的按指数减少，但按公式永远不会恰好是零。",
+                    en="## The larger the gap, the more extreme the weights\n\nThe **gap** is how far the largest score is ahead of the second largest. The larger the gap, the closer the largest weight is to one. How much is then **left** for all the others together? With $n$ scores, at most $(n-1)\\,e^{-\\text{gap}}$. Note the logarithmic scale: what is left falls exponentially, but by the formula it is never exactly zero.",
+                )
+            ),
+            page.draw(
+                chart.curves(
+                    _rows,
+                    chart.Axis("gap", t(zh="差距", en="gap")),
+                    chart.Axis("rest", t(zh="其余权重之和", en="sum of the other weights"), log=True, form="~e"),
+                    ("name", ""),
+                    points=False,
+                )
+            ),
+            page.details(
+                mo.md(
+                    t(
+                        zh="表里写 `0` 的地方，是数值小到浮点数表示不了。",
+                        en="Where the table says `0`, the number is too small for a float.",
+                    )
+                ),
+                page.measured("extremes", "cases", notes=False),
+                title=t(zh="细节：差距一行比一行大的分数", en="Details: rows of scores with larger and larger gaps"),
+            ),
+        ]
+    )
     return
 
 
@@ -204,8 +244,8 @@ def _(page):
 def _(mo, t):
     mo.md(
         t(
-            zh="自己试试：按两次“全部乘 2”，看权重怎样变尖，熵怎样下降。",
-            en="Try it yourself: press “times 2” twice and watch the weights sharpen and the entropy fall.",
+            zh="自己试试：按几次“全部乘 2”，看权重怎样变尖，熵怎样下降。**熵** $H = -\\sum_i s_i \\ln s_i$ 衡量权重有多平坦：全部给一个选项时是零，平均分给 $n$ 个选项时是 $\\ln n$。它的单位叫**奈特**。**有效支撑数** $e^H$ 则把它换算成“相当于平均分给几个选项”。温度 T 是下一课的内容，s(1−s) 是第五课的内容。",
+            en="Try it yourself: press “times 2” a few times and watch the weights sharpen and the entropy fall. The **entropy** $H = -\\sum_i s_i \\ln s_i$ measures how flat the weights are: it is zero when one option has everything, and $\\ln n$ when $n$ options share equally. Its unit is called the **nat**. The **effective support** $e^H$ turns it into a count: how many options, sharing equally, would have this entropy. The temperature T belongs to the next lesson, and s(1−s) to lesson five.",
         )
     )
     return
@@ -219,17 +259,34 @@ def _(SoftmaxWidget, mo, page):
 
 
 @app.cell
-def _(mo, page, t):
+def _(chart, measured, mo, page, t):
     # F4-3
+    _names = {
+        "fixed": t(zh="固定的分数", en="fixed scores"),
+        "random": t(zh="随机的 q 和 k 的点积", en="dot products of random q and k"),
+    }
+    _rows = [
+        {"d": float(row["d"]), "peak": row[key].value, "name": name}
+        for key, name in _names.items()
+        for row in measured("extremes")["dimension"].records()
+    ]
     mo.vstack(
         [
             mo.md(
                 t(
-                    zh="## k = 1/√d：两句话都对，说的是两件事\n\n注意力把分数除以 $\\sqrt d$，也就是取 $k = 1/\\sqrt d$。于是有人说“d 越小，越接近 one-hot”。分数**固定**时是这样。可真正的分数 $q\\cdot k$ 自己也随 $d$ 变大，两者相消：",
-                    en="## k = 1/√d: two true statements about two different things\n\nAttention divides its scores by $\\sqrt d$, that is, $k = 1/\\sqrt d$. So some people say “the smaller d, the closer to one-hot”. With the scores **held fixed**, that is true. But real scores $q\\cdot k$ themselves grow with $d$, and the two effects cancel:",
+                    zh="## 注意力里的增益：1/√d\n\n注意力（第七课）的分数是两个 $d$ 维向量的点积 $q\\cdot k$，并且要除以 $\\sqrt d$，也就是取增益 $1/\\sqrt d$。于是有人说：“d 越小，权重越接近 one-hot。”分数**固定**不变时，这句话对。可是真正的分数 $q\\cdot k$ 自己也随 $d$ 变大，两种作用互相抵消：",
+                    en="## The gain in attention: 1/√d\n\nIn attention (lesson seven), a score is the dot product $q\\cdot k$ of two vectors with $d$ components, divided by $\\sqrt d$. That is a gain of $1/\\sqrt d$. So some people say: “the smaller d, the closer the weights are to one-hot.” If the scores stay **fixed**, that is true. But real scores $q\\cdot k$ grow with $d$ themselves, and the two effects cancel:",
                 )
             ),
-            page.measured("extremes", "dimension", notes=False),
+            page.draw(
+                chart.curves(
+                    _rows,
+                    chart.Axis("d", "d", log=True),
+                    chart.Axis("peak", t(zh="最大权重，平均", en="largest weight, mean"), domain=(0.0, 1.0)),
+                    ("name", ""),
+                )
+            ),
+            page.details(page.measured("extremes", "dimension", notes=False)),
         ]
     )
     return
@@ -239,13 +296,16 @@ def _(mo, page, t):
 def _(page, t):
     page.foot(
         t(
-            zh="软最大保留了“谁最大”和“大多少”，而且处处有斜率。",
-            en="The soft maximum keeps which score is largest and by how much, and it has a slope everywhere.",
+            zh="软最大说出哪个分数最大，也说出领先多少；分数稍有变化，它就跟着变化。",
+            en="The soft maximum says which score is largest and by how much, and it changes whenever a score does.",
         ),
-        t(zh="分数乘以 k，权重之比变成 k 次方。", en="A gain k raises every ratio of weights to the power k."),
         t(
-            zh="差距大时权重接近 one-hot，但剩下的那一点从不为零。",
-            en="Large gaps bring the weights close to one-hot, but what is left is never zero.",
+            zh="增益 k 把所有分数乘以 k，权重之比就变成原来的 k 次方。",
+            en="A gain k multiplies all scores by k, and so raises every ratio of weights to the power k.",
+        ),
+        t(
+            zh="差距大时，权重接近 one-hot；其余的权重按指数减少，但不会恰好是零。",
+            en="With a large gap, the weights are close to one-hot; the others fall exponentially but are never exactly zero.",
         ),
     )
     return

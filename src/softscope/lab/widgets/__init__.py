@@ -5,6 +5,6 @@
 1.0
 """
 
-from softscope.lab.widgets.pictures import AttentionWidget, JacobianWidget, ScalingWidget, SoftmaxWidget
+from softscope.lab.widgets.pictures import AttentionWidget, JacobianWidget, ScalingWidget, SoftmaxWidget, StepsWidget
 
-__all__ = ["AttentionWidget", "JacobianWidget", "ScalingWidget", "SoftmaxWidget"]
+__all__ = ["AttentionWidget", "JacobianWidget", "ScalingWidget", "SoftmaxWidget", "StepsWidget"]

@@ -56,6 +56,19 @@ function button(parent, label, pressed) {
   return made;
 }
 
+// Buttons that change all numbers alike. A common change must stay common: where one number would leave the picture,
+// none may move, and a button that can do no more is disabled.
+function together(parent, changes, limit, pressed) {
+  const made = changes.map(([label, changed]) => {
+    const one = { changed, now: [], button: button(parent, label, () => pressed(one.now.map(changed))) };
+    return one;
+  });
+  return (now) => made.forEach((one) => {
+    one.now = [...now];
+    one.button.disabled = now.every((x) => one.changed(x) === x) || now.some((x) => Math.abs(one.changed(x)) > limit);
+  });
+}
+
 function checkbox(parent, label, checked, changed) {
   const line = make("label", { class: "ss-check" }, parent);
   const input = make("input", { type: "checkbox" }, line);
@@ -75,6 +88,57 @@ function readout(parent, label) {
   const box = make("span", { class: "ss-readout" }, parent);
   make("span", {}, box, label + " ");
   return make("b", {}, box, "");
+}
+
+// A column of bars to drag. A mouse takes hold anywhere in a column; a finger only of the knob, so that a swipe over the
+// picture scrolls the page. `frame` has limit, width, height, middle (the line of 0) and unit (pixels for 1).
+function draggable(svg, values, name, { limit, width, height, middle, unit }, put, settled) {
+  const column = width / values.length, thick = Math.min(46, column * 0.62);
+  let held = [...values];
+  make("line", { x1: 0, x2: width, y1: middle, y2: middle, class: "ss-axis" }, svg);
+  const bars = values.map((_, i) => {
+    const x = column * (i + 0.5);
+    const g = make("g", { tabindex: 0, role: "slider", "aria-valuemin": -limit, "aria-valuemax": limit, class: "ss-grip",
+      "aria-label": `${name} ${i + 1}` }, svg);
+    make("rect", { x: x - column / 2, y: 0, width: column, height, fill: "transparent" }, g);
+    const bar = make("rect", { x: x - thick / 2, width: thick, class: "ss-logit" }, g);
+    const knob = make("g", { class: "ss-handle" }, g);
+    make("circle", { cx: x, r: 22, fill: "transparent" }, knob);
+    make("circle", { cx: x, r: 7, class: "ss-knob" }, knob);
+    const label = make("text", { x, y: height - 4, class: "ss-number" }, g);
+    const set = (value) => { held[i] = Math.round(Math.min(limit, Math.max(-limit, value)) * 100) / 100; put(i, held[i]); };
+    const move = (event) => {
+      const box = svg.getBoundingClientRect();
+      set((middle - ((event.clientY - box.top) / box.height) * height) / unit);
+    };
+    knob.addEventListener("touchstart", (event) => event.preventDefault(), { passive: false });
+    g.addEventListener("pointerdown", (event) => {
+      if (event.pointerType === "touch" && !knob.contains(event.target)) return;
+      g.setPointerCapture(event.pointerId);
+      move(event);
+      g.focus();
+    });
+    g.addEventListener("pointermove", (event) => { if (g.hasPointerCapture(event.pointerId)) move(event); });
+    g.addEventListener("pointerup", settled);
+    g.addEventListener("keydown", (event) => {
+      const step = { ArrowUp: 0.1, ArrowRight: 0.1, ArrowDown: -0.1, ArrowLeft: -0.1, PageUp: 1, PageDown: -1 }[event.key];
+      if (step === undefined && event.key !== "Home") return;
+      event.preventDefault();
+      set(step === undefined ? 0 : held[i] + step);
+      settled();
+    });
+    return { g, bar, knob, label };
+  });
+  return (now) => {
+    held = [...now];
+    bars.forEach(({ g, bar, knob, label }, i) => {
+      const y = middle - now[i] * unit;
+      change(bar, { y: Math.min(y, middle), height: Math.abs(y - middle) });
+      change(knob, { transform: `translate(0 ${y})` });
+      change(g, { "aria-valuenow": now[i] });
+      write(label, shown(now[i], 2));
+    });
+  };
 }
 
 // A picture starts here: its own box, its words, and the model's changes from Python.

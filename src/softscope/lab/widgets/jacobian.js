@@ -1,8 +1,8 @@
 // The Jacobian as a live matrix: logits as sliders, ∂s_i/∂x_j as coloured squares.
 
 const WORDS = {
-  logit: { zh: "分数 x", en: "logit x" },
-  gain: { zh: "全部乘以 k", en: "gain k" },
+  logit: { zh: "分数 x", en: "scores x" },
+  gain: { zh: "增益 k", en: "gain k" },
   matrix: { zh: "∂sᵢ/∂xⱼ", en: "∂sᵢ/∂xⱼ" },
   weights: { zh: "权重 s", en: "weights s" },
   trace: { zh: "迹 Σ s(1−s)", en: "trace Σ s(1−s)" },

@@ -1,4 +1,4 @@
-"""The four widgets: Python declares their traits; the JavaScript next to this file draws and computes."""
+"""The five widgets: Python declares their traits; the JavaScript next to this file draws and computes."""
 
 from __future__ import annotations
 
@@ -40,6 +40,13 @@ class SoftmaxWidget(_Picture):
     _esm = source("softmax")
     logits = _numbers(1.0, 2.0, 3.0)
     temperature = traitlets.Float(1.0).tag(sync=True)
+
+
+class StepsWidget(_Picture):
+    """Draggable scores, their exponentials as bars, and the bars as one of length 1."""
+
+    _esm = source("steps")
+    logits = _numbers(0.0, 1.0, 2.0)
 
 
 class JacobianWidget(_Picture):

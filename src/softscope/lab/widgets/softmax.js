@@ -1,13 +1,13 @@
 // A softmax to drag: logits on the left, weights and their slopes on the right.
 
 const WORDS = {
-  logits: { zh: "分数 x（拖动，或用方向键）", en: "logits x (drag, or arrow keys)" },
+  logits: { zh: "分数 x（拖动圆点，或用方向键）", en: "scores x (drag a dot, or use the arrow keys)" },
   weights: { zh: "权重 s（实心）与 s(1−s)（空心）", en: "weights s (filled) and s(1−s) (hollow)" },
   temperature: { zh: "温度 T", en: "temperature T" },
   entropy: { zh: "熵（奈特）", en: "entropy (nats)" },
   support: { zh: "有效支撑数", en: "effective support" },
   trace: { zh: "Σ s(1−s)", en: "Σ s(1−s)" },
-  logit: { zh: "分数", en: "logit" },
+  logit: { zh: "分数", en: "score" },
   shift: { zh: "全部加 1", en: "add 1 to all" },
   double: { zh: "全部乘 2", en: "times 2" },
   reset: { zh: "复位", en: "reset" },
@@ -21,66 +21,35 @@ export function render({ model, el }) {
 
   const row = make("div", { class: "ss-row" }, root);
   const left = panel(row, say("logits"), WIDTH, HEIGHT), right = panel(row, say("weights"), WIDTH, HEIGHT);
-  make("line", { x1: 0, x2: WIDTH, y1: MIDDLE, y2: MIDDLE, class: "ss-axis" }, left);
+  const drag = draggable(left, logits, say("logit"), { limit: LIMIT, width: WIDTH, height: HEIGHT, middle: MIDDLE, unit: UNIT },
+    (i, value) => { logits[i] = value; paint.soon(); }, save);
   make("line", { x1: 0, x2: WIDTH, y1: FLOOR, y2: FLOOR, class: "ss-axis" }, right);
   const bars = logits.map((_, i) => {
     const x = column * (i + 0.5);
-    const g = make("g", { tabindex: 0, role: "slider", "aria-valuemin": -LIMIT, "aria-valuemax": LIMIT, class: "ss-grip",
-      "aria-label": `${say("logit")} ${i + 1}` }, left);
-    make("rect", { x: x - column / 2, y: 0, width: column, height: HEIGHT, fill: "transparent" }, g);
-    const bar = make("rect", { x: x - thick / 2, width: thick, class: "ss-logit" }, g);
-    const knob = make("circle", { cx: x, r: 7, class: "ss-knob" }, g);
-    const label = make("text", { x, y: HEIGHT - 4, class: "ss-number" }, g);
-    const weight = make("rect", { x: x - thick / 2, width: thick, class: "ss-weight" }, right);
-    const slope = make("rect", { x: x - thick / 2, width: thick, class: "ss-slope" }, right);
-    const share = make("text", { x, class: "ss-number" }, right);
-    const value = make("text", { x, y: HEIGHT - 6, class: "ss-number ss-faint" }, right);
-    g.addEventListener("pointerdown", (event) => { g.setPointerCapture(event.pointerId); move(event); g.focus(); });
-    g.addEventListener("pointermove", (event) => { if (g.hasPointerCapture(event.pointerId)) move(event); });
-    g.addEventListener("pointerup", save);
-    g.addEventListener("keydown", (event) => {
-      const step = { ArrowUp: 0.1, ArrowRight: 0.1, ArrowDown: -0.1, ArrowLeft: -0.1, PageUp: 1, PageDown: -1 }[event.key];
-      if (step === undefined && event.key !== "Home") return;
-      event.preventDefault();
-      put(i, step === undefined ? 0 : logits[i] + step);
-      save();
-    });
-    function move(event) {
-      const box = left.getBoundingClientRect();
-      put(i, (MIDDLE - ((event.clientY - box.top) / box.height) * HEIGHT) / UNIT);
-    }
-    return { g, bar, knob, label, weight, slope, share, value };
+    return {
+      weight: make("rect", { x: x - thick / 2, width: thick, class: "ss-weight" }, right),
+      slope: make("rect", { x: x - thick / 2, width: thick, class: "ss-slope" }, right),
+      share: make("text", { x, class: "ss-number" }, right),
+      value: make("text", { x, y: HEIGHT - 6, class: "ss-number ss-faint" }, right),
+    };
   });
 
   const controls = make("div", { class: "ss-controls" }, root);
   const knob = range(controls, say("temperature"), { min: -1, max: 1, step: 0.01, value: Math.log10(temperature) },
     (value) => { temperature = 10 ** value; paint.soon(); }, save);
-  button(controls, say("shift"), () => all((x) => x + 1));
-  button(controls, say("double"), () => all((x) => 2 * x));
-  button(controls, say("reset"), () => { logits = [...start]; temperature = 1; paint.soon(); save(); });
+  const turn = (next, warmth = temperature) => { logits = next; temperature = warmth; paint.now(); save(); };
+  const shared = together(controls, [[say("shift"), (x) => x + 1], [say("double"), (x) => 2 * x]], LIMIT, turn);
+  const reset = button(controls, say("reset"), () => turn([...start], 1));
   const line = make("div", { class: "ss-readouts", "aria-live": "off" }, root);
   const entropy = readout(line, say("entropy")), support = readout(line, say("support")), trace = readout(line, say("trace"));
 
-  function put(i, value) {
-    logits[i] = Math.round(Math.min(LIMIT, Math.max(-LIMIT, value)) * 100) / 100;
-    paint.soon();
-  }
-  // A common change must stay common: where one logit would leave the picture, none moves.
-  function all(changed) {
-    const next = logits.map(changed);
-    if (next.every((x) => Math.abs(x) <= LIMIT)) { logits = next; paint.soon(); save(); }
-  }
   function save() {
     tell(model, { logits: [...logits], temperature });
   }
   function draw() {
     const now = readings(logits, temperature);
-    bars.forEach(({ g, bar, knob, label, weight, slope, share, value }, i) => {
-      const y = MIDDLE - logits[i] * UNIT;
-      change(bar, { y: Math.min(y, MIDDLE), height: Math.abs(y - MIDDLE) });
-      change(knob, { cy: y });
-      change(g, { "aria-valuenow": logits[i] });
-      label.textContent = shown(logits[i], 2);
+    drag(logits);
+    bars.forEach(({ weight, slope, share, value }, i) => {
       change(weight, { y: FLOOR - now.weights[i] * ROOM, height: now.weights[i] * ROOM });
       change(slope, { y: FLOOR - now.slopes[i] * ROOM, height: now.slopes[i] * ROOM });
       change(share, { y: FLOOR - now.weights[i] * ROOM - 6 });
@@ -89,6 +58,8 @@ export function render({ model, el }) {
     });
     knob.input.value = Math.log10(temperature);
     knob.output.textContent = shown(temperature, 2);
+    shared(logits);
+    reset.disabled = temperature === 1 && logits.every((x, i) => x === start[i]);
     entropy.textContent = shown(now.entropy);
     support.textContent = shown(now.support, 2);
     trace.textContent = shown(now.trace);
