@@ -9,11 +9,11 @@ from softscope.lab import rivals
 
 
 def test_the_text_below_the_table_follows_from_it():
-    held = {row[0]: dict(zip(rivals.heads("en"), row[1:], strict=True)) for row in rivals.properties("en")}
+    held = {row[0]: dict(zip(rivals.heads("en"), row[1:], strict=True)) for row in rivals.marks("en")}
     assert [name for name, row in held.items() if all(row.values())] == ["softmax"]
     assert [head for head, holds in held["entmax 1.5"].items() if not holds] == ["never flat"]
-    assert [head for head, holds in held["sparsemax"].items() if not holds] == ["no kink, no jump", "never flat"]
-    assert [head for head, holds in held["hard maximum"].items() if not holds] == ["no kink, no jump", "never flat"]
+    assert [head for head, holds in held["sparsemax"].items() if not holds] == ["differentiable", "never flat"]
+    assert [head for head, holds in held["hardmax"].items() if not holds] == ["differentiable", "never flat"]
 
 
 @pytest.mark.parametrize(

@@ -110,8 +110,8 @@ def test_the_random_numbers_are_normal_and_the_dot_products_theirs():
 
 
 def test_no_number_is_rounded_into_0_or_1():
-    assert run("[0, 1e-9, -1e-9, 0.5, 1 - 1e-9, 1, -Infinity, -0.25].map((x) => shown(x))") == [
-        "0.000", "1e−9", "−1e−9", "0.500", "1−1e−9", "1.000", "−∞", "−0.250",
+    assert run("[0, 1e-9, -1e-9, 0.5, 0.99997, 1 - 1e-9, 1, -Infinity, -0.25].map((x) => shown(x))") == [
+        "0.000", "1e−9", "−1e−9", "0.500", "0.99997", "1−1e−9", "1.000", "−∞", "−0.250",
     ]  # fmt: skip
 
 

@@ -6,6 +6,8 @@ import decimal
 import math
 from typing import TYPE_CHECKING
 
+from softscope._near_one import near_one
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -36,8 +38,8 @@ def decimals(xs: Sequence[float]) -> list[str]:
 def weight(x: float) -> str:
     """Format a weight or slope with four decimals; 0 and 1 mean exactly 0 and 1.
 
-    >>> weight(0.26934), weight(0.0), weight(1.0), weight(3.7e-44), weight(1 - 1e-6), weight(-250.0)
-    ('0.2693', '0', '1', '3.7e-44', '1−1e-06', '-250')
+    >>> weight(0.26934), weight(0.0), weight(1.0), weight(3.7e-44), weight(0.99997), weight(1 - 1e-9), weight(-250.0)
+    ('0.2693', '0', '1', '3.7e-44', '0.99997', '1−1e-09', '-250')
     """
     if math.isnan(x):
         return UNDEFINED
@@ -48,7 +50,7 @@ def weight(x: float) -> str:
     if abs(x) >= 10.0:
         return f"{x:.5g}"
     text = f"{x:.4f}"
-    return f"1−{1.0 - x:.0e}" if text == "1.0000" and x < 1.0 else text
+    return near_one(x) if text == "1.0000" and x < 1.0 else text
 
 
 def percent(x: float) -> str:

@@ -9,8 +9,9 @@ import numpy as np
 
 from softscope._text import Lang, Text, same
 from softscope.experiments import chart
+from softscope.experiments.fold import crossed
 from softscope.experiments.subprocess_timing import alone
-from softscope.experiments.table import Cell, Column, Measured, Table, label
+from softscope.experiments.table import Cell, Column, Measured, Table, label, shown
 
 if TYPE_CHECKING:
     from softscope._progress_bar import ProgressBar
@@ -115,7 +116,16 @@ def measure(
             Column("repeats", Text(en="repeats", zh="重复次数")),
         ),
         rows,
+        dense=True,
     )
+    about = Text(en=f"one head, d = {d}, float32, one thread", zh=f"一个头，d = {d}，float32，单线程")
+    by_n = [
+        crossed(costs, key, title.format(about=about), down="n", across="method", values=values, also=also)
+        for key, title, values, also in (
+            ("time", Text(en="CPU time: {about}", zh="CPU 时间：{about}"), ("ms",), ()),
+            ("memory", Text(en="Peak extra memory: {about}", zh="额外内存峰值：{about}"), ("memory",), ("weights",)),
+        )
+    ]
     fits = Table(
         "exponents",
         Text(en="Exponent b in cost ~ n^b, with its standard error", zh="代价 ~ n^b 中的指数 b 及其标准误"),
@@ -130,7 +140,7 @@ def measure(
             for m in methods
         ],
     )
-    return [costs, fits], _notes(costs, fits, max(sizes))
+    return [*by_n, fits, costs], _notes(costs, fits, max(sizes))
 
 
 FITTED = 3  # the largest sizes: at smaller ones, call overhead and fixed-size buffers hide the law
@@ -155,13 +165,13 @@ def _notes(costs: Table, fits: Table, n: int) -> list[Text]:
     notes = []
     for method, row in last.items():
         time, memory = slope[method]["time"].value, slope[method]["memory"].value
-        share = row["memory"] / row["weights"]
+        share = shown(row["memory"] / row["weights"], digits=2)
         notes.append(
             Text(
                 en=f"{method.en.partition(':')[0]}: time grows like n^{time:.1f}, memory like n^{memory:.1f}; n = "
-                f"{n} takes {row['ms']:.0f} ms and {row['memory']:.0f} MiB, {share:.1f} times the n×n weights.",
+                f"{n} takes {row['ms']:.0f} ms and {row['memory']:.0f} MiB, {share} times the n×n weights.",
                 zh=f"{method.zh.partition('：')[0]}：耗时按 n^{time:.1f} 增长，内存按 n^{memory:.1f} 增长；n = {n} "
-                f"时耗时 {row['ms']:.0f} 毫秒，占内存 {row['memory']:.0f} MiB，是 n×n 权重的 {share:.1f} 倍。",
+                f"时耗时 {row['ms']:.0f} 毫秒，占内存 {row['memory']:.0f} MiB，是 n×n 权重的 {share} 倍。",
             )
         )
     return notes

@@ -10,6 +10,7 @@ import numpy as np
 import softscope
 from softscope._text import Lang, Text, same
 from softscope.experiments import chart
+from softscope.experiments.fold import crossed, part
 from softscope.experiments.table import NATS, Cell, Column, Measured, Table, label, shown
 
 if TYPE_CHECKING:
@@ -48,11 +49,11 @@ def measure(
             name: softscope.attention_partition(q, k, scale=scale)
             for name, scale in (("unscaled", 1.0), ("scaled", None))
         }
-        for name, part in state.items():
-            by_run = [Measured.of(x.mean(axis=(1, 2))) for x in (part.entropy, part.peak, part.jacobian_trace)]
+        for name, made in state.items():
+            by_run = [Measured.of(x.mean(axis=(1, 2))) for x in (made.entropy, made.peak, made.jacobian_trace)]
             rows.append((SCALES[name], n, d, *by_run, by_run[0].value / math.log(n), some))
         if n == 10:
-            top = [Measured.of(part.peak.max(axis=(1, 2))) for part in state.values()]
+            top = [Measured.of(made.peak.max(axis=(1, 2))) for made in state.values()]
             example.append((d, *top, some))
     rows.sort(key=lambda row: (row[1], str(row[0])))  # by keys, then by scale, then by d
     table = Table(
@@ -69,6 +70,27 @@ def measure(
             Column("runs", Text(en="runs of 10 rows", zh="运行次数（每次 10 行）")),
         ),
         rows,
+        dense=True,
+    )
+    few = keys[0]
+    ten = crossed(
+        part(table, "", lambda r: r["keys"] == few),
+        "ten_keys",
+        Text(en=f"Mean over rows of {few} keys, random q and k", zh=f"q、k 随机，{few} 个键，各行的均值"),
+        down="d",
+        across="scale",
+        values=("entropy", "peak"),
+        also=("runs",),
+    )
+    middle = dimensions[len(dimensions) // 2]
+    more = crossed(
+        part(table, "", lambda r: r["d"] == middle),
+        "more_keys",
+        Text(en=f"More keys, d = {middle}", zh=f"更多的键，d = {middle}"),
+        down="keys",
+        across="scale",
+        values=("entropy", "share"),
+        also=("runs",),
     )
     largest = Table(
         "largest",
@@ -81,7 +103,7 @@ def measure(
         ),
         example,
     )
-    return [table, largest], _notes(table, largest)
+    return [ten, more, largest, table], _notes(table, largest)
 
 
 def _notes(table: Table, largest: Table) -> list[Text]:

@@ -10,7 +10,8 @@ import numpy as np
 import softscope
 from softscope._text import Lang, Text, same
 from softscope.experiments import chart
-from softscope.experiments.table import Cell, Column, Measured, Table, label
+from softscope.experiments.fold import crossed
+from softscope.experiments.table import Cell, Column, Measured, Table, bracketed, label
 
 if TYPE_CHECKING:
     from softscope._progress_bar import ProgressBar
@@ -67,7 +68,16 @@ def measure(progress: ProgressBar, *, seed: int = 0, rows: int = 2000) -> tuple[
             f"增大，两者相消。",
         ),
     ]
-    return [cases, law, dimension], notes
+    by_k = crossed(
+        law,
+        "law_by_k",
+        law.title,
+        down="k",
+        across="a",
+        values=("measured", "peak"),
+        name=lambda a: same(f"a = {a:g}"),
+    )
+    return [cases, by_k, dimension, law], notes
 
 
 def _cases() -> Table:
@@ -81,7 +91,7 @@ def _cases() -> Table:
         hard = np.where(x == x.max(), 1.0 / (x == x.max()).sum(), 0.0)
         rest = float(np.sort(weights)[:-1].sum())  # 1 − peak, without cancellation
         table.append(
-            (name, _row(x, "g"), _row(weights, ".4g"), _row(hard, ".3g"), state.peak, rest, 2.0 * math.exp(-gap),
+            (name, bracketed(x, 0), bracketed(weights), bracketed(hard), state.peak, rest, 2.0 * math.exp(-gap),
              float(state.entropy))
         )  # fmt: skip
     return Table(
@@ -101,10 +111,6 @@ def _cases() -> Table:
     )
 
 
-def _row(x: Any, form: str) -> str:
-    return "[" + ", ".join(f"{v:{form}}" for v in x) + "]"
-
-
 def _law() -> Table:
     rows: list[tuple[Cell, ...]] = []
     for a in RATIOS:
@@ -117,11 +123,12 @@ def _law() -> Table:
         (
             label("a", same("a = s₁/s₂")),
             label("k", same("k")),
-            Column("measured", Text(en="measured ratio", zh="实测比值"), digits=4),
+            Column("measured", Text(en="ratio", zh="比值"), digits=4),
             Column("predicted", same("aᵏ"), digits=4),
             Column("peak", Text(en="larger weight", zh="较大的权重"), digits=4),
         ),
         rows,
+        dense=True,
     )
 
 

@@ -11,6 +11,7 @@ import softscope
 from softscope._text import Lang, Text, same
 from softscope.experiments import chart
 from softscope.experiments.entropy import SCALES
+from softscope.experiments.fold import crossed, part
 from softscope.experiments.table import Cell, Column, Measured, Table, label
 
 if TYPE_CHECKING:
@@ -68,6 +69,17 @@ def measure(
             Column("rows", Text(en="rows", zh="行数")),
         ),
         rows,
+        dense=True,
+    )
+    d = max(dimensions)
+    widest = crossed(
+        part(norms_table, "", lambda r: r["d"] == d),
+        "widest",
+        Text(en=f"Gradient norm per token, d = {d}", zh=f"每个 token 的梯度范数，d = {d}"),
+        down="place",
+        across="scale",
+        values=("mean", "median"),
+        also=("rows",),
     )
     blocked.sort(key=lambda row: str(row[0]))
     readings_table = Table(
@@ -84,7 +96,7 @@ def measure(
         blocked,
     )
     slopes = _slopes(norms_table)
-    return [norms_table, readings_table, slopes], _notes(norms_table, readings_table, slopes)
+    return [widest, readings_table, slopes, norms_table], _notes(norms_table, readings_table, slopes)
 
 
 def backward(q: Array, k: Array, v: Array, g: Array, scale: float) -> dict[str, Array]:

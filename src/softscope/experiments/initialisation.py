@@ -10,6 +10,7 @@ import numpy as np
 import softscope
 from softscope._text import Lang, Text, same
 from softscope.experiments import chart
+from softscope.experiments.fold import crossed, part
 from softscope.experiments.table import NATS, Cell, Column, Measured, Table, label
 
 if TYPE_CHECKING:
@@ -60,13 +61,11 @@ def measure(
             base = q @ k.swapaxes(-1, -2) / math.sqrt(d)
             for init in INITS:
                 scores = _variance(init, d) * base
-                spreads_of, entropies = (
-                    scores.std(axis=-1).mean(axis=-1),
-                    softscope.partition(scores).entropy.mean(axis=-1),
-                )
+                variances = scores.var(axis=-1, ddof=1).mean(axis=-1)
+                entropies = softscope.partition(scores).entropy.mean(axis=-1)
                 for i, (given, norm) in enumerate(cases):
-                    spread, entropy = kept.setdefault((d, init, given, norm), ([], []))
-                    spread.append(float(spreads_of[i]))
+                    variance, entropy = kept.setdefault((d, init, given, norm), ([], []))
+                    variance.append(float(variances[i]))
                     entropy.append(float(entropies[i]))
     rows: list[tuple[Cell, ...]] = [
         (
@@ -74,7 +73,7 @@ def measure(
             d,
             INPUTS[given][0],
             norm,
-            Measured.of(kept[d, init, given, norm][0]),
+            Measured.root(kept[d, init, given, norm][0]),
             _predicted(d, _variance(init, d), INPUTS[given], norm),
             Measured.of(kept[d, init, given, norm][1]),
             runs,
@@ -98,9 +97,21 @@ def measure(
             Column("runs", Text(en="runs", zh="运行次数")),
         ),
         rows,
+        dense=True,
+    )
+    d = max(widths)
+    widest = crossed(
+        part(spreads, "", lambda r: r["d"] == d),
+        "widest",
+        Text(en=f"Standard deviation of q·k/√d in a row, d = {d}", zh=f"一行 q·k/√d 的标准差，d = {d}"),
+        down=("init", "inputs"),
+        across="layernorm",
+        values=("spread",),
+        name=lambda norm: same("LayerNorm") if norm else Text(en="no LayerNorm", zh="无 LayerNorm"),
+        also=("runs",),
     )
     batch = _batch(rng, runs * 5)
-    return [spreads, batch], _notes(spreads, batch)
+    return [widest, batch, spreads], _notes(spreads, batch)
 
 
 def layer_norm(x: Array) -> Array:
@@ -135,11 +146,11 @@ def _batch(rng: np.random.Generator, rows: int, d: int = 64) -> Table:
         k = mean + sd * rng.standard_normal((rows, TOKENS, d))
         raw = (k @ q.swapaxes(-1, -2))[..., 0]
         root = raw / math.sqrt(d)
-        standard = (raw - raw.mean(axis=-1, keepdims=True)) / raw.std(axis=-1, keepdims=True)
+        standard = (raw - raw.mean(axis=-1, keepdims=True)) / raw.std(axis=-1, ddof=1, keepdims=True)
         cells = [
             part
             for x in (root, standard)
-            for part in (Measured.of(x.std(axis=-1)), Measured.of(softscope.partition(x).entropy))
+            for part in (Measured.root(x.var(axis=-1, ddof=1)), Measured.of(softscope.partition(x).entropy))
         ]
         table.append((name, *cells, rows))
     return Table(
@@ -190,9 +201,8 @@ def _notes(spreads: Table, batch: Table) -> list[Text]:
         ),
         Text(
             en=f"The measured spread is within {max(abs(1 - r) for r in ratios):.0%} of the formula "
-            f"d·Var(W)·√(E x²·Var x) (the sample sd of a row of {TOKENS} is a little lower).",
-            zh=f"实测值与公式 d·Var(W)·√(E x²·Var x) 相差不超过 {max(abs(1 - r) for r in ratios):.0%}（一行 {TOKENS} "
-            f"个数的样本标准差略小）。",
+            f"d·Var(W)·√(E x²·Var x).",
+            zh=f"实测值与公式 d·Var(W)·√(E x²·Var x) 相差不超过 {max(abs(1 - r) for r in ratios):.0%}。",
         ),
     ]
 

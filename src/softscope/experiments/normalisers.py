@@ -11,8 +11,11 @@ import softscope
 from softscope._one_thread import one_thread
 from softscope._text import Lang, Text, same
 from softscope.experiments import chart
+from softscope.experiments.fold import crossed
+from softscope.experiments.maps import NAMES
+from softscope.experiments.properties import FIVE, kept, report
 from softscope.experiments.recall import LEARNED, PAIRS, learn
-from softscope.experiments.table import NATS, Cell, Column, Measured, Table, label
+from softscope.experiments.table import NATS, Cell, Column, Measured, Table, bracketed, label
 from softscope.testing import check_simplex_map
 from softscope.testing.sentences import CLAIMS
 
@@ -29,23 +32,11 @@ QUESTION = Text(
 SECONDS = 9.0
 NEEDS = ("torch",)
 
-NAMES = {
-    "linear": Text(en="linear x/Σx", zh="线性 x/Σx"),
-    "relu": same("ReLU/Σ"),
-    "sigmoid": same("sigmoid"),
-    "sigmoid_bias": same("sigmoid(x − ln n)"),
-    "hardmax": same("hardmax"),
-    "softmax": same("softmax"),
-    "entmax": same("entmax 1.5"),
-    "sparsemax": same("sparsemax"),
-}
 VOCABULARIES = (PAIRS, 2 * PAIRS)
-# The battery's versions of the texts' five requirements; weights that are non-negative and sum to 1 are shares.
-FIVE = ("sharpens", "non_negative", "sums_to_one", "continuity", "smooth")
 
 
 def maps() -> dict[str, Callable[[Any], Any]]:
-    """Define each map on a tensor's last axis, once for both the battery and training."""
+    """Define the maps of `softscope.experiments.maps` on a tensor's last axis, for training."""
     import torch
 
     def linear(x: Any) -> Any:
@@ -74,22 +65,32 @@ def measure(
     from softscope.experiments.layers import Weighted, recall_model
 
     functions = maps()
-    reports = {
-        name: check_simplex_map(_on_arrays(functions[name]), lipschitz=16.0)
-        for name in progress.through(list(functions), 0.0, 0.2)
-    }
+    reports, marks = {}, {}
+    for name in progress.through(list(functions), 0.0, 0.2):
+        reports[name] = check_simplex_map(_on_arrays(functions[name]))
+        marks[name] = report(_on_arrays(functions[name]))
+    five = Table(
+        "five",
+        Text(en="The five properties that the texts name", zh="文中所说的五条性质"),
+        (
+            label("map", Text(en="map", zh="映射")),
+            *(Column(asked.key, asked.name) for asked in FIVE),
+            Column("kept", Text(en="of five", zh="共满足")),
+        ),
+        [(NAMES[name], *(mark.held for mark in found.values()), kept(found)) for name, found in marks.items()],
+    )
     shown = [p for p in CLAIMS if all(r[p].status != "not declared" for r in reports.values())]
     properties = Table(
         "properties",
         Text(en="Which properties of the contract each map keeps", zh="各映射满足契约中的哪些性质"),
         (label("property", Text(en="property", zh="性质")), *(Column(name, NAMES[name]) for name in functions)),
         [(CLAIMS[p][0], *(r[p].status == "held" for r in reports.values())) for p in shown],
+        dense=True,
     )
     example = _example(functions)
     rows: list[tuple[Cell, ...]] = []
     with one_thread():
         for name in progress.through(list(functions), 0.2, 1.0):
-            kept = sum(reports[name][p].status == "held" for p in FIVE)
             for tokens in VOCABULARIES:
                 runs = [
                     learn(
@@ -102,9 +103,8 @@ def measure(
                 ]
                 loss, accuracy = ([getattr(o, part).value for o in runs] for part in ("loss", "accuracy"))
                 stopped = sum(o.stopped_at is not None for o in runs)
-                rows.append(
-                    (NAMES[name], tokens, kept, Measured.of(loss), min(accuracy), max(accuracy), stopped, repeats)
-                )
+                found = (Measured.of(loss), min(accuracy), max(accuracy), stopped, repeats)
+                rows.append((NAMES[name], tokens, kept(marks[name]), *found))
     trained = Table(
         "trained",
         Text(
@@ -114,18 +114,33 @@ def measure(
         (
             label("map", Text(en="map", zh="映射")),
             label("vocabulary", Text(en="keys in total", zh="键的总数")),
-            Column("kept", Text(en="met of the five", zh="五项要求中满足的项数")),
+            Column("kept", Text(en="of the five", zh="五条性质中满足的")),
             Column("loss", Text(en="loss", zh="损失"), NATS),
-            Column("worst", Text(en="accuracy, worst run", zh="正确率，最差一次")),
+            Column("worst", Text(en="worst run", zh="最差一次")),
             Column("best", Text(en="best run", zh="最好一次")),
             Column("stopped", Text(en="stopped by NaN", zh="因 NaN 中止")),
             Column("runs", Text(en="runs", zh="运行次数")),
         ),
         rows,
+        dense=True,
+    )
+    closed, opened = VOCABULARIES
+    by_map = crossed(
+        trained,
+        "accuracy",
+        Text(
+            en=f"Accuracy at recall: d = {d}, {steps} steps, {PAIRS} keys shown of {closed} or {opened}",
+            zh=f"联想回忆的正确率：d = {d}，{steps} 步，从 {closed} 或 {opened} 个键中展示 {PAIRS} 个",
+        ),
+        down="map",
+        across="vocabulary",
+        values=("worst", "best", "stopped"),
+        name=lambda tokens: Text(en=f"{tokens} keys", zh=f"{tokens} 个键"),
+        also=("runs",),
     )
     rows_of_scores = np.random.default_rng(seed).standard_normal((200, PAIRS))
     zeros = [NAMES[name] for name, f in functions.items() if (_on_arrays(f)(rows_of_scores) == 0.0).any()]
-    return [properties, trained, example], _notes(reports, trained, zeros)
+    return [five, by_map, example, properties, trained], _notes(reports, five, trained, zeros)
 
 
 def _on_arrays(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -143,11 +158,8 @@ def _example(functions: dict[str, Callable[[Any], Any]]) -> Table:
     """Show each map on close scores and on scores of both signs."""
     rows: list[tuple[Cell, ...]] = []
     for name, f in functions.items():
-        cells: list[Cell] = [NAMES[name]]
-        for row in ([2.0, 2.1, 2.2], [1.0, -0.5, -1.0]):
-            weights = _on_arrays(f)(row)
-            cells.append("[" + ", ".join("NaN" if math.isnan(w) else f"{w:.3f}" for w in weights) + "]")
-        rows.append(tuple(cells))
+        some = ([2.0, 2.1, 2.2], [1.0, -0.5, -1.0])
+        rows.append((NAMES[name], *(bracketed(_on_arrays(f)(row), 3) for row in some)))
     return Table(
         "example",
         Text(en="Two rows of scores", zh="两行分数"),
@@ -160,8 +172,9 @@ def _example(functions: dict[str, Callable[[Any], Any]]) -> Table:
     )
 
 
-def _notes(reports: dict[str, Any], trained: Table, zeros: list[Text]) -> list[Text]:
-    every = [name for name, report in reports.items() if all(report[p].status == "held" for p in FIVE)]
+def _notes(reports: dict[str, Any], five: Table, trained: Table, zeros: list[Text]) -> list[Text]:
+    every = [r["map"] for r in five.records() if r["kept"] == len(FIVE)]
+    fewer = [(r["map"], r["kept"]) for r in five.records() if r["kept"] < len(FIVE)]
     learned, not_learned = {}, {}  # by vocabulary
     for tokens in VOCABULARIES:
         some = [r for r in trained.records() if r["vocabulary"] == tokens]
@@ -174,19 +187,21 @@ def _notes(reports: dict[str, Any], trained: Table, zeros: list[Text]) -> list[T
             lang
         )
 
-    broken = {name: len(report.broken) for name, report in reports.items()}
+    broken = {name: len(r.broken) for name, r in reports.items()}
     return [
         Text(
-            en=f"All five requirements are met by {names([NAMES[n] for n in every], 'en')}: softmax is not the only "
-            f"one.",
-            zh=f"五项要求全部满足的有 {names([NAMES[n] for n in every], 'zh')}：softmax 并非唯一的选择。",
+            en=f"All five properties hold for {names(every, 'en')}: softmax is not the only one. Fewer hold for the "
+            f"others: {', '.join(f'{name.en} {count}' for name, count in fewer)}.",
+            zh=f"五条性质全部满足的有 {names(every, 'zh')}：softmax 并非唯一的选择。其余的满足得少："
+            f"{'，'.join(f'{name.zh} {count} 条' for name, count in fewer)}。",
         ),
         Text(
-            en=f"Of the properties that count, sparsemax breaks {broken['sparsemax']}, though it has kinks; linear "
-            f"breaks {broken['linear']}, ReLU {broken['relu']}, sigmoid {broken['sigmoid']}, hardmax "
+            en=f"Of the contract's properties that count, sparsemax breaks {broken['sparsemax']}, though it has kinks; "
+            f"x/Σx breaks {broken['linear']}, ReLU/Σ {broken['relu']}, sigmoid {broken['sigmoid']}, hardmax "
             f"{broken['hardmax']}.",
-            zh=f"计入的性质中，sparsemax 违反 {broken['sparsemax']} 条，但有折点；线性违反 {broken['linear']} 条，ReLU "
-            f"{broken['relu']} 条，sigmoid {broken['sigmoid']} 条，hardmax {broken['hardmax']} 条。",
+            zh=f"契约中计入的性质里，sparsemax 违反 {broken['sparsemax']} 条，但有折点；"
+            f"x/Σx 违反 {broken['linear']} 条，ReLU/Σ {broken['relu']} 条，"
+            f"sigmoid {broken['sigmoid']} 条，hardmax {broken['hardmax']} 条。",
         ),
         Text(
             en=f"Maps that learn recall in every run, with {closed} keys in total ({PAIRS} of them shown): "
@@ -208,29 +223,24 @@ def _notes(reports: dict[str, Any], trained: Table, zeros: list[Text]) -> list[T
 
 
 def draw(result: Result, lang: Lang) -> Any:
-    """Plot the properties as a grid of ✓ and ✗, and each map's accuracy."""
+    """Plot the five properties and the whole contract as grids of ✓ and ✗, and each map's accuracy."""
     import altair as alt
 
-    table = result["properties"]
-    cells = [
-        {"property": r["property"].of(lang), "map": column.title.of(lang), "mark": "✓" if r[column.key] else "✗"}
-        for r in table.records()
-        for column in table.columns[1:]
-    ]
-    order = [r["property"].of(lang) for r in table.records()]
-    base = alt.Chart(chart.data(cells)).encode(
-        x=alt.X(
-            "map:N",
-            sort=[column.title.of(lang) for column in table.columns[1:]],
-            title=None,
-            axis=alt.Axis(orient="top", labelAngle=-35, labelLimit=200),
+    five, contract = result["five"], result["properties"]
+    grids = [
+        _grid(
+            [(asked.name.of(lang), r["map"].of(lang), r[asked.key]) for asked in FIVE for r in five.records()],
+            Text(en="The five properties", zh="五条性质").of(lang),
         ),
-        y=alt.Y("property:N", sort=order, title=None, axis=alt.Axis(labelLimit=260)),
-    )
-    kept = alt.Color("mark:N", scale=alt.Scale(domain=["✓", "✗"], range=["#e3f1fb", "#f6c7a8"]), legend=None)
-    grid = alt.layer(
-        base.mark_rect(stroke="white").encode(color=kept), base.mark_text(fontSize=13).encode(text="mark:N")
-    ).properties(width=340, height=22 * len(order), title=Text(en="The contract", zh="契约").of(lang))
+        _grid(
+            [
+                (r["property"].of(lang), column.title.of(lang), r[column.key])
+                for r in contract.records()
+                for column in contract.columns[1:]
+            ],
+            Text(en="The contract", zh="契约").of(lang),
+        ),
+    ]
     trained = []
     for tokens in VOCABULARIES:
         accuracy = [
@@ -255,4 +265,20 @@ def draw(result: Result, lang: Lang) -> Any:
                 width=260,
             )
         )
-    return chart.beside(grid, alt.vconcat(*trained, spacing=24))
+    return chart.beside(alt.vconcat(*grids, spacing=24), alt.vconcat(*trained, spacing=24))
+
+
+def _grid(cells: list[tuple[str, str, bool]], title: str) -> Any:
+    """Draw (property, map, whether it holds) as a grid."""
+    import altair as alt
+
+    rows, columns = list(dict.fromkeys(p for p, _, _ in cells)), list(dict.fromkeys(m for _, m, _ in cells))
+    marks = [{"property": p, "map": m, "mark": "✓" if held else "✗"} for p, m, held in cells]
+    base = alt.Chart(chart.data(marks)).encode(
+        x=alt.X("map:N", sort=columns, title=None, axis=alt.Axis(orient="top", labelAngle=-35, labelLimit=200)),
+        y=alt.Y("property:N", sort=rows, title=None, axis=alt.Axis(labelLimit=260)),
+    )
+    kept = alt.Color("mark:N", scale=alt.Scale(domain=["✓", "✗"], range=["#e3f1fb", "#f6c7a8"]), legend=None)
+    return alt.layer(
+        base.mark_rect(stroke="white").encode(color=kept), base.mark_text(fontSize=13).encode(text="mark:N")
+    ).properties(width=340, height=22 * len(rows), title=title)

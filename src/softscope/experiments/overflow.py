@@ -11,7 +11,8 @@ import numpy as np
 import softscope
 from softscope._text import Lang, Text, same
 from softscope.experiments import chart
-from softscope.experiments.table import Cell, Column, Table, label
+from softscope.experiments.fold import part
+from softscope.experiments.table import Cell, Column, Table, bracketed, label
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,6 +27,7 @@ QUESTION = Text(
 SECONDS = 0.1
 Array = np.ndarray[Any, Any]
 HEIGHTS = (-1000, -745, -740, -730, -720, -710, -700, -400, -100, 0, 100, 400, 700, 706, 707, 1000)
+WAY = (-1000, -745, -740, -730, -720, -710, 0, 706, 707, 1000)
 ROW = np.array([1.0, 2.0, 3.0])
 
 
@@ -36,7 +38,7 @@ def naive(x: Array) -> Array:
 
 
 def measure(progress: ProgressBar, *, seed: int = 0) -> tuple[list[Table], list[Text]]:
-    """Find each dtype's limits by bisection, and the error on the way there. Nothing is random."""
+    """Find each dtype's limits, which are numbers of that dtype, and the error on the way. Nothing is random."""
     del progress, seed
     limits = Table(
         "limits",
@@ -90,7 +92,7 @@ def measure(progress: ProgressBar, *, seed: int = 0) -> tuple[list[Table], list[
             f"{float(softscope.log_softmax([0.0, -1000.0])[1]):.0f}：舍入之后再取对数就晚了。",
         ),
     ]
-    return [limits, cases, errors], notes
+    return [limits, cases, part(errors, "way", lambda r: r["c"] in WAY), errors], notes
 
 
 def _dtypes() -> list[np.dtype[Any]]:
@@ -116,9 +118,9 @@ def _limits(dtype: np.dtype[Any]) -> tuple[Cell, ...]:
         return not float(naive(row(x)).astype(np.float64).sum()) > 0.5
 
     with np.errstate(all="ignore"):
-        largest = _border(lambda x: bool(np.isinf(np.exp(np.array(x).astype(dtype)))), 0.0, 1000.0)
-        zeros, up = _border(wrong, 0.0, 1000.0), _border(broken, 0.0, 1000.0)
-        down = -_border(lambda x: broken(-x), 0.0, 1000.0)
+        largest, _ = border(lambda x: bool(np.isinf(np.exp(np.array(x).astype(dtype)))), dtype)
+        (_, zeros), (_, up) = border(wrong, dtype), border(broken, dtype)
+        down = -border(lambda x: broken(-x), dtype)[0]
     log_max = math.log(float(_info(dtype).max))
     safe = all(
         np.isfinite(softscope.softmax(row(x)).astype(np.float64)).all() for x in (up, down, 8.0 * up, 8.0 * down)
@@ -142,12 +144,21 @@ def _info(dtype: np.dtype[Any]) -> Any:
     return np.finfo(dtype)
 
 
-def _border(beyond: Callable[[float], bool], low: float, high: float) -> float:
-    """Bisect for the point where `beyond` turns true."""
-    for _ in range(60):
-        middle = 0.5 * (low + high)
-        low, high = (low, middle) if beyond(middle) else (middle, high)
-    return high
+def border(beyond: Callable[[float], bool], dtype: np.dtype[Any]) -> tuple[float, float]:
+    """Return two neighbouring numbers of the dtype, from 0 to 1000: the last not `beyond`, and the first beyond.
+
+    Bits of positive floats count up with their values, so bisecting the bits visits only numbers that the dtype has.
+    """
+    bits = np.dtype(f"u{dtype.itemsize}")
+
+    def number(pattern: int) -> float:
+        return float(np.array(pattern, bits).view(dtype))
+
+    low, high = (int(np.array(x).astype(dtype).view(bits)) for x in (0.0, 1000.0))
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if beyond(number(middle)) else (middle, high)
+    return number(low), number(high)
 
 
 def _cases() -> Table:
@@ -155,7 +166,7 @@ def _cases() -> Table:
     with np.errstate(all="ignore"):
         for row in ([1.0, 2.0, 3.0], [1000.0, 1001.0, 1002.0], [-1000.0, -999.0, -998.0]):
             x = np.array(row)
-            rows.append((_row(x, 0), _row(naive(x), 4), _row(softscope.softmax(x), 4)))
+            rows.append((bracketed(x, 0), bracketed(naive(x)), bracketed(softscope.softmax(x))))
     return Table(
         "cases",
         Text(en="Three rows with the same differences, float64", zh="差距相同的三行分数（float64）"),
@@ -166,10 +177,6 @@ def _cases() -> Table:
         ),
         rows,
     )
-
-
-def _row(x: Array, digits: int) -> str:
-    return "[" + ", ".join("NaN" if math.isnan(v) else f"{v:.{digits}f}" for v in x) + "]"
 
 
 def _errors() -> Table:
@@ -188,6 +195,7 @@ def _errors() -> Table:
             Column("shift_error", same("softscope.softmax"), digits=2),
         ),
         rows,
+        dense=True,
     )
 
 
@@ -201,7 +209,12 @@ def draw(result: Result, lang: Lang) -> Any:
     import altair as alt
 
     reach = [
-        {"dtype": record["dtype"], "low": record["naive_down"], "high": record["sum_up"]}
+        {
+            "dtype": record["dtype"],
+            "low": record["naive_down"],
+            "high": record["sum_up"],
+            "below": f"< {record['sum_up']:.1f}",
+        }
         for record in result["limits"].records()
     ]
     base = alt.Chart(chart.data(reach))
@@ -210,14 +223,14 @@ def draw(result: Result, lang: Lang) -> Any:
         x=alt.X(
             "low:Q",
             title=Text(en="x in [x−2, x−1, x]", zh="[x−2, x−1, x] 中的 x").of(lang),
-            scale=alt.Scale(domain=[-950, 900], nice=False),
+            scale=alt.Scale(domain=[-950, 980], nice=False),
         ),
         x2="high:Q",
         y=up,
     )
     ends = [
         base.mark_text(align="right", dx=-4, fontSize=11).encode(x="low:Q", y=up, text=alt.Text("low:Q", format=".1f")),
-        base.mark_text(align="left", dx=4, fontSize=11).encode(x="high:Q", y=up, text=alt.Text("high:Q", format=".1f")),
+        base.mark_text(align="left", dx=4, fontSize=11).encode(x="high:Q", y=up, text="below:N"),
     ]
     left = alt.layer(span, *ends).properties(
         width=chart.WIDTH + 80,

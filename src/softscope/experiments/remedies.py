@@ -10,6 +10,7 @@ from softscope._one_thread import one_thread
 from softscope._text import Lang, Text, same
 from softscope.doctor.treat.treatment import REST
 from softscope.experiments import chart
+from softscope.experiments.fold import crossed
 from softscope.experiments.learning import OUTCOME, bars, told
 from softscope.experiments.recall import LEARNED, PAIRS, RecallRun, learn
 from softscope.experiments.table import NATS, Cell, Column, Table, label
@@ -126,7 +127,15 @@ def measure(
             taught(name, "start", fresh, steps)
             taught(name, "stuck", lambda: copy.deepcopy(stuck), more)
     table = _table(runs, d)
-    return [table, _course(runs)], _notes(table, untreated, list(zip(tops, doses, strict=True)), steps, more)
+    short = crossed(
+        table,
+        "accuracy",
+        Text(en=f"Accuracy with unscaled q·k, d = {d}", zh=f"未缩放 q·k 的正确率，d = {d}"),
+        down=("remedy", "d"),
+        across="when",
+        values=("accuracy",),
+    )
+    return [short, table, _course(runs)], _notes(table, untreated, list(zip(tops, doses, strict=True)), steps, more)
 
 
 def _table(runs: list[tuple[str, str, RecallRun]], d: int) -> Table:
@@ -141,6 +150,7 @@ def _table(runs: list[tuple[str, str, RecallRun]], d: int) -> Table:
             *OUTCOME,
         ),
         rows,
+        dense=True,
     )
 
 

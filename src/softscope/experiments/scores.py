@@ -10,6 +10,7 @@ import numpy as np
 import softscope
 from softscope._text import Lang, Text, same
 from softscope.experiments import chart
+from softscope.experiments.fold import crossed
 from softscope.experiments.subprocess_timing import alone
 from softscope.experiments.table import NATS, Cell, Column, Measured, Table, label
 
@@ -53,34 +54,48 @@ def measure(
     rng = np.random.default_rng(seed)
     rows: list[tuple[Cell, ...]] = []
     for d in progress.through(dimensions, 0.0, 0.4):
-        few = runs if d <= 256 else max(8, runs // 4)
-        kept: dict[str, list[list[float]]] = {kind: [] for kind in KINDS}
-        for _ in range(few):
-            scores = logits(rng.standard_normal((KEYS, d)), rng.standard_normal((KEYS, d)), rng)
-            for kind, row in scores.items():
-                state = softscope.partition(row)
-                readings = (row.std(axis=-1), state.entropy, state.peak, state.jacobian_trace)
-                kept[kind].append([float(reading.mean()) for reading in readings])
-        rows += [
-            (name, d, *(Measured.of(x) for x in zip(*kept[kind], strict=True)), few) for kind, name in KINDS.items()
-        ]
+        rows += readings(d, runs if d <= 256 else max(8, runs // 4), rng)
     spreads = Table(
         "spread",
         Text(en=f"Scores over {KEYS} keys, unit-variance q and k", zh=f"{KEYS} 个键的分数，q、k 方差为 1"),
         (
             label("score", Text(en="score", zh="打分函数")),
             label("d", same("d")),
-            Column("spread", Text(en="sd within a row", zh="行内标准差")),
+            Column("spread", Text(en="sd of a row", zh="一行的标准差")),
             Column("entropy", Text(en="entropy", zh="熵"), NATS),
             Column("peak", Text(en="largest weight", zh="最大权重")),
             Column("trace", same("Σ s(1−s)")),
             Column("runs", Text(en="runs of 10 rows", zh="运行次数（每次 10 行）")),
         ),
         rows,
+        dense=True,
     )
+    by_d = [
+        crossed(spreads, key, title, down="d", across="score", values=(value,), also=("runs",))
+        for key, value, title in (
+            ("width", "spread", Text(en=f"Standard deviation of {KEYS} scores", zh=f"{KEYS} 个分数的标准差")),
+            ("sharpness", "entropy", Text(en=f"Entropy of {KEYS} weights", zh=f"{KEYS} 个权重的熵")),
+        )
+    ]
     cost = _cost(progress, seed, dimensions, tokens)
     fits = {kind: exponent(cost, f"{kind}_ms") for kind in ("dot", "additive")}
-    return [spreads, cost], _notes(spreads, cost, fits)
+    return [*by_d, cost, spreads], _notes(spreads, cost, fits)
+
+
+def readings(d: int, runs: int, rng: np.random.Generator) -> list[tuple[Cell, ...]]:
+    """Measure each score's spread and sharpness; the spread is the root of the rows' mean unbiased variance."""
+    kept: dict[str, list[list[float]]] = {kind: [] for kind in KINDS}
+    for _ in range(runs):
+        scores = logits(rng.standard_normal((KEYS, d)), rng.standard_normal((KEYS, d)), rng)
+        for kind, row in scores.items():
+            state = softscope.partition(row)
+            read = (row.var(axis=-1, ddof=1), state.entropy, state.peak, state.jacobian_trace)
+            kept[kind].append([float(reading.mean()) for reading in read])
+    columns = {kind: list(zip(*kept[kind], strict=True)) for kind in KINDS}
+    return [
+        (name, d, Measured.root(columns[kind][0]), *(Measured.of(x) for x in columns[kind][1:]), runs)
+        for kind, name in KINDS.items()
+    ]
 
 
 # Only the scores are timed: W_Q q and W_K k cost the same either way if dot-product attention has them too.
@@ -136,11 +151,13 @@ def _notes(spreads: Table, cost: Table, fits: dict[str, float]) -> list[Text]:
     last = cost.row(d=d)
     return [
         Text(
-            en=f"At d = {d}, the logits of a row have a standard deviation of {at('dot')['spread'].value:.1f} (dot), "
-            f"{at('scaled')['spread'].value:.2f} (scaled), {at('additive')['spread'].value:.2f} (additive, v ~ "
-            f"N(0, 1/h)) and {at('additive_unit')['spread'].value:.1f} (additive, v ~ N(0, 1)).",
-            zh=f"d = {d} 时，一行分数的标准差：点积为 {at('dot')['spread'].value:.1f}，缩放点积为 "
-            f"{at('scaled')['spread'].value:.2f}，加性（v ~ N(0, 1/h)）为 {at('additive')['spread'].value:.2f}，"
+            en=f"At d = {d}, the logits of a row have a standard deviation of {at('dot')['spread'].value:.1f} (dot; "
+            f"√d = {math.sqrt(d):.1f}), {at('scaled')['spread'].value:.2f} (scaled), "
+            f"{at('additive')['spread'].value:.2f} (additive, v ~ N(0, 1/h)) and "
+            f"{at('additive_unit')['spread'].value:.1f} (additive, v ~ N(0, 1)).",
+            zh=f"d = {d} 时，一行分数的标准差：点积为 {at('dot')['spread'].value:.1f}（√d = {math.sqrt(d):.1f}），"
+            f"缩放点积为 {at('scaled')['spread'].value:.2f}，"
+            f"加性（v ~ N(0, 1/h)）为 {at('additive')['spread'].value:.2f}，"
             f"加性（v ~ N(0, 1)）为 {at('additive_unit')['spread'].value:.1f}。",
         ),
         Text(

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from softscope._near_one import near_one
 from softscope._text import Lang, Text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 NATS = Text(en="nats", zh="奈特")
 UNKNOWN = "–"
@@ -37,6 +41,17 @@ class Measured(NamedTuple):
             return cls(math.nan, math.nan)
         error = float(known.std(ddof=1)) / math.sqrt(known.size) if known.size > 1 else math.nan
         return cls(float(known.mean()), error)
+
+    @classmethod
+    def root(cls, variances: Any) -> Measured:
+        """Average unbiased variances, then take the root: a mean of roots, one per short row, comes out too small.
+
+        >>> Measured.root([1.0, 4.0, 4.0])
+        Measured(value=1.7320508075688772, error=0.2886751345948129)
+        """
+        mean = cls.of(variances)
+        value = math.sqrt(mean.value)
+        return cls(value, 0.5 * mean.error / value if value > 0.0 else mean.error)
 
 
 Cell = float | int | str | bool | Text | Measured | None
@@ -133,10 +148,15 @@ def _matches(cell: Any, value: Any) -> bool:
 
 
 def shown(cell: Cell, lang: Lang = "en", digits: int = 3) -> str:
-    """Format a cell; a number that is not 0 or 1 never rounds to 0 or 1.
+    """Format a cell.
 
-    >>> shown(0.66524), shown(Measured(0.7534, 0.0123)), shown(True), shown(None), shown(1 - 1e-9), shown(3.7e-44)
-    ('0.665', '0.753 ± 0.012', '✓', '–', '1−1e-09', '3.7e-44')
+    A number that is not 0 or 1 never rounds to 0 or 1: near 0 it is written as 3.7e-44, near 1 with as many nines as
+    it takes, and within a millionth of 1 as 1−1e-09.
+
+    >>> shown(0.66524), shown(Measured(0.7534, 0.0123)), shown(True), shown(None), shown(3.7e-44)
+    ('0.665', '0.753 ± 0.012', '✓', '–', '3.7e-44')
+    >>> shown(0.99997), shown(1.0002), shown(1 - 1e-9), shown(Measured(0.99997, 2e-5)), shown(Measured(0.9996, 0.02))
+    ('0.99997', '1.0002', '1−1e-09', '0.99997 ± 0.00002', '1.000 ± 0.020')
     >>> shown(1024.0), shown(2), shown(math.inf), shown(-0.0), shown(12345.6), shown(Measured(12.0, math.nan))
     ('1024', '2', 'inf', '0', '12346', '12')
     """
@@ -144,7 +164,8 @@ def shown(cell: Cell, lang: Lang = "en", digits: int = 3) -> str:
         case None:
             return UNKNOWN
         case Measured(value, error):
-            text = shown(value, lang, digits)
+            text = _number(value, digits, within=error)
+            error = 0.0 if error < 1e-15 * abs(value) else error  # that is rounding, not spread
             return f"{text} ± {_like(error, text)}" if math.isfinite(error) else text
         case Text():
             return cell.of(lang)
@@ -156,19 +177,47 @@ def shown(cell: Cell, lang: Lang = "en", digits: int = 3) -> str:
             return str(cell)
 
 
-def _number(x: float, digits: int) -> str:
+def _number(x: float, digits: int, within: float = 0.0) -> str:
+    """Format a number; how far from 1 it is matters only beyond its error."""
     if math.isnan(x):
         return UNKNOWN
     if math.isinf(x):
         return f"{x}"
     if x == round(x) and abs(x) < 1e6:
         return f"{round(x)}"
-    if 0.0 < 1.0 - x < min(5e-4, 0.5 * 10.0**-digits):
-        return f"1−{1.0 - x:.0e}"
     if abs(x) < 1e-4 or abs(x) >= 1e6:
         return f"{x:.{min(digits, 2) - 1}e}"
-    places = max(0, digits - 1 - math.floor(math.log10(abs(x))))
-    return f"{x:.{places}f}"
+    text = f"{x:.{max(0, digits - 1 - math.floor(math.log10(abs(x))))}f}"
+    return near_one(x) if _falsely_one(text, x) and not abs(1.0 - x) < within else text
+
+
+def _falsely_one(text: str, x: float) -> bool:
+    """Whether the text says 1 but the number is not; above 1, only if it is close, and not by rounding error."""
+    return float(text) == 1.0 and (x < 1.0 or 1e-12 < x - 1.0 < 5e-3)
+
+
+def figure(x: float, decimals: int = 3) -> str:
+    """Format a number with this many decimals, unless it would then read as 0 or 1 without being that.
+
+    >>> figure(0.6652), figure(1e-9), figure(1.0), figure(0.99997), figure(1 - 1e-9), figure(64.0, 0), figure(math.nan)
+    ('0.665', '1e-09', '1.000', '0.99997', '1−1e-09', '64', 'NaN')
+    """
+    x = float(x)
+    if math.isnan(x):
+        return "NaN"
+    text = f"{x:.{decimals}f}"
+    if x != 0.0 and float(text) == 0.0:
+        return f"{x:.2g}"
+    return near_one(x) if decimals > 0 and abs(x - 1.0) > 1e-12 and float(text) == 1.0 else text
+
+
+def bracketed(values: Iterable[float], decimals: int = 4) -> str:
+    """Format a row of weights in brackets; 0 and 1 mean exactly 0 and 1.
+
+    >>> bracketed([0.0900306, 0.24472847, 0.66524096]), bracketed([0.0, 4.5e-05, 0.99995])
+    ('[0.0900, 0.2447, 0.6652]', '[0, 4.5e-05, 0.99995]')
+    """
+    return "[" + ", ".join(f"{x:.0f}" if x in (0.0, 1.0) else figure(x, decimals) for x in values) + "]"
 
 
 def _like(error: float, text: str) -> str:

@@ -10,7 +10,8 @@ import numpy as np
 import softscope
 from softscope._text import Lang, Text, same
 from softscope.experiments import chart, uses
-from softscope.experiments.table import NATS, Cell, Column, Measured, Table, label
+from softscope.experiments.fold import part
+from softscope.experiments.table import NATS, Cell, Column, Measured, Table, bracketed, label
 
 if TYPE_CHECKING:
     from softscope._progress_bar import ProgressBar
@@ -79,7 +80,8 @@ def measure(progress: ProgressBar, *, seed: int = 0, problems: int = 4000) -> tu
             f"（两者都是线性模型，高温相当于对教师的分数做回归）。",
         ),
     ]
-    return [sweep, used, sampler, soft, students, curve], notes
+    three = part(sweep, "three", lambda r: r["row"] == "[1, 2, 3]")
+    return [three, used, sampler, soft, students, sweep, curve], notes
 
 
 def _sweep() -> Table:
@@ -87,7 +89,7 @@ def _sweep() -> Table:
     for name, x in ROWS.items():
         for t in TEMPERATURES:
             weights, state = softscope.softmax(x, temperature=t), softscope.partition(x, temperature=t)
-            shares = "[" + ", ".join(f"{w:.4f}" for w in weights) + "]"
+            shares = bracketed(weights)
             rows.append((name, t, shares, float(state.entropy), float(state.effective_support)))
     return Table(
         "sweep",
@@ -100,6 +102,7 @@ def _sweep() -> Table:
             Column("support", Text(en="effective support", zh="有效支撑数"), digits=4),
         ),
         rows,
+        dense=True,
     )
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from softscope._text import Lang, Text, same
 from softscope.experiments import chart
+from softscope.experiments.fold import crossed
 from softscope.experiments.table import Cell, Column, Table, label
 
 if TYPE_CHECKING:
@@ -88,6 +89,7 @@ def measure(
             Column("samples", Text(en="pairs", zh="样本数")),
         ),
         law_rows,
+        dense=True,
     )
     shape = Table(
         "shape",
@@ -108,6 +110,7 @@ def measure(
             Column("samples", Text(en="pairs", zh="样本数")),
         ),
         shape_rows,
+        dense=True,
     )
     density = Table(
         "density",
@@ -116,7 +119,15 @@ def measure(
         histogram,
         dense=True,
     )
-    return [law, breaks, shape, density], _notes(law, breaks, shape)
+    by_d = crossed(
+        law, "law_by_d", law.title, down="d", across="components", values=("variance", "holds"), also=("samples",)
+    )
+    distance = Text(
+        en="Largest distance between the distribution functions of q·k/√d and N(0, 1)",
+        zh="q·k/√d 与 N(0, 1) 的分布函数的最大距离",
+    )
+    shape_by_d = crossed(shape, "distance", distance, down="d", across="components", values=("distance",))
+    return [by_d, breaks, shape_by_d, law, shape, density], _notes(law, breaks, shape)
 
 
 def _notes(law: Table, breaks: Table, shape: Table) -> list[Text]:

@@ -20,6 +20,7 @@ import numpy as np
 
 from softscope.experiments import chart as _chart
 from softscope.experiments import run
+from softscope.experiments.table import figure as figure
 from softscope.experiments.table import shown
 from softscope.lab import progress
 from softscope.lab.course import after, lesson
@@ -163,21 +164,6 @@ def figures(values: Iterable[float], digits: int = 3) -> str:
     '[0.500, 0.250, 0.250]'
     """
     return "[" + ", ".join(figure(value, digits) for value in values) + "]"
-
-
-def figure(value: float, digits: int = 3) -> str:
-    """Format one number with this many decimals; a number that is not 0 or 1 never rounds to 0 or 1.
-
-    >>> figure(0.6652), figure(1e-9), figure(1.0), figure(1 - 1e-9), figure(64.0, 0)
-    ('0.665', '1e-09', '1.000', '1−1e-09', '64')
-    """
-    value = float(value)
-    rounded = f"{value:.{digits}f}"
-    if value != 0.0 and float(rounded) == 0.0:
-        return f"{value:.2g}"
-    if abs(value - 1.0) > 1e-12 and float(rounded) == 1.0 and digits > 0:  # anything closer is rounding error
-        return f"1−{1.0 - value:.0e}" if value < 1.0 else f"1+{value - 1.0:.0e}"
-    return rounded
 
 
 _POWER = re.compile(r"\S*\de-\d+")

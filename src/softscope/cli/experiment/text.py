@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from softscope._text import Text
 from softscope.cli.layout import pad, width, wrap
 
 if TYPE_CHECKING:
@@ -50,6 +51,14 @@ def show(result: Result, plot: pathlib.Path | None, console: Console) -> None:
                 console.write()
             _write(part, console)
     console.write()
+    folded = [
+        console.say("experiment.folded.rows", table=table.key, rows=len(table.rows))
+        for table in result.tables
+        if table.dense
+    ]
+    if folded:
+        between = Text(en=", ", zh="、").of(console.lang)
+        console.paragraph(console.say("experiment.folded", tables=between.join(folded)), "")
     key = "experiment.done" if plot is None else "experiment.done.plot"
     seconds = f"{result.seconds:.1f}"
     console.paragraph(console.say(key, seconds=seconds, seed=result.settings["seed"], path=plot), "")

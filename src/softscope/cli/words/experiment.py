@@ -43,6 +43,11 @@ EXPERIMENT: dict[str, Text] = {
         en="Times are for two idle cores. To run one: softscope experiment NAME --plot NAME.html",
         zh="耗时以两个空闲核心计。运行其中一个：softscope experiment NAME --plot NAME.html",
     ),
+    "experiment.folded": Text(
+        en="Every row is in --format json: {tables}.",
+        zh="全部数据行见 --format json：{tables}。",
+    ),
+    "experiment.folded.rows": Text(en="{table} ({rows} rows)", zh="{table}（{rows} 行）"),
     "experiment.done": Text(en="Took {seconds} s, seed {seed}.", zh="用时 {seconds} 秒，种子 {seed}。"),
     "experiment.done.plot": Text(
         en="Took {seconds} s, seed {seed}; the chart is in {path}.",

@@ -217,7 +217,7 @@ def _(mo, page, t):
             t(
                 zh="它们各要多少时间和内存（当场测量，几秒钟）",
                 en="What each costs in time and memory (measured live, a few seconds)",
-            ): mo.lazy(lambda: page.measured("scores", "spread", "cost"), show_loading_indicator=True)
+            ): mo.lazy(lambda: page.measured("scores", "width", "sharpness", "cost"), show_loading_indicator=True)
         }
     )
     return

@@ -110,11 +110,12 @@ def _(figures, mo, page, rivals, scores, t):
 
 
 @app.cell
-def _(mo, t):
+def _(mo, page, rivals, t):
+    _five = rivals.five(page.lang)
     mo.md(
         t(
-            zh="## 五条性质，逐条测\n\n常说的五条是：突出大的、非负、和为一、可微、可读成概率。最后一条由非负与和为一得出；“可微”就是没有折点；我们再多问两条：有没有平的地方（那里没有梯度可学），以及是不是平移不变。表里没有手写的结论：每种做法都在随机的行上接受同样的检查，✓ 表示每一行都成立，没有答案的行算不成立。",
-            en="## Five properties, each measured\n\nThe five usually named: it favours the large, nothing is negative, the sum is one, it is differentiable, and it reads as a probability. The last follows from the second and third; “differentiable” means no kinks. We ask two more questions: is it flat anywhere (where there is no gradient to learn from), and does a shift change nothing? No verdict is typed in by hand: every map goes through the same checks on random rows, ✓ means that every row passed, and a row without an answer fails.",
+            zh=f"## 五条性质，逐条测\n\n常说的五条是：{_five}。“突出大的”是说：分数更大，权重不会更小；放大分数，权重就全部移向最大的一项。“可微”是说：没有跳跃，也没有折点。“是概率分布”由前面几条得出：每一行都有答案，非负，和为一。我们再多问两条：是不是处处有斜率（平的地方没有梯度可学），以及是不是平移不变。表里没有手写的结论：每种做法都接受同样的检查，✗ 表示找到了不成立的一行。",
+            en=f"## Five properties, each measured\n\nThe five usually named: {_five}. “Stands out” means: a larger score never gets a smaller weight, and amplifying the scores moves all the weight to the largest. “Differentiable” means: no jump and no kink. “A distribution” follows from the others: every row has an answer, which is non-negative and sums to one. We ask two more questions: is it never flat (where it is flat, there is no gradient to learn from), and does a shift change nothing? No verdict is typed in by hand: every map goes through the same checks, and ✗ means that a row was found for which it fails.",
         )
     )
     return
@@ -123,14 +124,14 @@ def _(mo, t):
 @app.cell
 def _(mo, page, rivals, t):
     # F1-8
-    _rows = rivals.properties(page.lang)
+    _rows = rivals.marks(page.lang)
     mo.vstack(
         [
             page.table([t(zh="做法", en="map"), *rivals.heads(page.lang)], _rows),
             mo.md(
                 t(
-                    zh="有两点要注意。第一，常说的五条 entmax 也都满足，所以“没有别的函数能同时满足”不对；它不满足的是我们多问的“处处有斜率”：一旦有一个权重到了一，entmax 和 sparsemax 就是平的，而按公式，softmax 的权重到不了一。第二，硬最大和 sparsemax 都不可微，但方式不同：前者有跳跃，其余处处平坦；后者有折点。",
-                    en="Two things to notice. First, entmax has the usual five too, so “no other function satisfies all five” is wrong; what it fails is our extra question, “never flat”: once a weight reaches one, entmax and sparsemax are flat, whereas by its formula a softmax weight never reaches one. Second, the hard maximum and sparsemax are both non-differentiable, but in different ways: the former jumps and is flat everywhere else; the latter has kinks.",
+                    zh="有两点要注意。第一，常说的五条 entmax 也都满足，所以“没有别的函数能同时满足”不对；它不满足的是我们多问的“处处有斜率”：一旦有一个权重到了一，entmax 和 sparsemax 就是平的，而按公式，softmax 的权重到不了一。第二，hardmax（硬最大）和 sparsemax 都不可微，但方式不同：前者有跳跃，其余处处平坦；后者有折点。",
+                    en="Two things to notice. First, entmax has the usual five too, so “no other function satisfies all five” is wrong; what it fails is our extra question, “never flat”: once a weight reaches one, entmax and sparsemax are flat, whereas by its formula a softmax weight never reaches one. Second, hardmax (the hard maximum) and sparsemax are both non-differentiable, but in different ways: the former jumps and is flat everywhere else; the latter has kinks.",
                 )
             ),
         ]
@@ -324,11 +325,12 @@ def _(mo, page, t):
 
 
 @app.cell
-def _(page, t):
+def _(page, rivals, t):
+    _five = rivals.five(page.lang)
     page.foot(
         t(
-            zh="softmax 的五条性质：突出大的、非负、和为一、可微、可读成概率。",
-            en="The five properties of softmax: favours the large, none negative, sums to one, differentiable, reads as a probability.",
+            zh=f"softmax 的五条性质：{_five}。",
+            en=f"The five properties of softmax: {_five}.",
         ),
         t(
             zh="entmax 也满足这五条，只是有一个权重到了一就变平；softmax 好用，但不是唯一的选择。",

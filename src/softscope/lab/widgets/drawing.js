@@ -25,7 +25,10 @@ export function shown(x, digits = 3) {
   if (x === -Infinity) return "−∞";
   const text = x.toFixed(digits);
   if (x !== 0 && Number(text) === 0) return x.toExponential(0).replaceAll("-", "−");
-  if (x < 1 && Number(text) === 1) return "1−" + (1 - x).toExponential(0).replace("-", "−");
+  if (x < 1 && Number(text) === 1) {
+    const places = Math.ceil(-Math.log10(1 - x) - 1e-9);
+    return places <= 6 ? x.toFixed(places) : "1−" + (1 - x).toExponential(0).replace("-", "−");
+  }
   return text.replace("-", "−");
 }
 

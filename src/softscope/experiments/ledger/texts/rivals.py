@@ -5,43 +5,16 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-import softscope as ss
+from softscope.experiments import maps, properties
 from softscope.testing import Report, check_simplex_map
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# Text 001's five reasons, each as the properties of the contract battery that it amounts to.
-REASONS: dict[str, tuple[str, ...]] = {
-    "stands out": ("order", "sharpens"),
-    "in [0, 1]": ("non_negative",),
-    "sums to 1": ("sums_to_one",),
-    "differentiable": ("continuity", "smooth"),
-    "a distribution": ("non_negative", "sums_to_one"),
-}
-
-
-def mixed_exponentials(x: Any) -> Any:
-    """(eˣ + e²ˣ) / Σ(eˣ + e²ˣ), with the largest power factored out so that nothing overflows."""
-    x = np.asarray(x, dtype=np.float64)
-    if not x.size:
-        return x
-    logs = np.logaddexp(x, 2.0 * x)
-    e = np.exp(logs - logs.max())
-    return e / e.sum()
-
-
-MAPS: dict[str, Callable[[Any], Any]] = {
-    "softmax": lambda x: ss.softmax(x),
-    "entmax 1.5": lambda x: ss.entmax(x, 1.5),
-    "(eˣ + e²ˣ)/Σ": mixed_exponentials,
-    "sparsemax": lambda x: ss.sparsemax(x),
-    "x/Σx": lambda x: x / x.sum(),
-    "sigmoid": lambda x: 1.0 / (1.0 + np.exp(-x)),
-    "ReLU": lambda x: np.maximum(x, 0.0),
-}
+# Text 001's five reasons, each as the checks of the contract battery that it amounts to.
+REASONS: dict[str, tuple[str, ...]] = {asked.name.en: asked.checks for asked in properties.FIVE}
+KEYS = ("softmax", "entmax", "mixed", "sparsemax", "linear", "sigmoid", "relu_alone", "relu")
+MAPS: dict[str, Callable[[Any], Any]] = {maps.NAMES[key].en: maps.MAPS[key] for key in KEYS}
 
 
 @functools.cache
@@ -50,7 +23,12 @@ def report(name: str) -> Report:
     return check_simplex_map(MAPS[name])
 
 
+@functools.cache
+def marks(name: str) -> dict[properties.Property, properties.Mark]:
+    """Which of text 001's reasons a map meets."""
+    return properties.report(MAPS[name])
+
+
 def reasons_missed(name: str) -> list[str]:
     """Text 001's reasons that a map does not meet."""
-    found = report(name)
-    return [reason for reason, properties in REASONS.items() if any(found[p].status == "broken" for p in properties)]
+    return [asked.name.en for asked, mark in marks(name).items() if not mark.held]
