@@ -2,14 +2,15 @@
 
 import ast
 import dataclasses
+import importlib.util
 import pathlib
 import re
 
-from softscope.lab.course import FOLDER, LESSONS
+from softscope.lab.course import FOLDER, LESSONS, lesson
 from softscope.lab.widgets import pictures
 
 PAGES = sorted(FOLDER.glob("*.py"))
-NAMES = [lesson.name for lesson in LESSONS]
+NAMES = [one.name for one in LESSONS]
 
 
 @dataclasses.dataclass
@@ -50,3 +51,22 @@ def spoken(name: str) -> list[tuple[str, str, str]]:
     pairs = re.findall(r'^\s+(\w+): \{ zh: "(.*?)", en: "(.*?)" \},$', block, re.MULTILINE)
     assert len(pairs) == block.count("\n") - 1 >= 6
     return pairs
+
+
+def opened(name: str):
+    """The marimo app of a lesson."""
+    notebook = lesson(name).notebook
+    spec = importlib.util.spec_from_file_location(notebook.stem, notebook)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.app
+
+
+def shown_by(name: str, lang: str) -> list[str]:
+    """Run a lesson and return what each of its cells shows, as the browser gets it."""
+    outputs, _ = opened(name).run(defs={"lang": lang})
+    return [
+        one.text if hasattr(one, "text") else one.to_json()
+        for one in outputs
+        if hasattr(one, "to_json") or hasattr(one, "text")
+    ]

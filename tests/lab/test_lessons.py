@@ -1,22 +1,15 @@
 """What lessons are made of; and, without a browser, every lesson run from its first cell to its last."""
 
-import importlib.util
 import re
 import types
 
 import pytest
 
 from lab import chromium
-from softscope.lab import course, patient, puzzles, rivals
+from lab.notebooks import opened
+from softscope.lab import course, patient, puzzles, quantiles, rivals
 
 CHINESE = re.compile(r"[\u4e00-\u9fff]")
-
-
-def app_of(lesson):
-    spec = importlib.util.spec_from_file_location(lesson.notebook.stem, lesson.notebook)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.app
 
 
 # If there is a browser, test_browser.py runs every lesson in its page, and this moves to the slow tier.
@@ -28,7 +21,7 @@ def app_of(lesson):
 def test_it_runs_in_both_languages(lesson):
     pages = {}
     for lang in ("zh", "en"):
-        outputs, names = app_of(lesson).run(defs={"lang": lang})
+        outputs, names = opened(lesson.name).run(defs={"lang": lang})
         assert names["page"].lang == lang
         assert names["page"].lesson is lesson
         texts = [output.text for output in outputs if hasattr(output, "text")]
@@ -43,7 +36,7 @@ def test_it_runs_in_both_languages(lesson):
 
 def run_with(name, **given):
     """The English text of a lesson, and its names, with the given values in place of what its cells define."""
-    outputs, names = app_of(course.lesson(name)).run(defs={"lang": "en"} | given)
+    outputs, names = opened(name).run(defs={"lang": "en"} | given)
     return "\n".join(output.text for output in outputs if hasattr(output, "text")), names
 
 
@@ -57,6 +50,25 @@ def test_a_sum_that_overflows_is_not_called_right():
     assert "Both versions give" in right
     assert "Both versions give" not in wrong
     assert "yet, but already wrong" in wrong
+
+
+def test_what_was_drawn_just_now_differs_at_every_visit():
+    first, second = (run_with("scaling")[1] for _ in range(2))
+    assert first["sampled"] != second["sampled"]
+    assert first["largest"] != second["largest"]
+
+
+def test_the_gradients_are_drawn_as_quantiles_against_d():
+    rows = [
+        {"d": d, "name": name, "low": 1e-30, "median": d / 8, "high": d, "mean": d / 4}
+        for d in (16, 64)
+        for name in ("a", "b")
+    ]
+    drawn = quantiles.bands(rows, title="norm").to_dict()
+    (kept,) = drawn["datasets"].values() if "datasets" in drawn else [drawn["data"]["values"]]
+    assert [row["median"] for row in kept] == [2.0, 2.0, 8.0, 8.0]
+    assert min(row["low"] for row in kept) == quantiles.FLOOR, "a log axis has no place for 1e-30"
+    assert [layer["mark"]["type"] for layer in drawn["layer"]] == ["area", "line", "line"]
 
 
 def test_a_cleared_seed_is_the_first_one():

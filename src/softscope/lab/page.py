@@ -114,20 +114,43 @@ class Page:
             parts.append(self.table(heads, found.texts(self.lang)))
         return mo.vstack(parts)
 
-    def matrix(self, title: str, values: Any, digits: int = 2) -> str:
-        """Return a matrix as a coloured HTML grid; `side_by_side` puts several on one line."""
+    def details(self, *parts: Any, title: str = "") -> Any:
+        """Fold away what only some readers want: full tables, standard errors, rounding."""
+        return mo.accordion({title or self.t(zh="细节", en="Details"): mo.vstack(list(parts))})
+
+    def matrix(
+        self, title: str, values: Any, digits: int = 2, *, rows: Sequence[str] = (), columns: Sequence[str] = ()
+    ) -> str:
+        """Return a matrix as a coloured HTML grid; `side_by_side` puts several on one line.
+
+        Args:
+            title: what stands above it.
+            values: its numbers.
+            digits: decimals of each number.
+            rows: a name for each row, or none.
+            columns: a name for each column, or none.
+        """
         numbers = np.atleast_2d(np.asarray(values, dtype=float))
         finite = np.abs(numbers[np.isfinite(numbers)])
         top = float(finite.max()) if finite.size and finite.max() > 0 else 1.0
-        rows = "".join("<tr>" + "".join(_square(x, top, digits) for x in row) + "</tr>" for row in numbers)
-        return f'<div class="lab-matrix"><span>{_cell(title)}</span><table>{rows}</table></div>'
+        names = [f"<th>{_cell(name)}</th>" for name in rows] or [""] * len(numbers)
+        lines = [
+            f"<tr>{name}{''.join(_square(x, top, digits) for x in row)}</tr>"
+            for name, row in zip(names, numbers, strict=True)
+        ]
+        if columns:
+            corner = "<th></th>" if rows else ""
+            lines.insert(0, f"<tr>{corner}{''.join(f'<th>{_cell(name)}</th>' for name in columns)}</tr>")
+        return f'<div class="lab-matrix"><span>{_cell(title)}</span><table>{"".join(lines)}</table></div>'
 
     def side_by_side(self, *parts: str) -> Any:
         """Put matrices and the signs between them on one line, which wraps on a phone."""
         return mo.Html(f'<div class="lab-matrices">{"".join(f"<div>{part}</div>" for part in parts)}</div>')
 
     def draw(self, drawing: Any) -> Any:
-        """Draw a chart in the lab's fonts; the page's theme decides its text and background colours."""
+        """Draw a chart in the lab's fonts, as wide as the column; the page's theme decides its text and background."""
+        if hasattr(drawing, "encoding") or hasattr(drawing, "layer"):  # a grid of charts has no width of its own
+            drawing = drawing.properties(width="container")
         plain = drawing.properties(usermeta={"embedOptions": {"actions": False}})  # its menu links to other machines
         return (
             plain.configure(font=_chart.FONT, background="transparent")

@@ -46,7 +46,6 @@ def _(page, t):
 
 @app.cell
 def _(mo, t):
-    # F2-1
     mo.md(
         t(
             zh=r"""
@@ -119,7 +118,6 @@ def _(mo, np):
 
 @app.cell
 def _(attention_with_softmax, figures, k, mo, np, page, q, ss, t, v):
-    # F3-10 F3-11
     _scores, _scaled, _weights, _output = attention_with_softmax(q, k, v)
     _ours = ss.attention(q[None], k[None], v[None])[0]
     mo.vstack(
@@ -164,7 +162,6 @@ def _(mo):
 
 @app.cell
 def _(mo, np, page, ss, t, width):
-    # F2-8
     _d, _n = width.value, 6
     _rng = np.random.default_rng(5)
     _q, _k = _rng.standard_normal((2, _n, _d))
@@ -211,7 +208,6 @@ def _(mo, np, page, ss, t, width):
 
 @app.cell
 def _(mo, page, t):
-    # F2-14
     mo.accordion(
         {
             t(
@@ -271,7 +267,6 @@ def _(kind, np, page, ss, t):
 
 @app.cell
 def _(figures, mo, np, ss, t):
-    # F1-5
     _rng = np.random.default_rng(4)
     _q, _k, _v, _g = _rng.standard_normal((4, 1, 3, 4))
     _weights = ss.softmax(_q[0] @ _k[0].T / 2.0)

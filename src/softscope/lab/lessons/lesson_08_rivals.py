@@ -87,7 +87,6 @@ def _(figures, mo, np, rivals, t, typed):
 
 @app.cell
 def _(figures, mo, page, rivals, scores, t):
-    # F1-4 F3-13
     _rows = []
     for _name, _map in rivals.maps(page.lang).items():
         _w = _map(scores)
@@ -123,7 +122,6 @@ def _(mo, page, rivals, t):
 
 @app.cell
 def _(mo, page, rivals, t):
-    # F1-8
     _rows = rivals.marks(page.lang)
     mo.vstack(
         [
@@ -141,7 +139,6 @@ def _(mo, page, rivals, t):
 
 @app.cell
 def _(mo, t):
-    # F3-17
     shift = mo.ui.slider(
         -4.0, 4.0, 0.1, value=0.0, label=t(zh="给每个分数加上", en="add to every score"), show_value=True
     )
@@ -216,7 +213,6 @@ def _(mo, t):
 
 @app.cell
 def _(figures, mo, np, second, t):
-    # F1-3
     _v = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
     _alpha = np.array([(1 - second.value) / 2, second.value, (1 - second.value) / 2])
     _out = _alpha @ _v

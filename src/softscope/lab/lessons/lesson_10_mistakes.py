@@ -125,7 +125,6 @@ def _(answers, mo, puzzles, t):
 
 @app.cell
 def _(mo, page, puzzles, said, t):
-    # F4-7
     _rows = "\n".join(f"- {said(one, page.lang)}" for one in puzzles.contradictions())
     mo.accordion(
         {
