@@ -4,10 +4,15 @@ import re
 import types
 
 import pytest
+import torch
 
 from lab import chromium
 from lab.notebooks import opened
+from softscope.experiments.learning import remedy_options
+from softscope.experiments.recall import attention_weights
 from softscope.lab import course, patient, puzzles, quantiles, rivals
+from softscope.lab.reads import reads
+from softscope.tasks import RecallModel
 
 CHINESE = re.compile(r"[\u4e00-\u9fff]")
 
@@ -104,7 +109,7 @@ def state_of(course):
 
 def test_the_doctor_sees_the_patient_starve_without_the_scale_and_learn_with_it():
     seen = []
-    sick = patient.treat("none", d=256, steps=40, every=4, watch=seen.append)
+    sick = patient.treat("none", d=256, steps=40, every=4, watch=lambda reading, _: seen.append(reading))
     well = patient.treat("scaled", d=256, steps=40, every=4)
     assert seen == sick.readings
     assert len(sick.readings) == 10
@@ -112,7 +117,30 @@ def test_the_doctor_sees_the_patient_starve_without_the_scale_and_learn_with_it(
     assert (state_of(sick), state_of(well)) == ("starving", "right")
     assert [one.remedy for one in sick.diagnosis.prescriptions] == ["scale"]
     assert well.diagnosis.prescriptions == ()
+    assert well.looks[-1].right > 12 > 6 > sick.looks[-1].right, (
+        "one reads the keys it is asked for, the other does not"
+    )
+    drawn = reads({"well": well.looks, "sick": sick.looks}, "en").text
+    assert drawn.count('class="right"') + drawn.count('class="wrong"') == 2 * 10 * 16
+    assert f"reads {well.looks[-1].right} of 16 right" in drawn
     assert sick.readings[-1].advantage + 2 * sick.readings[-1].advantage_error < well.readings[-1].advantage
+
+
+def test_the_weights_are_those_of_the_model():
+    """They must follow the model's options, not only its scale."""
+    asked = torch.arange(16)[None]
+    for remedy in ("scaled", "none", "entmax", "softcap", "unit", "learned"):
+        model = RecallModel(16, vocabulary=16, options=remedy_options(remedy, 16), seed=0)
+        weights = attention_weights(model, asked, asked)
+        mixed = weights @ model.attention.w_v(model.value_table(asked))
+        torch.testing.assert_close(model.readout(model.attention.w_o(mixed)), model(asked, asked, asked))
+
+
+def test_of_two_equal_models_none_is_called_the_best():
+    runs = {name: holding(None) for name in ("a", "b", "c")}
+    for run, accuracy in zip(runs.values(), (0.99, 1.0, 0.998), strict=True):
+        run.accuracy = accuracy
+    assert patient.best(runs) == ["b", "c"]
 
 
 def test_with_more_keys_in_all_the_unscaled_patient_learns_and_the_doctor_says_so():
