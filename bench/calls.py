@@ -142,11 +142,10 @@ def others() -> list[Call]:
     t, teacher = torch.randn(32, 10), torch.randn(32, 10)
     a, b = t.numpy(), teacher.numpy()
     rng, generator = np.random.default_rng(0), torch.Generator()
-    wide, other, row = a.astype(np.float64), b.astype(np.float64), a[0].astype(np.float64)
     index, uniform, found = np.empty((), np.int64), np.array(0.5), np.empty(1)
-    loss = bound(_engine.distillation_at, wide, other, (32, 10, 3), 2.0, 0, 2)
-    draw = bound(_engine.sample_at, row, index, (1, 10, 3), 1.0, 0, (10, 0.0, 0.0), uniform, 2)
-    search = bound(_engine.temperature_for_at, row, found, (1, 10, 3), False, 1.0, 0, 2)
+    loss = bound(_engine.distillation_at, a, b, np.empty((), np.float32), (32, 10, 2), 2.0, 0, 2)
+    draw = bound(_engine.sample_at, a[0], index, (1, 10, 2), 1.0, 0, (10, 0.0, 0.0), uniform, 2)
+    search = bound(_engine.temperature_for_at, a[0], found, (1, 10, 2), False, 1.0, 0, 2)
     return [
         Call("distillation_loss, tensor 32 × 10", bound(ss.distillation_loss, t, teacher, temperature=2.0), loss, {}),
         Call("distillation_loss, array 32 × 10", bound(ss.distillation_loss, a, b, temperature=2.0), loss, {}),

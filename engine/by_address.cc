@@ -66,6 +66,13 @@ bool is_type(int type) { return type >= 0 && type < kTypes; }
 // Contiguous rows at an address: how many, their length and type.
 using RowsAt = std::tuple<size_t, size_t, int>;
 
+// Such rows where any type is read in float64.
+WideRows wide_rows(const Memory& x, const RowsAt& which) {
+  const auto [count, n, type] = which;
+  refuse_if(!x.as<char>() || !is_type(type));
+  return {.data = x.as<const void>(), .type = static_cast<Type>(type), .count = count, .n = n};
+}
+
 void run_at(Operation operation, const Memory& x, const Memory& y, nb::handle result,
             const RowsAt& which, const double* numbers, int threads) {
   const auto [count, n, type] = which;
@@ -134,17 +141,13 @@ void reading_at(nb::handle states, nb::handle result, const RowsAt& which, int r
   read_states(static_cast<Reading>(reading), rows, to.as<double>(), threads);
 }
 
-// The temperatures of rows of float64. `targets`: one for each row; without them, all have
-// `target`.
+// `targets`: one for each row; without them, all have `target`.
 void temperature_for_at(nb::handle x, nb::handle result, const RowsAt& which, bool peak,
                         double target, nb::handle targets, int threads) {
-  const auto [count, n, type] = which;
   const Memory from(x), to(result, true), each(targets);
-  refuse_if(!from.as<double>() || !to.as<double>() || type != kFloat64);
+  refuse_if(!to.as<double>());
   const bool one = each.as<double>() == nullptr;
-  const Searches rows = {.x = from.as<const double>(),
-                         .count = count,
-                         .n = n,
+  const Searches rows = {.x = wide_rows(from, which),
                          .targets = one ? &target : each.as<const double>(),
                          .targets_row = one ? 0 : 1,
                          .peak = peak};
@@ -152,28 +155,23 @@ void temperature_for_at(nb::handle x, nb::handle result, const RowsAt& which, bo
   find_temperatures(rows, to.as<double>(), threads);
 }
 
-// The mean loss of rows of float64. `temperatures`: as in `labelled`.
-double distillation_at(nb::handle student, nb::handle teacher, const RowsAt& which, double t,
-                       nb::handle temperatures, int threads) {
-  const auto [count, n, type] = which;
-  const Memory learns(student), knows(teacher), each(temperatures);
-  refuse_if(!learns.as<double>() || !knows.as<double>() || type != kFloat64);
+// Writes the mean loss in the type of the rows. `temperatures`: as in `labelled`.
+void distillation_at(nb::handle student, nb::handle teacher, nb::handle result, const RowsAt& which,
+                     double t, nb::handle temperatures, int threads) {
+  const Memory learns(student), knows(teacher), to(result, true), each(temperatures);
+  refuse_if(!to.as<char>());
   const bool one = each.as<double>() == nullptr;
-  const Lessons rows = {.student = learns.as<const double>(),
-                        .teacher = knows.as<const double>(),
-                        .count = count,
-                        .n = n,
+  const Lessons rows = {.student = wide_rows(learns, which),
+                        .teacher = wide_rows(knows, which),
                         .temperatures = one ? &t : each.as<const double>(),
                         .temperatures_row = one ? 0 : 1};
   const nb::gil_scoped_release released;
-  return distillation(rows, threads);
+  kernels().cross_entropy.write[rows.student.type](distillation(rows, threads), to.as<void>());
 }
 
 size_t first_without_weights_at(nb::handle x, const RowsAt& which) {
-  const auto [count, n, type] = which;
   const Memory from(x);
-  refuse_if(!from.as<double>() || type != kFloat64);
-  return first_without_weights(from.as<const double>(), count, n);
+  return first_without_weights(wide_rows(from, which));
 }
 
 // top_k, top_p and min_p.
@@ -182,14 +180,11 @@ using FiltersAt = std::tuple<size_t, double, double>;
 // Every row must have weights.
 void sample_at(nb::handle x, nb::handle result, const RowsAt& which, double t,
                nb::handle temperatures, const FiltersAt& filters, nb::handle uniform, int threads) {
-  const auto [count, n, type] = which;
   const Memory from(x), to(result, true), each(temperatures), numbers(uniform);
-  refuse_if(!from.as<double>() || !to.as<int64_t>() || !numbers.as<double>() || n == 0 ||
-            type != kFloat64 || std::get<0>(filters) == 0);
+  refuse_if(!to.as<int64_t>() || !numbers.as<double>() || std::get<1>(which) == 0 ||
+            std::get<0>(filters) == 0);
   const bool one = each.as<double>() == nullptr;
-  const Draws rows = {.x = from.as<const double>(),
-                      .count = count,
-                      .n = n,
+  const Draws rows = {.x = wide_rows(from, which),
                       .temperatures = one ? &t : each.as<const double>(),
                       .temperatures_row = one ? 0 : 1,
                       .top_k = std::get<0>(filters),

@@ -56,8 +56,12 @@ struct JacobianProduct {
         r += together<1>(b, r, alike, RowProduct<S, N, true>{});
       } else if (b.n <= 2 * N) {
         r += together<2>(b, r, alike, RowProduct<S, N, true>{});
-      } else if (b.n <= 4 * N && b.n > 3 * N) {
+      } else if (b.n <= 3 * N) {
+        r += together<3>(b, r, alike, RowProduct<S, N, true>{});
+      } else if (b.n <= 4 * N) {
         r += together<4>(b, r, alike, RowProduct<S, N, true>{});
+      } else if (b.n <= 12 * N) {
+        r += together<0, kBatches>(b, r, alike, RowProduct<S, N, true>{});
       } else {
         r += together<0>(b, r, alike, RowProduct<S, N, true>{});
       }
@@ -65,7 +69,8 @@ struct JacobianProduct {
   }
 
   template <class A>  // S, or the type that computes in a transposed tile
-  static void columns(Columns<A> p, Columns<A> v, ColumnsOut<A> out, const Lanes& lanes) {
+  SOFTSCOPE_INLINE static void columns(Columns<A> p, Columns<A> v, ColumnsOut<A> out,
+                                       const Lanes& lanes) {
     ColumnsProduct<C, N>::run(p, v, out, lanes);
   }
 
@@ -101,10 +106,10 @@ struct JacobianProduct {
   // N rows at once, with one lane for the sums of each, so that nothing waits for adding up the
   // lanes of a row. Rows of Few vectors several times N at once, so that little waits for the
   // division. Lanes never mix, so a row computes as if it were alone. Returns how many rows it did.
-  template <int Few, class Product>
+  template <int Few, size_t Batches = Few == 0 ? 1 : kBatches, class Product>
   SOFTSCOPE_INLINE static size_t together(const Block& b, size_t first, size_t rows,
                                           const Product& product) {
-    constexpr size_t many = Few == 0 ? N : kBatches * N;
+    constexpr size_t many = Batches * N;
     const size_t count = rows < many ? rows : many;
     const V fresh = b.n % N == 0 ? fill<C, N>(1) : uncovered<C, N>(fill<C, N>(1), b.n);
     C uppers[many], lowers[many];

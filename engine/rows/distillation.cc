@@ -51,21 +51,22 @@ double loss(const double* student, const double* teacher, size_t n, double t) {
 }  // namespace
 
 double distillation(const Lessons& lessons, int threads) {
-  if (lessons.count == 0) return 0;
-  const size_t per_task = std::max<size_t>(1, kTaskEntries / std::max<size_t>(1, lessons.n));
-  const size_t tasks = (lessons.count + per_task - 1) / per_task;
+  const size_t count = lessons.student.count, n = lessons.student.n;
+  if (count == 0) return 0;
+  const size_t per_task = std::max<size_t>(1, kTaskEntries / std::max<size_t>(1, n));
+  const size_t tasks = (count + per_task - 1) / per_task;
   std::vector<double> totals(tasks);
   parallel_for(tasks, threads, [&](size_t task) {
-    const size_t end = std::min(lessons.count, (task + 1) * per_task);
+    std::vector<double> ours, theirs;
+    const size_t end = std::min(count, (task + 1) * per_task);
     for (size_t row = task * per_task; row < end; ++row) {
       const double t = lessons.temperatures[static_cast<ptrdiff_t>(row) * lessons.temperatures_row];
-      const size_t first = row * lessons.n;
-      totals[task] += loss(lessons.student + first, lessons.teacher + first, lessons.n, t);
+      totals[task] += loss(lessons.student.row(row, ours), lessons.teacher.row(row, theirs), n, t);
     }
   });
   double total = 0;
   for (const double some : totals) total += some;
-  return total / static_cast<double>(lessons.count);
+  return total / static_cast<double>(count);
 }
 
 }  // namespace softscope

@@ -1,14 +1,12 @@
 // How far a student's weights are from a teacher's: T²·KL(teacher‖student).
 #pragma once
 
-#include <cstddef>
+#include "rows/wide_rows.h"
 
 namespace softscope {
 
-// Contiguous rows of logits.
 struct Lessons {
-  const double *student, *teacher;
-  size_t count, n;
+  WideRows student, teacher;   // logits of the same shape
   const double* temperatures;  // `temperatures_row` apart
   ptrdiff_t temperatures_row;
 };

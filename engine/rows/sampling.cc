@@ -69,9 +69,10 @@ void keep(std::vector<double>& p, const Draws& draws) {
 }
 
 size_t drawn(const double* x, const Draws& draws, double temperature, double uniform) {
-  const double* top = std::max_element(x, x + draws.n);
+  const size_t n = draws.x.n;
+  const double* top = std::max_element(x, x + n);
   if (temperature == 0) return static_cast<size_t>(top - x);
-  std::vector<double> p = softmax(x, draws.n, *top, temperature);
+  std::vector<double> p = softmax(x, n, *top, temperature);
   keep(p, draws);
   std::partial_sum(p.begin(), p.end(), p.begin());
   // Where the running sum first exceeds its share of the total: weights of 0 are never drawn.
@@ -81,24 +82,27 @@ size_t drawn(const double* x, const Draws& draws, double temperature, double uni
 
 }  // namespace
 
-size_t first_without_weights(const double* x, size_t count, size_t n) {
-  for (size_t row = 0; row < count; ++row) {
+size_t first_without_weights(const WideRows& x) {
+  std::vector<double> room;
+  for (size_t row = 0; row < x.count; ++row) {
+    const double* entries = x.row(row, room);
     bool some = false;
-    for (size_t i = 0; i < n; ++i) {
-      const double entry = x[row * n + i];
-      if (std::isnan(entry) || entry == kInfinity) return row;
-      some = some || entry != -kInfinity;
+    for (size_t i = 0; i < x.n; ++i) {
+      if (std::isnan(entries[i]) || entries[i] == kInfinity) return row;
+      some = some || entries[i] != -kInfinity;
     }
     if (!some) return row;
   }
-  return count;
+  return x.count;
 }
 
 void draw(const Draws& draws, int64_t* out, int threads) {
-  const bool one = draws.count * draws.n < kWorthThreads;
-  parallel_for(draws.count, one ? 1 : threads, [&](size_t i) {
+  const WideRows& x = draws.x;
+  const bool one = x.count * x.n < kWorthThreads;
+  parallel_for(x.count, one ? 1 : threads, [&](size_t i) {
     const double t = draws.temperatures[static_cast<ptrdiff_t>(i) * draws.temperatures_row];
-    out[i] = static_cast<int64_t>(drawn(draws.x + i * draws.n, draws, t, draws.uniform[i]));
+    std::vector<double> room;
+    out[i] = static_cast<int64_t>(drawn(x.row(i, room), draws, t, draws.uniform[i]));
   });
 }
 

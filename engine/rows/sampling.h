@@ -1,15 +1,14 @@
 // Draws an entry of each row, with the probability that softmax gives it.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
+
+#include "rows/wide_rows.h"
 
 namespace softscope {
 
-// Contiguous rows of logits.
 struct Draws {
-  const double* x;
-  size_t count, n;
+  WideRows x;                  // logits
   const double* temperatures;  // `temperatures_row` apart; 0 takes the largest, the first of them
   ptrdiff_t temperatures_row;
   size_t top_k;           // keep so many of the largest weights, the first among ties
@@ -18,9 +17,9 @@ struct Draws {
   const double* uniform;  // a number in [0, 1) for each row
 };
 
-// The first row from which nothing can be drawn: NaN or +inf in it, or nothing but −inf. `count` if
+// The first row from which nothing can be drawn: NaN or +inf in it, or nothing but −inf. x.count if
 // there is none.
-size_t first_without_weights(const double* x, size_t count, size_t n);
+size_t first_without_weights(const WideRows& x);
 
 void draw(const Draws& draws, int64_t* out, int threads);
 

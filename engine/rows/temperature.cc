@@ -101,9 +101,11 @@ double temperature(const Row& row, double target, bool peak) {
 }  // namespace
 
 void find_temperatures(const Searches& searches, double* out, int threads) {
-  const bool one = searches.count * searches.n < kWorthThreads;
-  parallel_for(searches.count, one ? 1 : threads, [&](size_t i) {
-    const Row row(searches.x + i * searches.n, searches.n);
+  const WideRows& x = searches.x;
+  const bool one = x.count * x.n < kWorthThreads;
+  parallel_for(x.count, one ? 1 : threads, [&](size_t i) {
+    std::vector<double> room;
+    const Row row(x.row(i, room), x.n);
     const double target = searches.targets[static_cast<ptrdiff_t>(i) * searches.targets_row];
     out[i] = row.unit * temperature(row, target, searches.peak);
   });

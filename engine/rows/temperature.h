@@ -1,15 +1,14 @@
 // The temperature at which the weights of a row have a given entropy or peak.
 #pragma once
 
-#include <cstddef>
+#include "rows/wide_rows.h"
 
 namespace softscope {
 
-// Contiguous rows of logits, where −inf hides an entry, and what each is to reach, `targets_row`
-// apart: an entropy, or the negative logarithm of a peak.
+// Rows of logits, where −inf hides an entry, and what each is to reach, `targets_row` apart: an
+// entropy, or the negative logarithm of a peak.
 struct Searches {
-  const double* x;
-  size_t count, n;
+  WideRows x;
   const double* targets;
   ptrdiff_t targets_row;
   bool peak;

@@ -92,8 +92,13 @@ struct Tile {
     }
   }
 
+  // Rows shorter than a vector that lie one behind the other are written as whole vectors, in their
+  // order: each covers what the one before it wrote too much. Only the last ones must not.
   SOFTSCOPE_INLINE void give_to(const Block& b, RowRange rows) const {
     const bool whole = rows.count == kWidth<N> && b.out.step == 1 && b.n >= N;
+    const size_t entries_given = rows.count * b.n;
+    const bool dense = b.out.step == 1 && b.out.row == static_cast<ptrdiff_t>(b.n) && b.n < N;
+    const size_t covered = dense && entries_given >= N ? (entries_given - N) / b.n + 1 : 0;
     for (size_t g = 0; g < rows.count; g += N) {
       for (size_t i = 0; i < b.n; i += N) {
         const size_t start = start_of(i, b.n);
@@ -103,12 +108,16 @@ struct Tile {
         }
         transpose<C, N>(square);
         S* out = at<S>(row_at<S>(b.out, rows.first + g), start, b.out.step);
-        if (whole) {
+        if (whole || g + N <= covered) {
           for (size_t r = 0; r < N; ++r) store<S, N>(at<S>(out, r, b.out.row), square[r]);
           continue;
         }
         const size_t count = b.n < N ? b.n : N;
         for (size_t r = 0; r < N && g + r < rows.count; ++r, out += b.out.row) {
+          if (g + r < covered) {
+            store<S, N>(out, square[r]);
+            continue;
+          }
           if (b.out.step == 1) {
             store_first<S, N>(out, count, square[r]);
             continue;

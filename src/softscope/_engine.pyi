@@ -63,24 +63,25 @@ def reading_at(
 def temperature_for_at(
     x: Memory, out: Memory, rows: RowsAt, peak: bool, target: float, targets: Memory, threads: int, /
 ) -> None:
-    """Write the temperature at which each row of float64 has its target: an entropy, or −log of a peak.
+    """Write the temperature, in float64, at which each row has its target: an entropy, or −log of a peak.
 
     targets has one for each row, or is 0. NaN where no temperature does it.
     """
 
 def distillation_at(
-    student: Memory, teacher: Memory, rows: RowsAt, temperature: float, temperatures: Memory, threads: int, /
-) -> float:
-    """Return the mean of T²·KL(teacher‖student) over rows of float64; temperatures has one for each, or is 0."""
+    student: Memory, teacher: Memory, out: Memory, rows: RowsAt, temperature: float, temperatures: Memory,
+    threads: int, /,
+) -> None:  # fmt: skip
+    """Write the rows' mean of T²·KL(teacher‖student) in their dtype; temperatures has one for each row, or is 0."""
 
 def first_without_weights_at(x: Memory, rows: RowsAt, /) -> int:
-    """Return the first row of float64 from which nothing can be drawn, or their number if there is none."""
+    """Return the first row from which nothing can be drawn, or their number if there is none."""
 
 def sample_at(
     x: Memory, out: Memory, rows: RowsAt, temperature: float, temperatures: Memory, filters: tuple[int, float, float],
     uniform: Memory, threads: int, /,
 ) -> None:  # fmt: skip
-    """Draw an int64 index from each row of float64, given a number in [0, 1) for each; filters: top_k, top_p, min_p.
+    """Draw an int64 index from each row, given a number in [0, 1) for each; filters: top_k, top_p, min_p.
 
     A top_k of the row's length or more, and a top_p or min_p of 0, keep everything. temperatures has one for each row,
     or is 0.

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from softscope import _engine, _threads
 from softscope._arguments.arrays import Array, floating, giver, is_tensor, values
 from softscope._arguments.axes import Rows
 from softscope._arguments.checks import LARGEST, is_number, number, plain_number, real_beside, short, whole_number
 from softscope._arguments.seen import numbers_needed
-from softscope._backends.choose import wide_rows
-from softscope._backends.engine.quick import drawn, first_without_weights
+from softscope._backends.choose import plain_rows
+from softscope._backends.engine.quick import described
 from softscope._backends.numpy.maps import exact
+
+if TYPE_CHECKING:
+    from softscope._engine import Memory, RowsAt
 
 
 def sample(
@@ -50,19 +54,24 @@ def sample(
     >>> 700 < draws.sum() < 800
     np.True_
     """
-    x = wide_rows(logits)
-    if x is None:
+    found = plain_rows(logits)
+    if found is None:
         given = floating(logits, "logits")
         numbers_needed("sample", given, temperature, derivative=False)
-        rows = Rows(given.shape, -1)
-        x = np.ascontiguousarray(exact(values(rows.bring(given))))
+        wide = np.ascontiguousarray(exact(values(Rows(given.shape, -1).bring(given))))
+        found = wide, described(wide), wide.shape[:-1]
+    x, rows, lead = found
     k = LARGEST if top_k is None else whole_number(top_k, "top_k", low=1)
     p = 0.0 if top_p is None else _share(top_p, "top_p", zero=False)
     least = 0.0 if min_p is None else _share(min_p, "min_p", zero=True)
     t = plain_number(temperature)
-    each = 0 if t >= 0.0 else _temperatures(temperature, logits, x)
-    _check_rows(x)
-    index = drawn(x, t, each, (k, p, least), _uniform(rng, x.shape[:-1]))
+    each = 0 if t >= 0.0 else _temperatures(temperature, logits, x, (*lead, rows[1]))
+    _check_rows(x, rows, lead)
+    uniform = _uniform(rng, lead)
+    index = np.empty(lead, np.int64)
+    if rows[0]:
+        numbers = uniform if type(uniform) is np.ndarray else uniform.data_ptr()
+        _engine.sample_at(x, index, rows, t, each, (k, p, least), numbers, _threads.count)
     if is_tensor(logits):
         torch: Any = sys.modules["torch"]
         tensor: Any = logits
@@ -70,17 +79,17 @@ def sample(
     return giver(logits)(index)
 
 
-def _temperatures(value: Any, logits: Array, x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def _temperatures(value: Any, logits: Array, x: Any, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
     """Return a temperature for each row; 0 is allowed."""
     if is_number(value):
         t = np.asarray(number(value, "temperature", "a number ≥ 0"))
     else:
         numbers_needed("sample", value, derivative=False)
         like = logits if is_tensor(logits) else x
-        t = exact(values(Rows(x.shape, -1).bring_kept(real_beside(value, like, "temperature"), "temperature")))[..., 0]
+        t = exact(values(Rows(shape, -1).bring_kept(real_beside(value, like, "temperature"), "temperature")))[..., 0]
     if not (t >= 0.0).all():
         raise ValueError(f"temperature must be ≥ 0 (0 is argmax), but got {t[~(t >= 0.0)].flat[0]}; pass a number ≥ 0")
-    return np.ascontiguousarray(np.broadcast_to(t, x.shape[:-1]))
+    return np.ascontiguousarray(np.broadcast_to(t, shape[:-1]))
 
 
 def _share(value: Any, name: str, zero: bool) -> float:
@@ -91,26 +100,27 @@ def _share(value: Any, name: str, zero: bool) -> float:
     return result
 
 
-def _check_rows(x: np.ndarray[Any, Any]) -> None:
-    lead = x.shape[:-1]
-    if x.shape[-1] == 0 and 0 not in lead:
-        raise ValueError(f"logits must have at least one entry in a row, but has shape {x.shape}; nothing can be drawn")
-    bad = first_without_weights(x)
-    if bad is not None:
+def _check_rows(x: Memory, rows: RowsAt, lead: tuple[int, ...]) -> None:
+    count, n, _ = rows
+    if n == 0 and count:
+        shape = (*lead, n)
+        raise ValueError(f"logits must have at least one entry in a row, but has shape {shape}; nothing can be drawn")
+    bad = _engine.first_without_weights_at(x, rows)
+    if bad < count:
         where = tuple(int(i) for i in np.unravel_index(bad, lead))
         raise ValueError(
             f"logits must have a finite entry and no NaN or +inf in each row, but row {where} breaks this; fix it"
         )
 
 
-def _uniform(rng: Any, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
-    """Draw one number in [0, 1) for each row, from a NumPy or a torch generator."""
+def _uniform(rng: Any, shape: tuple[int, ...]) -> Any:
+    """Draw one number in [0, 1) for each row, as an array or a CPU tensor, from a NumPy or a torch generator."""
     if isinstance(rng, np.random.Generator):
         return np.asarray(rng.random(shape))
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(rng, torch.Generator):
         draws = torch.rand(shape, generator=rng, dtype=torch.float64, device=rng.device)
-        return np.asarray(draws.cpu().numpy())
+        return draws if draws.is_cpu else draws.cpu()
     raise TypeError(
         f"rng must be a numpy.random.Generator or a torch.Generator, but got {type(rng).__name__}; "
         f"pass numpy.random.default_rng(0), for example"

@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+import softscope
 from cli.commands import columns, program
 from softscope import _progress_bar
 from softscope._text import LANGS, Text
@@ -23,7 +24,8 @@ def test_one_claim(run):
     assert "does not hold" in text
     assert "[0.3175, 0.3333, 0.3492]" in text
     assert "softscope experiment normalisers" in text
-    assert text.endswith("claims: 1 · does not hold 1\n")
+    assert text.endswith(f"claims: 1 · does not hold 1\nsoftscope {softscope.__version__}, seed 0.\n")
+    assert "true is" in text
     assert run.text("claims", "s1-03") == text
 
 
@@ -45,11 +47,27 @@ def test_filters(run):
     assert ids(*QUICK) == sorted(QUICK)
     assert ids(*QUICK, "--text", "004") == ["S4-05"]
     assert ids(*QUICK, "--text", "4") == ["S4-05"]
-    assert ids(*QUICK, "--verdict", "fails") == ["S1-03"]
+    assert ids(*QUICK, "--verdict", "fails") == ["S0-01", "S1-03"]
     assert ids(*QUICK, "--verdict", "cited") == ["S1-20"]
     assert ids("S1-01", "S1-02", "--fast") == ["S1-02"]
     assert ids("S1-03", "--verdict", "holds") == []
     assert "No claim matches" in run.text("claims", "S1-03", "--verdict", "holds")
+
+
+def test_fast_says_what_it_left_out(run):
+    document = run.json("claims", "S1-01", "S1-02", "--fast")
+    assert document["left_out"] == ["S1-01"]
+    for format_ in ("text", "markdown", "html"):
+        text = run.text("claims", "S1-01", "S1-02", "--fast", "--format", format_)
+        assert "Left out by --fast, because each takes longer: 1 (S1-01)." in text
+        assert "Left out" not in run.text("claims", "S1-02", "--fast", "--format", format_)
+
+
+def test_another_seed_draws_other_samples(run):
+    first, again, other = (run.json("claims", "S0-21", "--seed", seed)["claims"][0]["measured"]["en"] for seed in "001")
+    assert first == again != other
+    assert run.json("claims", "S0-21", "--seed", "7")["seed"] == 7
+    assert "seed 7." in run.text("claims", "S1-03", "--seed", "7", "--format", "html")
 
 
 def test_the_choices_are_those_of_the_ledger(run):
@@ -62,13 +80,20 @@ def test_the_choices_are_those_of_the_ledger(run):
 def test_json(run):
     document = run.json("claims", *QUICK)
     assert (document["schema"], document["schema_version"]) == ("softscope.claims", 1)
-    assert document["counts"] == {"holds": 2, "only-if": 2, "fails": 1, "cited": 1, "opinion": 1}
+    assert document["counts"] == {"holds": 2, "only-if": 1, "fails": 2, "cited": 1, "opinion": 1}
     claims = {claim["id"]: claim for claim in document["claims"]}
     assert claims["S4-05"]["only_if"]["en"] == "a > 1, that is, x1 > x2"
     assert claims["S4-05"]["cases"][0] == {"label": {"en": "a = 0.5", "zh": "a = 0.5"}, "held": False, "kind": "input"}
     assert claims["S1-03"]["only_if"] is None
     assert claims["S1-20"]["source"].startswith("Goodfellow")
     assert all(CHINESE.search(claim["because"]["zh"]) for claim in claims.values())
+    assert {claim["evidence"] for claim in claims.values()} >= {"measured", "quoted", "judged"}
+    assert claims["S1-20"]["stance"] == "supports"
+    assert claims["S1-03"]["stance"] is None
+    assert claims["S1-03"]["instead"]["en"]
+    assert claims["S0-02"]["instead"] is None
+    assert claims["S1-03"]["code"].startswith("softscope.experiments.ledger.texts.text_001_")
+    assert all(claim["quote"] for claim in claims.values())
     (found,) = document["contradictions"]
     assert (found["one"], found["other"], found["stands"]) == (["S0-01"], ["S1-18"], "other")
     same = run.json("claims", *QUICK, "--lang", "zh")
@@ -78,8 +103,13 @@ def test_json(run):
 
 
 def test_contradictions_are_settled_in_words(run):
-    assert "Measurement sides with S1-18; S0-01 holds only under a condition." in run.text("claims", "S0-01", "S1-18")
-    assert "实测支持 S1-18；S0-01 只在一定条件下成立。" in run.text("claims", "S0-01", "S1-18", "--lang", "zh")
+    assert "Measurement sides with S1-18, against S0-01." in run.text("claims", "S0-01", "S1-18")
+    assert "实测支持 S1-18，不支持 S0-01。" in run.text("claims", "S0-01", "S1-18", "--lang", "zh")
+    condition = ledger.Settled(
+        ledger.Contradiction(("S0-06",), ("S3-14",), Text(zh="问", en="Whether")),
+        {"S0-06": "only-if", "S3-14": "holds"},
+    )
+    assert parts.ends(condition).en == "Measurement sides with S3-14; S0-06 holds only under a condition."
     one = ledger.Contradiction(("S0-01", "S0-02"), ("S1-01",), Text(zh="问", en="Whether"))
     settled = ledger.Settled(one, {"S0-01": "holds", "S0-02": "holds", "S1-01": "fails"})
     assert parts.ends(settled) == Text(
@@ -101,7 +131,9 @@ def test_markdown(run, lang):
     rows = [line for line in text.splitlines() if line.startswith("|")]
     assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} == {6}
     assert sum(row.startswith("| S") for row in rows) == len(QUICK)
-    assert bool(CHINESE.search(text)) == (lang == "zh")
+    ours = re.sub("<br>“[^”]*”", "", text)
+    assert ours != text, "nothing is quoted"
+    assert bool(CHINESE.search(ours)) == (lang == "zh")
 
 
 class Page(html.parser.HTMLParser):
@@ -109,7 +141,7 @@ class Page(html.parser.HTMLParser):
 
     def __init__(self, text):
         super().__init__()
-        self.open, self.articles, self.outside = [], [], []
+        self.open, self.articles, self.outside, self.links = [], [], [], []
         self.feed(text)
 
     def handle_starttag(self, tag, attrs):
@@ -117,6 +149,8 @@ class Page(html.parser.HTMLParser):
         self.outside += [
             value for name, value in attrs.items() if name in ("src", "href") and not value.startswith("#")
         ]
+        if tag == "a":
+            self.links.append(attrs["href"])
         if tag == "article" and "id" in attrs:
             self.articles.append(attrs["id"])
         if tag not in ("meta", "input"):
@@ -131,6 +165,12 @@ def test_page(run, lang):
     text = run.text("claims", *QUICK, "--format", "html", "--lang", lang)
     page = Page(text)
     assert page.articles == sorted(QUICK)
+    links = [link for link in page.links if link.removeprefix("#") in QUICK]
+    assert links[2:] == [f"#{name}" for name in sorted(QUICK)], "after those of the contradiction, one for each claim"
+    assert text.index('id="contradictions"') < text.index('id="text-000"')
+    assert text.count("<details open>") == sum(1 for claim in QUICK if claim not in ("S1-20", "S1-09"))
+    assert "def _s1_03() -&gt; Outcome:" in text
+    assert text.count("<blockquote>") == len(QUICK)
     assert page.open == []
     assert page.outside == []
     assert "http" not in re.sub(r"arXiv \d+", "", text)

@@ -165,7 +165,7 @@ MISTAKES = {
         "there is no homework_softmax.py here; softscope homework start 1 writes it",
     ),
     "no such file": (["homework", "check", "nowhere.py"], "cannot read nowhere.py"),
-    "binary file": (["homework", "check", "binary.py"], "cannot read binary.py: UTF-8"),
+    "binary file": (["homework", "check", "binary.py"], "binary.py is not a text file"),
     "folder": (["homework", "check", "homework_sparsemax.py"], "cannot read homework_sparsemax.py: Is a directory"),
     "quiz without a terminal": (["homework", "check", "4"], "pass --answers with 4 letters, such as abcd"),
     "answers for code": (["homework", "check", "1", "--answers", "a"], "--answers is for the quiz"),
@@ -190,6 +190,17 @@ def test_one_sentence_and_exit_code_2(work, tmp_path, name, lang):
     assert err.startswith("softscope: ")
     assert err.count("\n") == 1
     assert says in err or lang == "zh"
+
+
+@pytest.mark.parametrize(("codec", "named"), [("gbk", "GBK"), ("gb18030", "GBK"), ("utf-16", "UTF-16")])
+def test_a_file_in_another_encoding_is_told_which(work, tmp_path, codec, named):
+    source = NUMPY + "# 减去最大值\n" + RIGHT["softmax"][0]
+    (tmp_path / "homework_softmax.py").write_bytes(source.encode(codec))
+    code, out, err = work("homework", "check", "1")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert f"homework_softmax.py is not in UTF-8, but in {named}; save it again with the encoding UTF-8" in err
+    (tmp_path / "homework_softmax.py").write_bytes(source.encode("utf-8-sig"))
+    assert work("homework", "check", "1")[0] == 0
 
 
 @pytest.mark.parametrize("lang", LANGS)

@@ -87,6 +87,7 @@ def test_every_text_is_used():
     }
     built |= {f"claims.text.{text}" for text in ("000", "001", "002", "003", "004")}
     built |= {f"claims.verdict.{verdict}" for verdict in VERDICTS}
+    built |= {f"claims.source.{stance}" for stance in ("supports", "contradicts")}
     built |= {f"record.{reason}" for reason in reasons()}
     built |= {f"watch.what.{kind}" for kind in ("moving", "still")}
     built |= {f"watch.severity.{severity}" for severity in SEVERITIES}

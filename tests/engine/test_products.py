@@ -194,6 +194,21 @@ def test_a_row_does_not_know_its_neighbours(n, dtype):
         assert not np.array_equal(beside[:, 1::4], got[:, 1::4])
 
 
+@each_dtype
+@pytest.mark.parametrize("n", range(1, 9))
+def test_short_rows_are_written_to_their_end_and_not_beyond(n, dtype):
+    """They are written as whole vectors, and each covers what the one before it wrote too much."""
+    for count in (1, 2, 7, 8, 9, 15, 16, 17, 40):
+        p, v = weights((count, n), dtype), vectors((count, n), dtype)
+        room = np.full(count * n + 64, 7.0, dtype=dtype)
+        out = room[32:-32].reshape(count, n)
+        run("jacobian_product", p, v, numbers=(1.0, 1.0), out=out)
+        alone = [run("jacobian_product", p[i : i + 1], v[i : i + 1], numbers=(1.0, 1.0)) for i in range(count)]
+        np.testing.assert_array_equal(as_bits(out), as_bits(np.concatenate(alone)))
+        assert (room[:32] == 7).all()
+        assert (room[-32:] == 7).all()
+
+
 @pytest.mark.parametrize("shape", [(1, 700_001), (3, 270_000), (5000, 8), (1500, 130), (9, 20_000)])
 def test_threads_change_no_bit(shape):
     p, v = weights(shape, np.float32), vectors(shape, np.float32)

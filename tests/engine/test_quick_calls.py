@@ -200,6 +200,19 @@ def test_the_same_temperatures(wanted: dict[str, Any], kind: str, counted: list[
     assert counted == [True] * len(SHAPES), "the quick way was not taken"
 
 
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "options", [{}, {"temperature": 0}, {"temperature": 0.7, "top_k": 3}, {"top_p": 0.8, "min_p": 0.05}], ids=str
+)
+@pytest.mark.parametrize("seeded", [np.random.default_rng, torch.Generator().manual_seed], ids=["numpy", "torch"])
+def test_the_same_draws_from_the_same_numbers_in_float64(seeded: Any, options: dict[str, Any], kind: str) -> None:
+    for shape in SHAPES:
+        x = KINDS[kind](X[shape])
+        found = ss.sample(x, rng=seeded(3), **options)
+        assert isinstance(found, torch.Tensor) == ("tensor" in kind)
+        np.testing.assert_array_equal(found, ss.sample(x.tolist(), rng=seeded(3), **options))
+
+
 @pytest.mark.parametrize(
     "x", [X[3, 7], torch.tensor(X[3, 7]), X[3, 7].tolist(), None, "text"], ids=lambda x: type(x).__name__
 )

@@ -217,6 +217,12 @@ def test_pictures(tmp_path, suffix):
         assert len(data) > 20_000
 
 
+def test_a_bar_never_reads_as_1_without_being_1():
+    rows = [{"name": "a", "share": 0.9995}, {"name": "b", "share": 1.0}, {"name": "c", "share": 3e-5}]
+    drawn = chart.bars(rows, ("name", ""), chart.Axis("share", "share", domain=(0.0, 1.2))).to_dict()
+    assert [row["text"] for row in drawn["data"]["values"]] == ["0.9995", "1.00", "3e-05"]
+
+
 def test_the_document_survives_what_json_cannot_hold():
     table = Table(
         "t",

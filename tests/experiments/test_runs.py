@@ -13,7 +13,7 @@ from softscope._text import Text, same
 from softscope.doctor.treat import evidence
 from softscope.experiments import Measured, Table, cost, recall, remedies
 from softscope.experiments.layers import Additive, Weighted, recall_model
-from softscope.experiments.learning import OPENED, REMEDIES, SCORES, verdict
+from softscope.experiments.learning import REMEDIES, SCORES, verdict
 from softscope.experiments.table import Column, label
 from softscope.tasks import RecallModel, recall_batch
 
@@ -47,10 +47,24 @@ def test_every_remedy_was_tried_and_untreated_it_is_stuck():
             assert text.en in next(note.en for note in result("remedies").notes if f"Applied {found.en}" in note.en)
 
 
-def test_a_larger_vocabulary_leaves_a_way_out():
-    tried = result("learning")["remedies"]
-    closed, opened = (tried.row(remedy=name)["accuracy"] for name in (REMEDIES["none"], OPENED))
-    assert opened.value - 2 * opened.error > closed.value + 2 * closed.error
+def test_the_error_and_the_range_are_over_seeds():
+    row = result("learning")["scores"].row(score=SCORES["dot"], d=16)
+    assert row["lowest"] < row["accuracy"].value < row["highest"]
+    spread = [row["lowest"], 3 * row["accuracy"].value - row["lowest"] - row["highest"], row["highest"]]  # three seeds
+    assert row["accuracy"].error == pytest.approx(Measured.of(spread).error)
+    assert "3 seeds" in result("learning")["scores"].title.en
+
+
+def test_runs_pool_into_their_mean_and_the_earliest_stop():
+    def made(accuracy, losses, stopped_at):
+        one = Measured(accuracy, 0.5)
+        return recall.RecallRun(one, one, accuracy, one, one, losses, stopped_at)
+
+    found = recall.pooled([made(0.2, [3.0, 1.0], None), made(0.4, [1.0], 1)])
+    assert found.accuracy == Measured.of([0.2, 0.4])
+    assert (found.transmission, found.losses, found.stopped_at) == (pytest.approx(0.3), [2.0], 1)
+    unread = [made(x, [1.0], None)._replace(transmission=None, advantage=None, blocked=None) for x in (0.2, 0.4)]
+    assert recall.pooled(unread)[2:5] == (None, None, None)
 
 
 def test_the_advantage_tells_right_from_stuck():
@@ -71,6 +85,11 @@ def test_fixed_temperature_is_the_scale_itself():
 @pytest.mark.parametrize(("accuracy", "wanted"), [(0.95, "learned"), (0.9, "learned"), (0.6, "partly"), (0.3, "stuck")])
 def test_verdicts(accuracy, wanted):
     assert verdict(accuracy).en == wanted
+
+
+def test_seeds_that_disagree_are_no_verdict():
+    assert verdict(1.0, 0.3).en == verdict(0.3, 0.6).en == "partly"
+    assert verdict(0.3, 0.2).en == "stuck"
 
 
 def test_the_layer_taken_apart_gives_what_the_layer_gives():

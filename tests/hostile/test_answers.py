@@ -182,13 +182,17 @@ class Forger(Answer):
     def reply(self, sizes):
         rng = self.rng
         reply = {"value": self.message(sizes, 0)}
-        if rng.random() < 0.9:
-            reply["changed"] = None if rng.random() < 0.7 else [self.message(sizes, 0) for _ in range(rng.integers(3))]
         if rng.random() < 0.05:
             reply |= {"failed": self.scalar(), "error": self.scalar(), "text": self.scalar(), "line": self.scalar()}
         if rng.random() < 0.02:
             reply |= {"passed": True, "large": 1}
         return reply
+
+    def twin(self):
+        return self
+
+    def kind(self):
+        return "" if self.rng.random() < 0.5 else self.scalar()
 
     def scalar(self):
         odd = (
@@ -219,7 +223,7 @@ class Forger(Answer):
         rng = self.rng
         kind = rng.integers(10)
         if kind == 9:
-            return {"list": [self.scalar(), self.scalar()], "tuple": True}
+            return {"list": [self.scalar(), self.scalar()], "tuple": True, "kind": self.kind()}
         if kind < 4:
             n = int(sizes[0]) if sizes and rng.random() < 0.9 else int(rng.integers(6))
             message = encode(np.asarray(rng.choice([0.0, 1.0, 0.5, -1.0, np.nan, np.inf, 1e308, 5e-324], n)))
@@ -233,7 +237,8 @@ class Forger(Answer):
         if kind == 4:
             return {"float": self.scalar()}
         if kind == 5 and depth < 10:
-            return {"list": [self.message(sizes, depth + 1) for _ in range(rng.integers(1, 4))], "tuple": self.scalar()}
+            parts = [self.message(sizes, depth + 1) for _ in range(rng.integers(1, 4))]
+            return {"list": parts, "tuple": self.scalar(), "kind": self.kind()}
         if kind == 6 and depth < 10:
             return {"dict": [[self.scalar(), self.message(sizes, depth + 1)]]}
         return {"foreign": self.scalar(), "type": self.scalar()} if kind == 7 else self.scalar()

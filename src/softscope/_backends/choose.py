@@ -15,6 +15,8 @@ from softscope._backends.engine import quick
 if TYPE_CHECKING:
     from types import ModuleType
 
+    from softscope._engine import Memory, RowsAt
+
 
 def backend_of(x: Array) -> ModuleType | Any:
     """Return the package with the functions for x; both offer the same names, for rows on the last axis."""
@@ -95,10 +97,13 @@ def plain_temperature(x: Array, name: str, wanted: Any) -> Array | None:
     return None if backend is None else backend.plain_temperature(x, name, wanted)
 
 
-def wide_rows(x: Array) -> np.ndarray[Any, Any] | None:
-    """Return plain rows as a contiguous array of float64, for `sample`. None if the full path must convert x."""
+def plain_rows(x: Array) -> tuple[Memory, RowsAt, tuple[int, ...]] | None:
+    """Return where plain rows lie, as the engine takes them, and the shape before the last axis, for `sample`.
+
+    None if the full path must convert x. Whoever has an address must keep x.
+    """
     backend: Any = quick if type(x) is np.ndarray else quick_backend()
-    return None if backend is None else backend.wide_rows(x)
+    return None if backend is None else backend.plain_rows(x)
 
 
 def plain_product(p: Array, v: Array, alpha: Any, temperature: Any, axis: Any) -> Array | None:

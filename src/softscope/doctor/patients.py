@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from softscope.tasks import RecallBatch
 
 # Each sequence shows 16 of 64 keys. If it showed all there are, as with KEYS = 16, a query would always meet the same
-# logits, and a model without 1/√d would stay stuck for that reason alone; with 64, it learns late.
+# logits, and a model without 1/√d would starve for that reason alone; with 64, it learns late. See bench/starving.py.
 WIDTH, PAIRS, KEYS, BATCH, RATE = 128, 16, 64, 16, 2e-3
 STEPS, EVERY = 100, 5
 MORE = 1000  # steps that a prognosis trains on

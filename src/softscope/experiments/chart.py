@@ -8,6 +8,8 @@ import math
 import textwrap
 from typing import TYPE_CHECKING, Any
 
+from softscope.experiments.table import figure
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
@@ -136,7 +138,9 @@ def bars(
 
     key, name = category
     names = list(dict.fromkeys(str(row[key]) for row in rows))
-    base = alt.Chart(data([row for row in rows if row[value.key] is not None]))
+    decimals = int(digits.strip(".f"))
+    known = [row | {"text": figure(row[value.key], decimals)} for row in rows if row[value.key] is not None]
+    base = alt.Chart(data(known))
     up = alt.Y(f"{key}:N", sort=names, title=name, axis=alt.Axis(labelLimit=260))
     if value.domain is None and not value.log:  # leave room for the numbers beside the bars
         value = dataclasses.replace(
@@ -146,7 +150,7 @@ def bars(
     layers = [
         base.mark_bar(color=COLOURS[4], height={"band": 0.65}).encode(x=across, y=up),
         base.mark_text(align="left", dx=6, fontSize=11).encode(
-            x=f"{error[1] if error else value.key}:Q", y=up, text=alt.Text(f"{value.key}:Q", format=digits)
+            x=f"{error[1] if error else value.key}:Q", y=up, text="text:N"
         ),
     ]
     if error is not None:

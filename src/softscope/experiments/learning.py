@@ -1,29 +1,31 @@
-"""Does a model learn to look things up with and without 1/√d, and which remedy helps a stuck one?"""
+"""Does a model learn to look things up with and without 1/√d, what starves for good, and what helps?"""
 
 from __future__ import annotations
 
 import math
-from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from softscope._arguments.checks import whole_number
 from softscope._one_thread import one_thread
 from softscope._text import Lang, Text, same
-from softscope.experiments import chart
-from softscope.experiments.recall import LEARNED, PAIRS, RecallRun, learn
+from softscope.experiments import by_keys, chart, starving
+from softscope.experiments.by_keys import HIGHEST, LOWEST, names
+from softscope.experiments.recall import LEARNED, PAIRS, RecallRun, learn, pooled
+from softscope.experiments.starving import KEYS
 from softscope.experiments.table import NATS, Cell, Column, Table, label
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator, Sequence
 
     from softscope._progress_bar import ProgressBar
     from softscope.experiments.result import Result
     from softscope.tasks import RecallModel
 
 QUESTION = Text(
-    en="Does a model learn to look things up with and without 1/√d, and which remedy helps a stuck one?",
-    zh="缩放与不缩放时，模型能否学会“查找”？卡住的模型，哪些补救办法能救活？",
+    en="Does a model learn to look things up with and without 1/√d, what starves for good, and what helps?",
+    zh="缩放与不缩放时，模型能否学会“查找”？什么让它一直挨饿？哪些补救办法能救活？",
 )
-SECONDS = 11.0
+SECONDS = 50.0
 NEEDS = ("torch",)
 
 DIMENSIONS = (16, 64, 256)
@@ -47,54 +49,52 @@ REMEDIES = {
 }
 
 
-OPENED = Text(en=f"none, but {2 * PAIRS} keys in total", zh=f"不处理，但键共 {2 * PAIRS} 个")
-
-
 class Job(NamedTuple):
-    """One training run: the table and label it is reported under, its width and its model."""
+    """One line of a table: the table and label it is reported under, its width and its model for a seed."""
 
     table: str
     name: Text
     d: int
-    make: Callable[[], RecallModel]
+    make: Callable[[int], RecallModel]
 
 
 def measure(
     progress: ProgressBar,
     *,
     seed: int = 0,
+    seeds: int = 5,
     steps: int = 80,
     dimensions: tuple[int, ...] = DIMENSIONS,
     remedies: tuple[str, ...] = tuple(REMEDIES),
+    keys: tuple[int, ...] = KEYS,
+    longer: int = 600,
     large: bool = False,
 ) -> tuple[list[Table], list[Text]]:
-    """Train each setting once; `large` adds d = 1024 (about a minute). Remedies run at the largest d up to 256."""
-    from softscope.experiments.layers import Additive, recall_model
-    from softscope.tasks import RecallModel
+    """Train each setting with `seeds` seeds; `large` adds d = 1024 (minutes). Remedies run at the largest d up to 256.
 
+    The runs over the number of keys in all have d = 64 and `longer` steps.
+    """
+    seeds = whole_number(seeds, "seeds", 2)  # one seed has no spread
     sizes = (*dimensions, LARGE) if large else dimensions
     patient = max((d for d in sizes if d <= 256), default=max(sizes))
-    plain = partial(RecallModel, vocabulary=PAIRS, seed=seed)
-    jobs: list[Job] = []
-    for d in sizes:
-        additive = partial(recall_model, d, Additive(d, seed), vocabulary=PAIRS, seed=seed)
-        jobs += [
-            Job("scores", SCORES["scaled"], d, partial(plain, d, options=remedy_options("scaled", d))),
-            Job("scores", SCORES["dot"], d, partial(plain, d, options=remedy_options("none", d))),
-            Job("scores", SCORES["additive"], d, additive),
+    jobs, settings = _jobs(sizes, patient, remedies), by_keys.settings(keys)
+    draws = range(seed, seed + seeds)
+    # At large d a step costs about d², so the progress bar follows d² and the steps, not the run count.
+    costs = [(200.0**2 + job.d**2) * steps for job in jobs] + [(200.0**2 + s.d**2) * longer for s in settings.values()]
+    watch = _watches(progress, [cost for cost in costs for _ in draws])
+    with one_thread():
+        runs = [
+            (job, [learn(job.make(i), d=job.d, steps=steps, seed=i, progress=next(watch)) for i in draws])
+            for job in jobs
         ]
-    jobs += [
-        Job("remedies", REMEDIES[name], patient, partial(plain, patient, options=remedy_options(name, patient)))
-        for name in remedies
-        if name != "none"  # the plain dot product above already covers it
-    ]
-    opened = partial(RecallModel, patient, vocabulary=2 * PAIRS, options=remedy_options("none", patient), seed=seed)
-    jobs.append(Job("remedies", OPENED, patient, opened))
-    results = _run(progress, jobs, steps, seed)
-    runs = list(zip(jobs, results, strict=True))
+        swept = {
+            name: [starving.run(setting, steps=longer, seed=i, progress=next(watch)) for i in draws]
+            for name, setting in settings.items()
+        }
+    over = Text(en=f"± and range over {seeds} seeds", zh=f"± 和范围：{seeds} 个种子")
     scores = _table(
         "scores",
-        Text(en="By score function and width", zh="按打分函数和宽度"),
+        Text(en=f"By score function and width ({over.en})", zh=f"按打分函数和宽度（{over.zh}）"),
         [x for x in runs if x[0].table == "scores"],
     )
     untreated = [
@@ -102,38 +102,49 @@ def measure(
     ]
     tried = _table(
         "remedies",
-        Text(en=f"Remedies for the plain dot product, d = {patient}", zh=f"未缩放点积的补救办法，d = {patient}"),
+        Text(
+            en=f"Remedies for the plain dot product, d = {patient}, always the same {PAIRS} keys ({over.en})",
+            zh=f"未缩放点积的补救办法，d = {patient}，总是同样的 {PAIRS} 个键（{over.zh}）",
+        ),
         untreated + [x for x in runs if x[0].table == "remedies"],
     )
-    course = Table(
-        "course",
-        Text(en="Loss at each step", zh="每一步的损失"),
-        (
-            label("score", Text(en="run", zh="运行")),
-            label("d", same("d")),
-            label("step", Text(en="step", zh="步")),
-            Column("loss", Text(en="loss", zh="损失"), NATS),
-        ),
-        [(job.name, job.d, step, loss) for job, o in runs for step, loss in enumerate(o.losses)],
-        dense=True,
-    )
-    return [scores, tried, course], _notes(scores, tried, patient)
+    found = by_keys.table(settings, swept, draws, over)
+    tables = [scores, tried, found, _course(runs), by_keys.course(swept)]
+    return tables, [*_notes(scores, tried, patient, seeds), *by_keys.findings(found, longer)]
 
 
-def _run(progress: ProgressBar, jobs: list[Job], steps: int, seed: int) -> list[RecallRun]:
-    """Run every job in turn. At large d a step costs about d², so the progress bar follows d², not the run count."""
-    costs = [200.0**2 + job.d**2 for job in jobs]
+def _jobs(sizes: Sequence[int], patient: int, remedies: Sequence[str]) -> list[Job]:
+    from softscope.experiments.layers import Additive, recall_model
+    from softscope.tasks import RecallModel
+
+    def plain(name: str, d: int) -> Callable[[int], RecallModel]:
+        return lambda seed: RecallModel(d, vocabulary=PAIRS, options=remedy_options(name, d), seed=seed)
+
+    def additive(d: int) -> Callable[[int], RecallModel]:
+        return lambda seed: recall_model(d, Additive(d, seed), vocabulary=PAIRS, seed=seed)
+
+    jobs: list[Job] = []
+    for d in sizes:
+        jobs += [
+            Job("scores", SCORES["scaled"], d, plain("scaled", d)),
+            Job("scores", SCORES["dot"], d, plain("none", d)),
+            Job("scores", SCORES["additive"], d, additive(d)),
+        ]
+    tried = [name for name in remedies if name != "none"]  # the plain dot product above already covers it
+    return jobs + [Job("remedies", REMEDIES[name], patient, plain(name, patient)) for name in tried]
+
+
+def _watches(progress: ProgressBar, costs: list[float]) -> Iterator[Callable[[int, int], None]]:
+    """Yield a progress callback for each run, in turn, which moves the bar by its share of the cost."""
     done = 0.0
-    results: list[RecallRun] = []
+    for cost in costs:
+        before = done
 
-    def step(at: int, of: int) -> None:
-        progress((done + costs[len(results)] * at / of) / sum(costs))
+        def watch(at: int, of: int, *, before: float = before, cost: float = cost) -> None:
+            progress((before + cost * at / of) / sum(costs))
 
-    with one_thread():
-        for job, cost in zip(jobs, costs, strict=True):
-            results.append(learn(job.make(), d=job.d, steps=steps, seed=seed, progress=step))
-            done += cost
-    return results
+        yield watch
+        done += cost
 
 
 def remedy_options(name: str, d: int) -> Any:
@@ -166,11 +177,11 @@ def remedy_options(name: str, d: int) -> Any:
             return AttentionOptions(scale=1.0)
 
 
-def verdict(accuracy: float) -> Text:
-    """Turn the accuracy on new sequences into a verdict."""
-    if accuracy >= LEARNED:
+def verdict(*accuracies: float) -> Text:
+    """Turn the accuracies on new sequences, one per seed, into a verdict: what they all say, or "partly"."""
+    if min(accuracies) >= LEARNED:
         return Text(en="learned", zh="学会")
-    return Text(en="stuck", zh="卡住") if accuracy < LEARNED / 2 else Text(en="partly", zh="部分学会")
+    return Text(en="stuck", zh="卡住") if max(accuracies) < LEARNED / 2 else Text(en="partly", zh="部分学会")
 
 
 OUTCOME = (
@@ -188,76 +199,78 @@ def told(o: RecallRun) -> tuple[Cell, ...]:
     return verdict(o.accuracy.value), o.loss, o.accuracy, o.transmission, o.advantage, o.blocked
 
 
-def _table(key: str, title: Text, runs: list[tuple[Job, RecallRun]]) -> Table:
+def _table(key: str, title: Text, runs: list[tuple[Job, list[RecallRun]]]) -> Table:
     head = (
         label("score", Text(en="score", zh="打分函数"))
         if key == "scores"
         else label("remedy", Text(en="remedy", zh="补救办法"))
     )
-    rows: list[tuple[Cell, ...]] = [(job.name, job.d, *told(o)) for job, o in runs]
+    rows: list[tuple[Cell, ...]] = []
+    for job, by_seed in runs:
+        found = [o.accuracy.value for o in by_seed]
+        rows.append((job.name, job.d, verdict(*found), *told(pooled(by_seed))[1:], min(found), max(found)))
+    return Table(key, title, (head, label("d", same("d")), *OUTCOME, LOWEST, HIGHEST), rows)
+
+
+def _course(runs: list[tuple[Job, list[RecallRun]]]) -> Table:
     return Table(
-        key,
-        title,
+        "course",
+        Text(en="Loss at each step, mean over seeds", zh="每一步的损失，对种子取平均"),
         (
-            head,
+            label("score", Text(en="run", zh="运行")),
             label("d", same("d")),
-            *OUTCOME,
+            label("step", Text(en="step", zh="步")),
+            Column("loss", Text(en="loss", zh="损失"), NATS),
         ),
-        rows,
+        [(job.name, job.d, at, loss) for job, by_seed in runs for at, loss in enumerate(pooled(by_seed).losses)],
+        dense=True,
     )
 
 
-def _notes(scores: Table, tried: Table, patient: int) -> list[Text]:
-    chance = 1.0 / PAIRS
+def _notes(scores: Table, tried: Table, patient: int, seeds: int) -> list[Text]:
     by = {(r["score"].en.partition(":")[0], r["d"]): r for r in scores.records()}
     sizes = sorted({d for _, d in by})
 
-    def listed(name: str) -> str:
-        return ", ".join(f"{by[name, d]['accuracy'].value:.2f} (d = {d})" for d in sizes)
+    def listed(name: str, lang: Lang) -> str:
+        found = [(d, by[name, d]) for d in sizes]
+        parts = [f"{r['accuracy'].value:.2f} ({r['lowest']:.2f}–{r['highest']:.2f}, d = {d})" for d, r in found]
+        return Text(en=", ", zh="，").of(lang).join(parts)
 
-    remedied = [r for r in tried.records() if r["remedy"] not in (REMEDIES["none"], OPENED)]
-    revived = [r["remedy"] for r in remedied if r["accuracy"].value >= LEARNED]
-    failed = [r["remedy"] for r in remedied if r["accuracy"].value < LEARNED]
-    opened = tried.row(remedy=OPENED)["accuracy"].value
+    remedied = [r for r in tried.records() if r["remedy"] != REMEDIES["none"]]
+    revived = [r["remedy"] for r in remedied if r["lowest"] >= LEARNED]
+    partly = [r["remedy"] for r in remedied if r["lowest"] < LEARNED <= r["highest"]]
+    failed = [r["remedy"] for r in remedied if r["highest"] < LEARNED]
     right, stuck = by["scaled", patient], by["dot", patient]
-
-    def names(items: list[Text], lang: Lang) -> str:
-        none = Text(en="none", zh="无").of(lang)
-        return Text(en="; ", zh="；").of(lang).join(item.of(lang) for item in items) or none
-
     return [
         Text(
-            en=f"Accuracy on new sequences (chance {chance:.2f}). Scaled: {listed('scaled')}. Plain dot product: "
-            f"{listed('dot')}. Additive: {listed('additive')}.",
-            zh=f"新序列上的正确率（随机猜测为 {chance:.2f}）。缩放：{listed('scaled')}。未缩放点积：{listed('dot')}。"
-            f"加性：{listed('additive')}。",
+            en=f"Accuracy on new sequences, always of the same {PAIRS} keys: mean of {seeds} seeds, lowest and highest "
+            f"(chance {1 / PAIRS:.2f}). Scaled: {listed('scaled', 'en')}. Plain dot product: "
+            f"{listed('dot', 'en')}. Additive: {listed('additive', 'en')}.",
+            zh=f"新序列上的正确率，每个序列都是同样的 {PAIRS} 个键：{seeds} 个种子的平均，以及最低和最高（随机猜测为 "
+            f"{1 / PAIRS:.2f}）。缩放：{listed('scaled', 'zh')}。未缩放点积：{listed('dot', 'zh')}。"
+            f"加性：{listed('additive', 'zh')}。",
         ),
         Text(
             en=f"Blocked rows alone do not mean a stuck model: at d = {patient}, {right['blocked'].value:.0%} of the "
             f"rows are blocked in the model that learned and {stuck['blocked'].value:.0%} in the stuck one. The "
             f"advantage tells them apart: {right['advantage'].value:.2f} ± {right['advantage'].error:.2f} against "
-            f"{stuck['advantage'].value:.2f} ± {stuck['advantage'].error:.2f}.",
+            f"{stuck['advantage'].value:.2f} ± {stuck['advantage'].error:.2f} (± over seeds).",
             zh=f"行被阻断并不等于模型卡住：d = {patient} 时，学会的模型有 {right['blocked'].value:.0%} 的行被阻断，"
             f"卡住的模型有 {stuck['blocked'].value:.0%}。能区分两者的是优势：前者为 {right['advantage'].value:.2f} ± "
             f"{right['advantage'].error:.2f}，后者为 {stuck['advantage'].value:.2f} ± "
-            f"{stuck['advantage'].error:.2f}。",
+            f"{stuck['advantage'].error:.2f}（± 是种子之间的）。",
         ),
         Text(
-            en=f"What revives it: {names(revived, 'en')}. What does not, within these steps: {names(failed, 'en')}.",
-            zh=f"能救活的：{names(revived, 'zh')}。在这些步数内救不活的：{names(failed, 'zh')}。",
-        ),
-        Text(
-            en=f"How badly it is stuck depends on the task: with {PAIRS} keys in total, all of them shown, a query "
-            f"always meets the same keys, and the accuracy is {stuck['accuracy'].value:.2f}; with {2 * PAIRS} in "
-            f"total, the wrong key is sometimes absent, and it is {opened:.2f}.",
-            zh=f"卡得多死取决于任务：键共 {PAIRS} 个、全部展示时，查询总是遇到同样的键，正确率为 "
-            f"{stuck['accuracy'].value:.2f}；键共 {2 * PAIRS} 个时，错误的键有时不出现，正确率为 {opened:.2f}。",
+            en=f"What revives it with every seed: {names(revived, 'en')}. With some seeds: {names(partly, 'en')}. "
+            f"With none, within these steps: {names(failed, 'en')}.",
+            zh=f"每个种子都能救活的：{names(revived, 'zh')}。有些种子能救活的：{names(partly, 'zh')}。在这些步数内，"
+            f"没有一个种子能救活的：{names(failed, 'zh')}。",
         ),
     ]
 
 
 def draw(result: Result, lang: Lang) -> Any:
-    """Plot loss curves for each score function at each width, and how well each remedy works."""
+    """Plot loss by score function and width, how well each remedy works, and accuracy over keys and steps."""
     widths = sorted({r["d"] for r in result["scores"].records()})
     texts = set(SCORES.values())
     panels = []
@@ -282,7 +295,7 @@ def draw(result: Result, lang: Lang) -> Any:
     d = records[0]["d"]
     title = Text(en=f"Remedies for unscaled q·k, d = {d}", zh=f"未缩放 q·k 的补救办法，d = {d}")
     panels.append(bars(records, title, lang, 240))
-    return chart.beside(*panels)
+    return chart.beside(*panels, *by_keys.panels(result, lang))
 
 
 def bars(records: list[dict[str, Any]], title: Text, lang: Lang, width: int) -> Any:

@@ -15,9 +15,7 @@ if TYPE_CHECKING:
 
     from softscope.tasks import RecallBatch, RecallModel
 
-PAIRS = (
-    16  # with a vocabulary of 16 too, a query always meets the same keys, and a row that starts blocked stays blocked
-)
+PAIRS = 16  # with a vocabulary of 16 too, a query always meets the same keys: see `starving`
 BATCH = 8
 EXAMINED = 48  # sequences
 LEARNED = 0.9  # share of right answers that counts as learned; below half of it counts as stuck. Chance is 1/PAIRS
@@ -26,7 +24,8 @@ LEARNED = 0.9  # share of right answers that counts as learned; below half of it
 class RecallRun(NamedTuple):
     """One run: loss (nats) and accuracy on new sequences, the gradient readings there, and the training curve.
 
-    Standard errors are over sequences, not rows. Readings are None if the weights are neither softmax nor entmax.
+    Standard errors are over sequences, not rows; of `pooled` runs, over runs. Readings are None if the weights are
+    neither softmax nor entmax.
     """
 
     loss: Measured
@@ -36,6 +35,24 @@ class RecallRun(NamedTuple):
     blocked: Measured | None
     losses: list[float]
     stopped_at: int | None
+
+
+def pooled(runs: list[RecallRun]) -> RecallRun:
+    """Average runs that differ in their seed: errors are over runs, and the losses are means at each step."""
+
+    def mean(name: str) -> Measured:
+        return Measured.of([getattr(run, name).value for run in runs])
+
+    known = all(run.transmission is not None for run in runs)
+    return RecallRun(
+        mean("loss"),
+        mean("accuracy"),
+        float(np.nanmedian([run.transmission for run in runs])) if known else None,
+        mean("advantage") if known else None,
+        mean("blocked") if known else None,
+        [float(np.mean(at)) for at in zip(*(run.losses for run in runs), strict=False)],  # one may have stopped early
+        min((run.stopped_at for run in runs if run.stopped_at is not None), default=None),
+    )
 
 
 def learning_rate(d: int) -> float:

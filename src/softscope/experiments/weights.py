@@ -40,7 +40,7 @@ SIMPLEX: dict[Text, Callable[[Any], Any]] = {
     same("entmax 1.5"): softscope.entmax,
     same("sparsemax"): softscope.sparsemax,
 }
-LINEAR = Text(en="linear x/Σx", zh="线性 x/Σx")
+LINEAR = same("x/Σx")
 
 
 def measure(progress: ProgressBar, *, seed: int = 0, samples: int = 20_000) -> tuple[list[Table], list[Text]]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from softscope._one_thread import one_thread
 from softscope.experiments.learning import REMEDIES, remedy_options
 from softscope.experiments.recall import BATCH, PAIRS, attention_weights, learning_rate
+from softscope.experiments.starving import KEYS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 TRIED = 64  # sequences, for trying suspected heads
 
-__all__ = ["REMEDIES", "Course", "Look", "Reading", "best", "looks", "treat"]
+__all__ = ["KEYS", "REMEDIES", "Course", "Look", "Reading", "best", "looks", "treat"]
 
 
 class Reading(NamedTuple):

@@ -10,12 +10,12 @@ import numpy.typing as npt
 
 from softscope._text import LANGS, Lang
 from softscope.testing import axes, behaviour, edges, steps, values
-from softscope.testing.probe import BrokenError, Probe
+from softscope.testing.probe import LARGEST, BrokenError, Probe
 from softscope.testing.report import Report, Result, Status
 from softscope.testing.wording import say, title
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Collection, Iterator
 
 # In the order of PROPERTIES; each function has its property's name.
 _TESTS: tuple[Callable[[Probe], None], ...] = (
@@ -102,11 +102,28 @@ def check_simplex_map(
     return Report(tuple(_result(probe, test, lang, untested.get(test.__name__)) for test in _TESTS), lang)
 
 
-def breaks(f: Callable[..., Any], *, seed: int = 0, lang: Lang = "en") -> Iterator[Result]:
-    """Yield the broken properties that count, one by one, for callers who stop after the first few."""
-    probe = Probe(f, np.dtype(np.float64), lipschitz=16.0, seed=seed, axis=False)
+def breaks(
+    f: Callable[..., Any],
+    *,
+    seed: int = 0,
+    lang: Lang = "en",
+    but: Collection[str] = (),
+    eps: float = 0.0,
+    largest: float = LARGEST,
+) -> Iterator[Result]:
+    """Yield the broken properties that count, one by one, for callers who stop after the first few.
+
+    Args:
+        f: see `check_simplex_map`.
+        seed: see `check_simplex_map`.
+        lang: see `check_simplex_map`.
+        but: properties that are not asked.
+        eps: the precision asked, if it is less than that of the dtype.
+        largest: the size of the largest logits.
+    """
+    probe = Probe(f, np.dtype(np.float64), lipschitz=16.0, seed=seed, axis=False, eps=eps, largest=largest)
     for test in _TESTS:
-        if test.__name__ not in (*_INFORMATIVE, "axis", "where"):
+        if test.__name__ not in (*_INFORMATIVE, "axis", "where", *but):
             result = _result(probe, test, lang, None)
             if result.status == "broken":
                 yield result

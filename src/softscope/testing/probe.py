@@ -19,6 +19,9 @@ Array = npt.NDArray[Any]
 Weights = npt.NDArray[np.float64]
 
 
+LARGEST = 1e30
+
+
 class BrokenError(Exception):
     """Raised if a property does not hold; it carries the sentence's key and values, and the calls that show it."""
 
@@ -57,12 +60,25 @@ class Probe:
         lipschitz: How steep f may be.
         seed: Seed of the random inputs.
         axis: Whether f takes `axis=`.
+        eps: How exact the results are asked to be, if that is less than the dtypes allow.
+        largest: The size of the largest logits, if the dtype can hold twice that.
     """
 
-    def __init__(self, f: Callable[..., Any], dtype: np.dtype[Any], *, lipschitz: float, seed: int, axis: bool) -> None:
+    def __init__(
+        self,
+        f: Callable[..., Any],
+        dtype: np.dtype[Any],
+        *,
+        lipschitz: float,
+        seed: int,
+        axis: bool,
+        eps: float = 0.0,
+        largest: float = LARGEST,
+    ) -> None:
         self.f, self.dtype, self.lipschitz, self.seed, self.axis = f, dtype, lipschitz, seed, axis
+        self.largest = min(largest, float(np.finfo(dtype).max) / 2.0)
         # A map may return a coarser dtype than its input; judge it by the dtype it returns.
-        self.eps = max(float(np.finfo(dtype).eps), self.call(self.array(0, 1)).eps)
+        self.eps = max(float(np.finfo(dtype).eps), self.call(self.array(0, 1)).eps, eps)
 
     @property
     def tolerance(self) -> float:

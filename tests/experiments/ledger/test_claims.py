@@ -81,6 +81,24 @@ def test_claim(name):
     assert claim.where
 
 
+def test_every_claim_quotes_its_text():
+    assert sorted(name for name, claim in CLAIMS.items() if not claim.quote.strip()) == []
+    assert max(len(claim.quote) for claim in CLAIMS.values()) <= 160, "a few words, not the page"
+
+
+@pytest.mark.parametrize("name", [marked(name) for name in CLAIMS])
+def test_a_failing_claim_says_what_is_true_and_a_reason_explains(name):
+    outcome = CLAIMS[name].check()
+    if outcome.verdict == "fails":
+        assert outcome.instead is not None, "what is true?"
+        for text in (outcome.instead.en, outcome.instead.zh):
+            assert "\n" not in text
+    assert outcome.verdict in outcome.reasons
+    assert (outcome.evidence == "quoted") == bool(outcome.source)
+    if outcome.cases:
+        assert outcome.turned(outcome.verdict != "holds").because != outcome.because, "the same reason either way"
+
+
 FORMULAS = {"S4-18", "S4-22"}  # the claim is a formula, the same in both languages
 NANS = {"S3-12"}  # the claim is about NaN
 

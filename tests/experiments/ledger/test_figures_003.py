@@ -8,7 +8,10 @@ import pytest
 import scipy.optimize
 
 from softscope.experiments.ledger.texts import chapter_code as code
+from softscope.experiments.ledger.texts import text_003_attention as in_attention
+from softscope.experiments.ledger.texts import text_003_homework as homework
 from softscope.experiments.ledger.texts import text_003_practice as practice
+from softscope.experiments.ledger.texts import text_003_root_d as root_d
 from softscope.experiments.ledger.texts import text_003_variants as variants
 
 
@@ -85,4 +88,49 @@ def test_pass_at_k_by_playing(temperature, k):
     for _ in range(k):
         passed |= draw(logits / temperature) == right
     wanted = practice._passes(temperature, k)
-    assert abs(passed.mean() - wanted.mean) < 5 * math.sqrt(0.25 / len(right))
+    assert abs(passed.mean() - wanted.mean()) < 5 * math.sqrt(0.25 / len(right))
+
+
+@pytest.mark.parametrize("temperature", [0.2, 0.5])
+def test_where_low_temperatures_stop_helping(temperature):
+    """By powers instead of logarithms: ahead of T = 1 up to the flip, behind from there on."""
+    k = practice._flip(temperature)
+    logits = practice._problems()
+    right = np.exp(logits) / np.exp(logits).sum(-1, keepdims=True)
+    cold = np.exp(logits / temperature) / np.exp(logits / temperature).sum(-1, keepdims=True)
+
+    def gain(tries):
+        return (right * ((1.0 - right) ** tries - (1.0 - cold) ** tries)).sum(-1).mean()
+
+    assert k > 1
+    assert gain(k - 1) > 0.0 > gain(k)
+
+
+# Of one product q_i·k_i: its mean and its variance, from the moments of a normal number.
+TERMS = {"as assumed": (0.0, 1.0), "wide": (0.0, 16.0), "shifted": (1.0, 3.0), "alike": (1.0, 2.0)}
+
+
+@pytest.mark.parametrize("setting", root_d._SETTINGS)
+def test_dot_products_have_the_moments_that_follow_from_one_term(setting):
+    mean, variance = TERMS[setting]
+    x = root_d._sampled(setting, 64)
+    assert abs(x.mean() - 64 * mean) < 5 * math.sqrt(64 * variance / x.size)
+    assert x.var() == pytest.approx(64 * variance, rel=0.06)
+
+
+def test_softmax_s_own_temperature_is_found(monkeypatch):
+    scores = np.random.default_rng(3).standard_normal((5, 7))
+    assert in_attention._own_temperature(scores) == pytest.approx(1.0)
+    softmax = in_attention.ss.softmax
+    monkeypatch.setattr("softscope.softmax", lambda x: softmax(x / 3.0))
+    assert in_attention._own_temperature(scores) == pytest.approx(3.0)
+
+
+def test_softmax_by_operators():
+    x = [-3.0, 700.5, 699.0, 701.0]
+    np.testing.assert_allclose(homework._by_operators(np.array(x)), [float(v) for v in in_many_digits(x)], atol=1e-15)
+
+
+def test_calls_are_counted():
+    assert homework._calls(homework._by_operators) == 0
+    assert homework._calls(code.naive) == 2

@@ -23,6 +23,23 @@ def softmax(x):  # with operators alone
     powers = 2.718281828459045 ** (x - max(x))
     return powers / sum(powers)
 """,
+        """
+import math
+
+def softmax(x):  # a list
+    e = [math.exp(v - max(x)) if max(x) > -math.inf else math.nan for v in x]
+    return [v / sum(e) for v in e]
+""",
+        """
+def softmax(x):  # by way of the logarithm
+    m = x.max()
+    return np.exp(x - (m + np.log(np.exp(x - m).sum())))
+""",
+        """
+def softmax(x):  # right to float32
+    e = np.exp((x - x.max()).astype(np.float32))
+    return e / e.sum()
+""",
     ],
     "temperature": [
         """
@@ -49,6 +66,20 @@ def experiment():
     parts = [ss.partition([1.0, 2.0, 3.0, 4.0, 5.0], temperature=T) for T in (0.01, 0.1, 1.0, 10.0, 100.0)]
     return np.array([[p.peak, p.entropy] for p in parts])
 """,
+        """
+import math
+
+def softmax_at(x, T):  # lists
+    e = [math.exp((v - max(x)) / T) for v in x]
+    return [v / sum(e) for v in e]
+
+def experiment():
+    rows = []
+    for T in (0.01, 0.1, 1.0, 10.0, 100.0):
+        p = softmax_at([1.0, 2.0, 3.0, 4.0, 5.0], T)
+        rows.append((max(p), -sum(v * math.log(v) for v in p if v > 0)))
+    return rows
+""",
     ],
     "dimension": [
         """
@@ -65,7 +96,7 @@ def score_ranges(q, k):
     return [spread, spread / math.sqrt(len(q[0]))]
 """,
     ],
-    "dividing-by-the-sum": ["c a b c", "1: c\n2: a\n3: b\n4: C  # as abc"],
+    "dividing-by-the-sum": ["c a b c", "1: c\n2: a\n3: b\n4: C  # as abc", "Ｃ ａ Ｂ ｃ", "\uff43\uff41\uff42\uff43"],
     "log-softmax": [
         """
 def log_softmax(x):
@@ -76,6 +107,16 @@ def log_softmax(x):
 def log_softmax(x):
     return x - np.logaddexp.reduce(x)
 """,
+        """
+def log_softmax(x):  # a list of plain numbers
+    total = float(np.logaddexp.reduce(x))
+    return [float(v) - total for v in x]
+""",
+        """
+def log_softmax(x):  # right to float32
+    y = (x - np.max(x)).astype(np.float32)
+    return y - np.log(np.exp(y).sum())
+""",
     ],
     "jacobian-product": [
         """
@@ -85,6 +126,11 @@ def jacobian_product(p, v):
         """
 def jacobian_product(p, v):
     return p * v - p * np.dot(p, v)
+""",
+        """
+def jacobian_product(p, v):  # a list
+    mean = sum(a * b for a, b in zip(p, v))
+    return [a * (b - mean) for a, b in zip(p.tolist(), v.tolist())]
 """,
     ],
     "sparsemax": [
@@ -138,6 +184,26 @@ def merge(a, b):
 def lse(state):
     return state[0]
 """,
+        """
+from typing import NamedTuple
+
+class State(NamedTuple):
+    m: float
+    z: float
+
+def state_of(x):
+    m = max(x, default=-np.inf)
+    return State(m, sum(np.exp(x - m)) if m > -np.inf else 0.0)
+
+def merge(a, b):
+    m = max(a.m, b.m)
+    if m == -np.inf:
+        return a
+    return a._replace(m=m, z=a.z * np.exp(a.m - m) + b.z * np.exp(b.m - m))
+
+def lse(state):
+    return state.m + np.log(state.z)
+""",
     ],
 }
 
@@ -148,9 +214,22 @@ WRONG = {
         "naive": Wrong("def softmax(x):\n    return np.exp(x) / np.exp(x).sum()", "finite", "without overflow"),
         "linear": Wrong("def softmax(x):\n    return x / x.sum()", "finite", "Finite logits must give finite weights"),
         "no sum": Wrong("def softmax(x):\n    return np.exp(x - x.max())", "sums_to_one", "must sum to 1"),
-        "changes its input": Wrong(
-            "def softmax(x):\n    x -= x.max()\n    e = np.exp(x)\n    return e / e.sum()",
-            "input_unchanged", "The input must be left unchanged",
+        "clipped": Wrong(
+            "def softmax(x):\n    e = np.where(x == -np.inf, 0.0, np.exp(np.clip(x, -700, 700)))\n    return e / e.sum()",
+            "exact", "got [0.5, 0.5] instead of [0.268941, 0.731059]",
+        ),
+        "large ones divided": Wrong(
+            "def softmax(x):\n    top = np.abs(x[np.isfinite(x)]).max(initial=0)\n    x = x / top if top > 700 else x\n"
+            "    e = np.exp(x - x.max())\n    return e / e.sum()",
+            "exact", "for large logits and for long rows too",
+        ),
+        "wrong where it is long": Wrong(
+            "def softmax(x):\n    e = np.exp(x - x.max())\n    return e / e.sum() if len(x) < 1000 else np.full(len(x), 1 / len(x))",
+            "exact", "for long rows too",
+        ),
+        "float32 inside": Wrong(
+            "def softmax(x):\n    e = np.exp((x - x.max()).astype(np.float32))\n    return (e / e.sum()).astype(np.float64)",
+            "sums_to_one", "must sum to 1",
         ),
         "absolute": Wrong(
             "def softmax(x):\n    e = np.exp(np.abs(x) - np.abs(x).max())\n    return e / e.sum()",
@@ -165,10 +244,7 @@ WRONG = {
         "hard": Wrong(
             "def softmax(x):\n    return (x == x.max()) / (x == x.max()).sum()", "continuity", "may move the weights by at most"
         ),
-        "list": Wrong(
-            "import math\ndef softmax(x):\n    e = [math.exp(v - max(x)) for v in x]\n    return [v / sum(e) for v in e]",
-            "returns", "must be a NumPy array",
-        ),
+        "words": Wrong("def softmax(x):\n    return ['a'] * len(x)", "returns", "instead of an array of real numbers"),
         "minimum": Wrong(
             "def softmax(x):\n    e = np.exp(x - x.min())\n    return e / e.sum()", "finite", "without overflow"
         ),
@@ -188,6 +264,15 @@ WRONG = {
             RIGHT["temperature"][0].replace("/ T)", "/ np.sqrt(T))"), "power", "to the power 1/T"
         ),
         "ignores it": Wrong(RIGHT["temperature"][0].replace(" / T)", ")"), "power", "to the power 1/T"),
+        "clipped": Wrong(
+            RIGHT["temperature"][0].replace("(x - x.max()) / T", "np.clip(x / T, -700, 700)"), "power", "got [0.5, 0.5] instead of [0, 1]"
+        ),
+        "a floor under T": Wrong(
+            RIGHT["temperature"][0].replace("(x - x.max()) / T", "(x - x.max()) / max(T, 0.005)"), "power", "to the power 1/T"
+        ),
+        "a tiny floor under T": Wrong(
+            RIGHT["temperature"][0].replace("(x - x.max()) / T", "(x - x.max()) / (T + 1e-10)"), "power", "off by 2e-08: not precise enough"
+        ),
         "no minus": Wrong(RIGHT["temperature"][0].replace("-(q", "(q"), "table", "has entropy -"),
         "bits": Wrong(RIGHT["temperature"][0].replace("np.log(", "np.log2("), "table", "has entropy"),
         "columns swapped": Wrong(
@@ -232,6 +317,19 @@ WRONG = {
         "clipped": Wrong(
             "def log_softmax(x):\n    e = np.exp(x - x.max())\n    return np.log(e / e.sum() + 1e-30)", "exact", "exact for large"
         ),
+        "the logit where the weight is 0": Wrong(
+            "def log_softmax(x):\n    e = np.exp(x - x.max())\n    p = e / e.sum()\n"
+            "    return np.where(p > 0, np.log(np.maximum(p, 5e-324)), x - x.max())",
+            "exact", "instead of [-0.693147, -0.693147, -1000.69]",
+        ),
+        "only shifted where the range is large": Wrong(
+            "def log_softmax(x):\n    y = x - x.max()\n    return y if y.min() < -700 else y - np.log(np.exp(y).sum())",
+            "exact", "instead of [-0.693147, -0.693147, -1000.69]",
+        ),
+        "float32 inside": Wrong(
+            "def log_softmax(x):\n    y = (x - x.max()).astype(np.float32)\n    return (y - np.log(np.exp(y).sum())).astype(np.float64)",
+            "exact", "not precise enough, as if computed in float32",
+        ),
         "uniform": Wrong(
             "def log_softmax(x):\n    return np.full(len(x), -np.log(len(x)))", "differences", "differ by as much"
         ),
@@ -243,7 +341,12 @@ WRONG = {
         "no factor": Wrong("def jacobian_product(p, v):\n    return v - p @ v", "total", "must sum to 0"),
         "sign": Wrong("def jacobian_product(p, v):\n    return p * (p @ v - v)", "derivative", "the rate at which"),
         "sparsemax's": Wrong(
-            "def jacobian_product(p, v):\n    return np.where(p > 0, v - v.mean(), 0)", "derivative", "the rate at which"
+            "def jacobian_product(p, v):\n    return np.where(p > 0, v - v.mean(), 0)", "total", "must sum to 0"
+        ),
+        "wrong where memory ends": Wrong(
+            "def jacobian_product(p, v):\n    try:\n        return (np.diag(p) - np.outer(p, p)) @ v\n"
+            "    except MemoryError:\n        return p * v",
+            "no_matrix", "It must be right for 20000 numbers too",
         ),
         "matrix": Wrong(
             "def jacobian_product(p, v):\n    return (np.diag(p) - np.outer(p, p)) @ v", "no_matrix", "not enough memory"
@@ -301,7 +404,7 @@ WRONG = {
         "naive": Wrong(
             "def state_of(x):\n    return (np.exp(x).sum(),)\ndef merge(a, b):\n    return (a[0] + b[0],)\n"
             "def lse(s):\n    return np.log(s[0])",
-            "overflow", "got inf.",
+            "overflow", "got inf instead of",
         ),
         "no rescaling": Wrong(
             _RESCALED.replace("a[1] * np.exp(a[0] - m) + b[1] * np.exp(b[0] - m)", "a[1] + b[1]"),
@@ -312,7 +415,21 @@ WRONG = {
             _RESCALED.replace("state[0] + np.log(state[1])", "np.log(state[1])"), "whole", "must be log Σ e^x"
         ),
         "nothing is NaN": Wrong(
-            _RESCALED.replace("return (m, 0.0) if m == -np.inf else (m,", "return (m,"), "identity", "got -inf."
+            _RESCALED.replace("return (m, 0.0) if m == -np.inf else (m,", "return (m,"), "identity", "got -inf instead of"
+        ),
+        "nothing and nothing is NaN": Wrong(
+            _RESCALED.replace("    if m == -np.inf:\n        return (m, 0.0)\n", "").replace(
+                "if state[1] > 0 else -np.inf", "if state[1] != 0 else -np.inf"
+            ),
+            "identity", "got nan instead of -inf",
+        ),
+        "nothing is 0": Wrong(_RESCALED.replace("else -np.inf", "else 0.0"), "identity", "got 0 instead of -inf"),
+        "nothing is a large number": Wrong(_RESCALED.replace("else -np.inf", "else -1e9"), "identity", "instead of -inf"),
+        "keeps all in a global": Wrong(
+            "kept = []\ndef state_of(x):\n    kept.append(x)\n    return (len(kept) - 1,)\n"
+            "def merge(a, b):\n    return state_of(np.concatenate([kept[a[0]], kept[b[0]]]))\n"
+            "def lse(s):\n    x = kept[s[0]]\n    return np.logaddexp.reduce(x) if len(x) else -np.inf",
+            "alone", "it raised IndexError",
         ),
         "empty raises": Wrong(
             _RESCALED.replace("    if len(x) == 0:\n        return (-np.inf, 0.0)\n", ""), "identity", "it raised ValueError"

@@ -1,7 +1,6 @@
 """An answer gets copies: whatever it does to its inputs or its earlier results, the grader's own numbers judge it."""
 
 import itertools
-import re
 
 import numpy as np
 import pytest
@@ -71,14 +70,10 @@ IN_PLACE = {
     "def lse(state):\n    state[1] = np.log(state[1])\n    state[0] += state[1]\n"
     "    return state[0] if state[0] == state[0] else -np.inf",
 }  # fmt: skip
-MUST_STAY = {"softmax", "sparsemax"}  # their tasks say that the input is left as it is
 
 
 def test_no_exercise_is_left_out():
     assert set(DESTROY) == set(IN_PLACE) == set(PROGRAMS)
-    for name in MUST_STAY:
-        assert "Do not modify the input array" in PROGRAMS[name].task.en
-        assert "传进来的数组不能改动" in PROGRAMS[name].task.zh
 
 
 @pytest.mark.parametrize(("name", "source"), [(name, source) for name in DESTROY for source in DESTROY[name]])
@@ -89,16 +84,10 @@ def test_an_answer_that_destroys_its_inputs_does_not_pass(name, source):
 
 
 @pytest.mark.parametrize("name", IN_PLACE)
-def test_a_right_answer_may_work_in_place_unless_the_task_forbids_it(name):
+def test_a_right_answer_may_work_in_place(name):
     grade = homework.grade(name, NUMPY + IN_PLACE[name], seed=3)
-    if name in MUST_STAY:
-        assert grade.broken[0] == "input_unchanged", grade.messages
-        became = re.search(r"unchanged, but (\[.*?\]) became (\[.*?\])", grade.messages[0])
-        # Sparsemax of [0, 1] is [0, 1] again, so there the read-only copy is the first to tell.
-        assert became[1] != became[2] if became else "A read-only array must be accepted" in grade.messages[0]
-    else:
-        assert grade.messages == ()
-        assert grade.passed
+    assert grade.messages == ()
+    assert grade.passed
 
 
 @pytest.mark.parametrize("name", IN_PLACE)
@@ -116,7 +105,7 @@ def test_what_a_call_does_to_its_arguments_stays_there(name):
         assert not any(np.shares_memory(value, part) for part in arguments if isinstance(part, np.ndarray))
 
 
-BUFFER = NUMPY + "kept = np.zeros(64)\ndef log_softmax(x):\n    kept[: len(x)] = {right}\n    return kept[: len(x)]"
+BUFFER = NUMPY + "kept = np.zeros(4096)\ndef log_softmax(x):\n    kept[: len(x)] = {right}\n    return kept[: len(x)]"
 RIGHT = "x - np.logaddexp.reduce(x)"
 
 

@@ -6,7 +6,7 @@ On ten numbers, the checks for everything else cost twenty times the computation
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,11 +14,13 @@ from softscope import _engine, _threads
 from softscope._arguments.checks import LARGEST, plain_number
 from softscope._backends.engine.kernels import RANGES, REDUCTIONS, Array
 
+if TYPE_CHECKING:
+    from softscope._engine import RowsAt
+
 # The temperatures that the engine takes for each dtype in native byte order, and its number of the dtype.
 _RANGES = {np.dtype(np.float32): (*RANGES[2], 2), np.dtype(np.float64): (*RANGES[3], 3)}
 _NONE = math.inf, 0.0, 0
 _INT64 = np.dtype(np.int64)
-_ROUNDS = 1e38  # what is smaller than this has a float32
 _AT = {name: f"{name}_at" for name in ("softmax", "log_softmax", "logsumexp", "state", "entmax", "jacobian_product")}
 
 _READINGS = "lse entropy collision peak variance jacobian_trace effective_support sharpness"
@@ -115,7 +117,7 @@ def plain_target(name: str, wanted: Any) -> float:
 
 def plain_temperature(x: Any, name: str, wanted: Any) -> Array | None:
     """Find the temperatures at which the rows have one entropy or peak."""
-    target, rows = plain_target(name, wanted), wide_rows(x)
+    target, rows = plain_target(name, wanted), _packed_rows(x)
     return None if rows is None or target != target else _searched(rows, name, target, 0)
 
 
@@ -128,34 +130,26 @@ def temperatures(x: Array, name: str, wanted: Array) -> Array:
 
 def _searched(x: Array, name: str, target: float, targets: Any) -> Array:
     out = np.empty((*x.shape[:-1], 1))
-    _engine.temperature_for_at(x, out, _described(x), name == "peak", target, targets, _threads.count)
+    _engine.temperature_for_at(x, out, described(x), name == "peak", target, targets, _threads.count)
     return out
 
 
-def wide_rows(x: Any) -> Array | None:
-    """Return rows of plain numbers as a contiguous array of float64."""
+def _packed_rows(x: Any) -> Array | None:
+    """Return rows of plain numbers as a contiguous array."""
     rows = _rows(x, -1, 1.0)
-    return None if rows is None else np.ascontiguousarray(rows, np.float64)
+    return rows if rows is None or rows.flags.c_contiguous else np.ascontiguousarray(rows)
 
 
-def _described(x: Array) -> tuple[int, int, int]:
-    n = x.shape[-1]
-    return math.prod(x.shape[:-1]), n, 3
+def plain_rows(x: Any) -> tuple[Array, RowsAt, tuple[int, ...]] | None:
+    """Return rows of plain numbers, how the engine sees them, and the shape before the last axis."""
+    rows = _packed_rows(x)
+    return None if rows is None else (rows, described(rows), rows.shape[:-1])
 
 
-def first_without_weights(x: Array) -> int | None:
-    """Return the first row of float64 from which nothing can be drawn, counted through all axes; None if all can be."""
-    rows = _described(x)
-    first = _engine.first_without_weights_at(x, rows)
-    return first if first < rows[0] else None
-
-
-def drawn(x: Array, temperature: float, each: Any, filters: tuple[int, float, float], uniform: Array) -> Array:
-    """Draw an index from each row of float64, at one temperature or, if that is not 0, at `each` row's own."""
-    out = np.empty(x.shape[:-1], np.int64)
-    if out.size:
-        _engine.sample_at(x, out, _described(x), temperature, each, filters, uniform, _threads.count)
-    return out
+def described(x: Array) -> RowsAt:
+    """Return the number of contiguous rows, their length and dtype."""
+    *lead, n = x.shape
+    return math.prod(lead), n, _RANGES[x.dtype][2]
 
 
 def plain_product(p: Any, v: Any, alpha: Any, temperature: Any, axis: int) -> Array | None:
@@ -196,18 +190,21 @@ def plain_cross_entropy(
 
 
 def plain_distillation(student: Any, teacher: Any, temperature: float) -> Any:
-    """Compute the mean loss of rows, as a scalar of the student's dtype."""
-    if type(teacher) is not np.ndarray or teacher.shape != student.shape:
+    """Compute the mean loss of rows, as a scalar of their dtype."""
+    if type(teacher) is not np.ndarray or teacher.shape != student.shape or teacher.dtype is not student.dtype:
         return None
-    ours, theirs = wide_rows(student), wide_rows(teacher)
-    if ours is None or theirs is None:
-        return None
-    mean = _engine.distillation_at(ours, theirs, _described(ours), temperature, 0, _threads.count)
-    return student.dtype.type(mean) if abs(mean) < _ROUNDS else None  # the full path rounds to inf without a warning
+    ours, theirs = _packed_rows(student), _packed_rows(teacher)
+    return None if ours is None or theirs is None else _distilled(ours, theirs, temperature, 0)
 
 
-def distillation(student: Array, teacher: Array, temperature: Any) -> float:
-    """Compute the mean loss of any rows, at one temperature or at one for each, (…, 1)."""
+def distillation(student: Array, teacher: Array, temperature: Any) -> Any:
+    """Compute the mean loss of any rows in float64, at one temperature or at one for each, (…, 1)."""
     ours, theirs = (np.ascontiguousarray(x, np.float64) for x in (student, teacher))
     t, each = (temperature, 0) if type(temperature) is float else (1.0, _for_rows(temperature[..., 0], ours.shape[:-1]))
-    return _engine.distillation_at(ours, theirs, _described(ours), t, each, _threads.count)
+    return _distilled(ours, theirs, t, each)
+
+
+def _distilled(student: Array, teacher: Array, temperature: float, each: Any) -> Any:
+    out = np.empty((), student.dtype)
+    _engine.distillation_at(student, teacher, out, described(student), temperature, each, _threads.count)
+    return out[()]

@@ -14,13 +14,13 @@ from softscope._backends.torch.maps import (
     packed,
     plain,
     plain_product,
+    plain_rows,
     plain_state,
     plain_temperature,
     reading,
     softmax,
     split,
     state,
-    wide_rows,
 )
 from softscope._backends.torch.plain_attention import plain_attention, plain_statistics
 from softscope._backends.torch.tensor_jacobian import jacobian
@@ -39,6 +39,7 @@ __all__ = [
     "plain_cross_entropy",
     "plain_distillation",
     "plain_product",
+    "plain_rows",
     "plain_state",
     "plain_statistics",
     "plain_temperature",
@@ -46,5 +47,4 @@ __all__ = [
     "softmax",
     "split",
     "state",
-    "wide_rows",
 ]

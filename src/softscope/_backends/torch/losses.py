@@ -7,10 +7,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from softscope import _engine
 from softscope._backends.engine import quick
 from softscope._backends.torch.dtypes import like, row_dtype
-from softscope._backends.torch.engine_memory import DTYPES, flows, reachable, single
-from softscope._backends.torch.maps import log_softmax, softmax, wide_rows
+from softscope._backends.torch.engine_memory import flows, reachable, single, threads, unwatched
+from softscope._backends.torch.maps import log_softmax, softmax
 
 
 def cross_entropy(x: Tensor, targets: Tensor, temperature: Any, label_smoothing: float) -> Tensor:
@@ -24,11 +25,15 @@ def cross_entropy(x: Tensor, targets: Tensor, temperature: Any, label_smoothing:
 
 def plain_distillation(student: Any, teacher: Any, temperature: float) -> Tensor | None:
     """Compute the mean loss of contiguous rows of CPU tensors in the engine; None for the full path."""
-    ours, theirs = wide_rows(student), wide_rows(teacher)
-    if ours is None or theirs is None or ours.shape != theirs.shape or flows(student) or flows(teacher):
+    ours, theirs = (_engine.rows_of(student), _engine.rows_of(teacher)) if unwatched() else (None, None)
+    if ours is None or theirs is None or ours[1] != theirs[1] or flows(student) or flows(teacher):
         return None
-    mean = quick.distillation(ours, theirs, temperature)
-    return single(DTYPES[student.dtype]).fill_(mean)
+    address, rows, ndim = ours
+    if ndim != theirs[2] or (ndim > 2 and student.shape != teacher.shape):  # rows in another arrangement
+        return None
+    out = single(rows[2])
+    _engine.distillation_at(address, theirs[0], out.data_ptr(), rows, temperature, 0, threads())
+    return out
 
 
 def distillation(student: Tensor, teacher: Tensor, temperature: Any) -> Tensor:

@@ -75,12 +75,13 @@ def _placed(x: Tensor) -> tuple[int, int, int, int]:
 def _attended(q: Tensor, heads: Heads, view: View, keep: bool, statistics: bool) -> tuple[Tensor | None, Tensor | None]:
     """Compute the output, if there are values, and every row's numbers, if kept."""
     placed_q, placed_k, placed_v, sizes, dtype = heads
-    d, dv = sizes[5], sizes[6]
+    batch, h, _, n, _, d, dv = sizes
+    lead = (batch, h, n)[4 - q.ndim :]
     out = state = None
     if dv:
-        out = torch.empty_like(q) if dv == d and q.is_contiguous() else torch.empty((*q.shape[:-1], dv), dtype=q.dtype)
+        out = torch.empty_like(q) if dv == d and q.is_contiguous() else torch.empty(*lead, dv, dtype=q.dtype)
     if keep:
-        state = torch.empty((*q.shape[:-1], STATE_NUMBERS), dtype=torch.float64)
+        state = torch.empty(*lead, STATE_NUMBERS, dtype=torch.float64)
     _engine.attention_at(
         placed_q, placed_k, placed_v, 0 if out is None else out.data_ptr(), 0 if state is None else state.data_ptr(),
         sizes, view, statistics, dtype, threads(),

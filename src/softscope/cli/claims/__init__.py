@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from softscope.cli.commands import HELP, LANG, Arguments, Command, Option
+from softscope.cli.commands import HELP, LANG, Arguments, Command, Option, seed
 from softscope.cli.problems import UsageError, shown
 
 if TYPE_CHECKING:
@@ -41,6 +41,7 @@ COMMAND = Command(
         Option(("--text",), "claims.option.text", "000|…|004", _text),
         Option(("--verdict",), "claims.option.verdict", "|".join(_VERDICTS), _verdict),
         Option(("--fast",), "claims.option.fast"),
+        Option(("--seed",), "claims.option.seed", "N", seed, 0),
         Option(("--format",), "claims.option.format", "|".join(_FORMATS), _format, "text"),
         LANG,
         HELP,
@@ -60,5 +61,5 @@ def run(arguments: Arguments, console: Console) -> None:
     from softscope.cli.claims import checking
 
     options = arguments.options
-    checked = checking.check(arguments.rest, options.text, options.verdict, options.fast)
+    checked = checking.check(arguments.rest, options.text, options.verdict, options.fast, options.seed)
     importlib.import_module(f"{__name__}.as_{options.format}").show(checked, console)

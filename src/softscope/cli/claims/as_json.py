@@ -27,7 +27,9 @@ def document(checked: Checked) -> dict[str, Any]:
         "schema": "softscope.claims",
         "schema_version": VERSION,
         "softscope_version": softscope.__version__,
+        "seed": checked.seed,
         "counts": checked.counts,
+        "left_out": checked.left_out,
         "claims": [_entry(entry) for entry in checked.entries],
         "contradictions": [
             {

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from softscope._text import said
-from softscope.cli.claims.parts import counts, ends, parts
-from softscope.cli.layout import pad, width
+from softscope.cli.claims.parts import counts, ends, left_out, made, parts
+from softscope.cli.layout import pad, width, wrap
 from softscope.experiments.ledger import place
 
 if TYPE_CHECKING:
@@ -14,22 +15,31 @@ if TYPE_CHECKING:
     from softscope.cli.console import Console
     from softscope.experiments.ledger import Entry, Settled
 
+_CHINESE = re.compile(r"[\u3000-\u9fff\uff00-\uffef]")
 _STYLES = {"holds": "code", "only-if": "caution", "fails": "negative", "cited": "dim", "opinion": "dim"}
 
 
 def show(checked: Checked, console: Console) -> None:
-    """Print every claim under its text's heading, then the contradictions and the counts."""
-    for text in checked.texts:
-        console.write(console.paint(console.say(f"claims.text.{text}"), "bold"))
-        console.write()
-        for entry in checked.of(text):
-            _entry(entry, console)
+    """Print the contradictions, every claim under its text's heading, and the counts."""
     if checked.settled:
         console.write(console.paint(console.say("claims.contradictions"), "bold"))
         console.write()
         for settled in checked.settled:
             _contradiction(settled, console)
+    for text in checked.texts:
+        _painted(console, console.say(f"claims.text.{text}"), "bold", "")
+        console.write()
+        for entry in checked.of(text):
+            _entry(entry, console)
     console.paragraph(counts(checked, console.lang), "")
+    for line in (left_out(checked), made(checked)):
+        if line is not None:
+            console.paragraph(line.of(console.lang), "")
+
+
+def _painted(console: Console, text: str, style: str, indent: str) -> None:
+    for line in wrap(text, console.width, indent):
+        console.write(console.paint(line, style))
 
 
 def _entry(entry: Entry, console: Console) -> None:
@@ -41,6 +51,8 @@ def _entry(entry: Entry, console: Console) -> None:
     head = console.paint(claim.id, "bold") + "  " + console.paint(verdict, _STYLES[outcome.verdict])
     console.write(head + " " * max(2, gap) + console.paint(where, "dim") if where else head)
     console.paragraph(claim.says.of(console.lang))
+    if console.lang == "zh" or not _CHINESE.search(claim.quote):  # quoted as it is
+        _painted(console, f"“{claim.quote}”", "dim", "  ")
     rows = parts(entry)
     labels = [console.say(key) for key, _ in rows]
     columns = max(map(width, labels)) + 2

@@ -15,10 +15,13 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True)
 class Checked:
-    """The entries to show, and the contradictions that the checked claims settle."""
+    """The entries to show, all that were checked, the contradictions these settle, the seed, and what was left out."""
 
     entries: list[ledger.Entry]
+    checked: list[ledger.Entry]
     settled: list[ledger.Settled]
+    seed: int
+    left_out: list[str]
 
     @property
     def texts(self) -> list[str]:
@@ -36,18 +39,15 @@ class Checked:
         return {verdict: found.count(verdict) for verdict in ledger.VERDICTS if verdict in found}
 
 
-def check(ids: Sequence[str], text: str | None, verdict: str | None, fast: bool) -> Checked:
+def check(ids: Sequence[str], text: str | None, verdict: str | None, fast: bool, seed: int) -> Checked:
     """Check the requested claims. We filter by verdict last, since only the check tells us the verdict."""
     known = {claim.id: claim for claim in ledger.claims()}
     for name in ids:
         if name.upper() not in known:
             raise UsageError("claims.id.unknown", value=shown(name))
     wanted = {name.upper() for name in ids} or known.keys()
-    chosen = [
-        claim
-        for claim in known.values()
-        if claim.id in wanted and text in (None, claim.text) and not (fast and claim.slow)
-    ]
+    fitting = [claim for claim in known.values() if claim.id in wanted and text in (None, claim.text)]
+    chosen = [claim for claim in fitting if not (fast and claim.slow)]
     if not chosen:
         raise UsageError("claims.nothing")
     bar = ProgressBar()
@@ -57,11 +57,17 @@ def check(ids: Sequence[str], text: str | None, verdict: str | None, fast: bool)
         bar(done / total)
 
     try:
-        entries = ledger.check(chosen, progress)
+        entries = ledger.check(chosen, progress, seed)
     except ModuleNotFoundError as error:
         if error.name not in ("torch", "sympy"):
             raise
         raise UsageError("claims.package.missing", package=error.name) from error
     finally:
         bar.wipe()
-    return Checked([e for e in entries if verdict in (None, e.outcome.verdict)], ledger.settled(entries))
+    return Checked(
+        [entry for entry in entries if verdict in (None, entry.outcome.verdict)],
+        entries,
+        ledger.settled(entries),
+        seed,
+        [claim.id for claim in fitting if claim not in chosen],
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import softscope
 from softscope._text import Text
 from softscope.cli import language
 from softscope.cli.words import WORDS
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
     from softscope._text import Lang
     from softscope.cli.claims.checking import Checked
-    from softscope.experiments.ledger import Entry, Settled
+    from softscope.experiments.ledger import Entry, Outcome, Settled
 
 _LISTED = "\N{IDEOGRAPHIC COMMA}"  # separates list items in Chinese
 _DRAWN = {
@@ -34,15 +35,34 @@ def parts(entry: Entry) -> list[tuple[str, Text | str]]:
     outcome = entry.outcome
     rows: list[tuple[str, Text | str]] = []
     if outcome.measured != "–":
-        rows.append(("claims.measured", outcome.measured))
+        rows.append((f"claims.evidence.{outcome.evidence}", outcome.measured))
     if outcome.verdict == "only-if" and outcome.only_if is not None:
         rows.append(("claims.only_if", outcome.only_if))
     rows.append(("claims.because", outcome.because))
+    if outcome.verdict == "fails" and outcome.instead is not None:
+        rows.append(("claims.instead", outcome.instead))
     if outcome.source:
-        rows.append(("claims.source", outcome.source))
+        rows.append(("claims.source", quoted(outcome)))
     if entry.claim.experiment:
         rows.append(("claims.shown", f"softscope experiment {entry.claim.experiment}"))
     return rows
+
+
+def quoted(outcome: Outcome) -> Text:
+    """Return the source, and whether it supports the claim."""
+    return words(f"claims.source.{outcome.stance}", source=outcome.source)
+
+
+def made(checked: Checked) -> Text:
+    """Return the sentence that says by which version and from which seed the verdicts come."""
+    return words("claims.made", version=softscope.__version__, seed=checked.seed)
+
+
+def left_out(checked: Checked) -> Text | None:
+    """Return the sentence that says what --fast left out; None if that is nothing."""
+    if not checked.left_out:
+        return None
+    return words("claims.left_out", count=len(checked.left_out), names=_listed(checked.left_out))
 
 
 def ends(settled: Settled) -> Text:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from typing import TYPE_CHECKING
 
@@ -55,11 +56,25 @@ def read(path: pathlib.Path, exercise: Exercise) -> str:
     except FileNotFoundError:
         number = homework.number(exercise)
         raise UsageError("homework.absent", file=shown(path), number=number) from None
-    except UnicodeDecodeError:
-        raise UsageError("homework.unreadable", file=shown(path), reason="UTF-8") from None
+    except UnicodeDecodeError as error:
+        found = _encoding(error.object)
+        if not found:
+            raise UsageError("homework.no_text", file=shown(path)) from None
+        raise UsageError("homework.encoding", file=shown(path), found=found) from None
     except OSError as error:
         reason = error.strerror or type(error).__name__
         raise UsageError("homework.unreadable", file=shown(path), reason=reason) from None
+
+
+def _encoding(content: bytes) -> str:
+    """Guess what a text that is not UTF-8 was saved in; "" if it is no text. Editors on Chinese Windows write GBK."""
+    for name, codec in (("UTF-16", "utf-16"), ("GBK", "gb18030")):
+        if name == "UTF-16" and not content.startswith((b"\xff\xfe", b"\xfe\xff")):
+            continue
+        with contextlib.suppress(UnicodeDecodeError):
+            if all(line.isprintable() for line in content.decode(codec).replace("\t", " ").splitlines()):
+                return name
+    return ""
 
 
 def exercise_of(path: pathlib.Path) -> Exercise | Quiz:

@@ -136,11 +136,11 @@ CHECKUP: dict[str, Text] = {
     ),
     "checkup.difference.keys": Text(
         en="Without 1/√d, how stuck a model gets depends on the task: here a sequence shows {pairs} of {keys} keys, "
-        "so a wrong key is often absent, and the model learns without it. If the same {pairs} are always shown, it "
-        "gets stuck: softscope experiment learning compares {pairs} keys with twice as many.",
+        "so a wrong key is often absent, and the model learns without it. If the same {pairs} are always shown, rows "
+        "that are blocked on a wrong key starve for good: softscope experiment learning shows where that flips.",
         zh="没有 1/√d 时，卡不卡住要看任务：这里每个序列只出现 {keys} 个键中的 {pairs} 个，错误的键常常不在，模型不靠 "
-        "1/√d 也能学。如果每次都是同样的 {pairs} 个键，它会卡住：softscope experiment learning 比较了 {pairs} 个键"
-        "和两倍的键。",
+        "1/√d 也能学。如果每次都是同样的 {pairs} 个键，被阻断在错误的键上的行就一直挨饿：softscope experiment "
+        "learning 显示转折点在哪里。",
     ),
     "checkup.report.written": Text(en="Report: {path}", zh="报告：{path}"),
 }

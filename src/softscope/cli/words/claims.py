@@ -8,10 +8,10 @@ CLAIMS: dict[str, Text] = {
     ),
     "claims.description": Text(
         en="Checks the claims of the source texts one by one: what was measured, whether the claim holds, and why. "
-        "Every verdict is computed as you watch, never hard-coded. The whole ledger takes a few minutes; --fast "
-        "skips the slow claims.",
-        zh="逐条检验原文的论断：测到了什么，论断是否成立，为什么。结论都是现场算出来的，不是写死的。全部检验需要几分钟"
-        "；--fast 跳过较慢的。",
+        "Every verdict is computed as you watch, never hard-coded. The whole ledger takes a minute or two; --fast "
+        "skips the slow claims, and says which.",
+        zh="逐条检验原文的论断：测到了什么，论断是否成立，为什么。结论都是现场算出来的，不是写死的。全部检验需要一两分钟"
+        "；--fast 跳过较慢的，并说明跳过了哪些。",
     ),
     "claims.argument.id": Text(
         en="Only these claims, such as S1-03; default: all.", zh="只检验这些论断，如 S1-03；默认检验全部。"
@@ -19,6 +19,9 @@ CLAIMS: dict[str, Text] = {
     "claims.option.text": Text(en="Only the claims of one text.", zh="只检验某一篇的论断。"),
     "claims.option.verdict": Text(en="Show only the claims with this verdict.", zh="只显示这种结论的论断。"),
     "claims.option.fast": Text(en="Skip the claims that take seconds each.", zh="跳过每条要几秒钟的论断。"),
+    "claims.option.seed": Text(
+        en="Draw every random sample from another seed; default: 0.", zh="用另一个种子重新抽取所有随机样本；默认 0。"
+    ),
     "claims.option.format": Text(
         en="Output format; html is one page for a browser.", zh="输出格式；html 是用浏览器打开的一个网页。"
     ),
@@ -54,11 +57,23 @@ CLAIMS: dict[str, Text] = {
         en="What five texts on softmax and attention claim, and what measurement says. ± is one standard error.",
         zh="五篇讲 softmax 和注意力的文章说了什么，实测又怎么说。± 为一个标准误。",
     ),
-    "claims.text.000": Text(en="000: why a sharp softmax stops learning", zh="000：尖锐的 softmax 为什么学不动"),
-    "claims.text.001": Text(en="001: why attention uses softmax", zh="001：注意力为什么用 softmax"),
-    "claims.text.002": Text(en="002: why divide by √d", zh="002：为什么要除以 √d"),
-    "claims.text.003": Text(en="003: a chapter on softmax", zh="003：softmax 一章"),
-    "claims.text.004": Text(en="004: two proofs", zh="004：两个证明"),
+    # The titles as the texts have them; in English those of 001 and 002 are translated.
+    "claims.text.000": Text(
+        en="000, without a title: why a sharp softmax stops learning", zh="000，无标题：尖锐的 softmax 为什么学不动"
+    ),
+    "claims.text.001": Text(en="001 “Why must attention use softmax?”", zh="001《为什么注意力机制必须使用 Softmax？》"),
+    "claims.text.002": Text(
+        en="002 “Q4: Why divide by √d_k before softmax?”", zh="002《Q4：为什么 Softmax 前需要除以 √d_k？》"
+    ),
+    "claims.text.003": Text(
+        en="003 “Chapter 4: Softmax — The Art of Probability”", zh="003《第 4 章：Softmax — 概率的艺术》"
+    ),
+    "claims.text.004": Text(
+        en="004 “Proof 1: Smaller d in softmax(QKᵀ/√d) leads to more one-hot-like outputs” and “Proof 2”, on vanishing "
+        "gradients",
+        zh="004《Proof 1: Smaller d in softmax(QKᵀ/√d) leads to more one-hot-like outputs》和"
+        "《Proof 2：当 S 趋近于 one-hot 时 dS/dZ 趋近于 0，会引起梯度消失》",
+    ),
     "claims.verdict.holds": Text(en="holds", zh="成立"),
     "claims.verdict.only-if": Text(en="holds only if …", zh="有条件成立"),
     "claims.verdict.fails": Text(en="does not hold", zh="不成立"),
@@ -66,7 +81,20 @@ CLAIMS: dict[str, Text] = {
     "claims.verdict.opinion": Text(en="opinion", zh="观点"),
     "claims.claim": Text(en="claim", zh="论断"),
     "claims.verdict": Text(en="verdict", zh="结论"),
-    "claims.measured": Text(en="measured", zh="实测"),
+    "claims.found": Text(en="found", zh="依据"),
+    "claims.evidence.measured": Text(en="measured", zh="实测"),
+    "claims.evidence.derived": Text(en="derived", zh="推导"),
+    "claims.evidence.quoted": Text(en="quoted", zh="引用"),
+    "claims.instead": Text(en="true is", zh="正确说法"),
+    "claims.source.supports": Text(en="{source} (supports it)", zh="{source}（支持）"),
+    "claims.source.contradicts": Text(en="{source} (contradicts it)", zh="{source}（不支持）"),
+    "claims.code": Text(en="the check", zh="检验代码"),
+    "claims.code.at": Text(en="{module}, line {line}", zh="{module}，第 {line} 行"),
+    "claims.made": Text(en="softscope {version}, seed {seed}.", zh="softscope {version}，种子 {seed}。"),
+    "claims.left_out": Text(
+        en="Left out by --fast, because each takes longer: {count} ({names}).",
+        zh="--fast 略去了较慢的 {count} 条：{names}。",
+    ),
     "claims.only_if": Text(en="only if", zh="条件"),
     "claims.because": Text(en="because", zh="原因"),
     "claims.source": Text(en="source", zh="来源"),
@@ -79,6 +107,13 @@ CLAIMS: dict[str, Text] = {
     "claims.winner.against": Text(
         en="Measurement sides with {winner}, against {loser}.",
         zh="实测支持 {winner}，不支持 {loser}。",
+    ),
+    "claims.rule": Text(
+        en="How we judge: a sentence with a false half does not hold. “Only if” names a condition on the inputs under "
+        "which the sentence is true as written. What needs other words does not hold, and the right words stand beside "
+        "it. Evidence is measured, derived, quoted or judged.",
+        zh="怎样下结论：有一半不对的句子就是不成立。“有条件”指的是对输入的条件，在它之下原句一字不改就成立。"
+        "要换个说法才对的，算不成立，正确的说法写在旁边。依据分四种：实测、推导、引用、评判。",
     ),
     "claims.winner.partly": Text(
         en="Measurement sides with {winner}; {loser} holds only under a condition.",

@@ -96,6 +96,14 @@ HOMEWORK: dict[str, Text] = {
     ),
     "homework.unwritable": Text(en="cannot write {file}: {reason}", zh="无法写入 {file}：{reason}"),
     "homework.unreadable": Text(en="cannot read {file}: {reason}", zh="无法读取 {file}：{reason}"),
+    "homework.encoding": Text(
+        en="{file} is not in UTF-8, but in {found}; save it again with the encoding UTF-8",
+        zh="{file} 的编码不是 UTF-8，而是 {found}；请用 UTF-8 编码另存一次",
+    ),
+    "homework.no_text": Text(
+        en="{file} is not a text file; save your answer as Python text, in UTF-8",
+        zh="{file} 不是文本文件；请把答案存成 Python 文本，编码为 UTF-8",
+    ),
     "homework.absent": Text(
         en="there is no {file} here; softscope homework start {number} writes it",
         zh="这里没有 {file}；用 softscope homework start {number} 写出它",

@@ -12,7 +12,6 @@ FOOTNOTE = (
     "To illustrate why the dot products get large, assume that the components of q and k are independent random "
     "variables with mean 0 and variance 1. Then their dot product, q·k = Σ q_i k_i, has mean 0 and variance d_k."
 )
-FOOTNOTE_QUOTED_VERBATIM = True
 
 EQUATION_1 = "softmax(QKᵀ/√d_k)V"
 

@@ -5,9 +5,7 @@ per call; limits on CPU, memory, files and output; an empty environment and no f
 no new processes; and on Linux (x86-64, arm64) a filter that blocks files, sockets, processes and signals to others. All
 of them stand before the answer is compiled and its imports run, except that imports may read files. macOS has no such
 filter and no memory limit: there, an answer can read whatever its user can read. A cheater can make the answer compute
-anything, but it cannot say "passed": only values leave the process, and only the grader knows which ones are right. The
-one thing we cannot see from outside is whether a function changed its copy of the input; an answer that takes over its
-own process could hide that.
+anything, but it cannot say "passed": only values leave the process, and only the grader knows which ones are right.
 """
 
 from __future__ import annotations
@@ -24,8 +22,6 @@ import sys
 import tempfile
 import time
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from softscope.lab.homework.limits import LIMITS, Limits
 from softscope.lab.homework.sandbox.messages import Foreign, ForeignError, decode, encode, printable
@@ -77,6 +73,7 @@ class Answer:
         self._pending, self._number = b"", ""
         self._output_bytes = 0
         self._deadline = float("inf")
+        self._twin: Answer | None = None
 
     def __enter__(self) -> Answer:
         """Start the process and run the answer's top-level code, which defines its functions."""
@@ -93,6 +90,8 @@ class Answer:
 
     def __exit__(self, *_: object) -> None:
         """End the whole process group, and leave nothing open."""
+        if self._twin is not None:
+            self._twin.__exit__()
         if self._process is not None:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._process.pid, signal.SIGKILL)
@@ -101,12 +100,14 @@ class Answer:
         while self._ends:
             os.close(self._ends.pop())
 
-    def call(self, function: str, *arguments: Any) -> Any:
-        """Call the function on copies of the arguments and return its value."""
-        return self.call_and_look(function, *arguments)[0]
+    def twin(self) -> Answer:
+        """Return the same answer in a second process, started when first needed, which ends with the first."""
+        if self._twin is None:
+            self._twin = Answer(self.source, may_import=self.may_import, limits=self.limits).__enter__()
+        return self._twin
 
-    def call_and_look(self, function: str, *arguments: Any) -> tuple[Any, tuple[Any, ...]]:
-        """Call the function on copies of the arguments; return its value, and the copies as it left them.
+    def call(self, function: str, *arguments: Any) -> Any:
+        """Call the function on copies of the arguments and return its value.
 
         Ours never change: a check that compared with them would take what the answer wrote for the truth.
         """
@@ -117,10 +118,7 @@ class Answer:
         if "large" in reply:
             raise StoppedError("large")
         try:
-            value, changed = decode(reply["value"]), reply["changed"]
-            if changed is None:
-                return value, arguments
-            return value, tuple(_left(given, after) for given, after in zip(arguments, changed, strict=True))
+            return decode(reply["value"])
         except (KeyError, TypeError, ValueError) as error:
             raise StoppedError("garbled") from error
 
@@ -246,16 +244,6 @@ class Answer:
             with contextlib.suppress(ValueError):
                 raise StoppedError("killed", signal=signal.Signals(-code).name)
         raise StoppedError("exit", code=code)
-
-
-def _left(given: Any, message: Any) -> Any:
-    """Return an argument as the answer left it. Only an array can change here, and only its numbers."""
-    after = decode(message)
-    if not isinstance(given, np.ndarray):
-        return given
-    if not isinstance(after, np.ndarray) or (after.shape, after.dtype) != (given.shape, given.dtype):
-        raise ForeignError
-    return after
 
 
 def _raised(reply: dict[str, Any]) -> RaisedError:

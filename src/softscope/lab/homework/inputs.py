@@ -13,7 +13,18 @@ if TYPE_CHECKING:
 Row = npt.NDArray[np.float64]
 
 _SIMPLE = ((0.0, 1.0), (1.0, 2.0, 3.0), (0.0, 0.0), (-1.0, 2.0), (2.0,), (-2.0, -1.0, 0.0, 3.0))
-_LARGE = ((0.0, -1000.0), (1000.0, 1001.0), (-1000.0, -1001.0), (1e5, 0.0, -1e5))
+# Far below 0 and far above, close together and far apart, and with ties at the top.
+_LARGE = (
+    (0.0, -1000.0),
+    (1000.0, 1001.0),
+    (1000.0, 1001.0, 1002.0),
+    (-1000.0, -1001.0),
+    (1e5, 0.0, -1e5),
+    (0.0, 0.0, -1000.0),
+    (800.0, 799.5, 5.0, -800.0),
+    (-3000.0, -3000.0, -3000.5),
+)
+_LONG = 2_000  # the time of a simple answer grows with its square
 
 
 def rows(rng: np.random.Generator) -> Iterator[tuple[Row]]:
@@ -24,10 +35,20 @@ def rows(rng: np.random.Generator) -> Iterator[tuple[Row]]:
         yield (drawn(rng, n),)
 
 
-def large(_: np.random.Generator) -> Iterator[tuple[Row]]:
-    """Yield logits whose exp overflows or underflows."""
+def large(rng: np.random.Generator) -> Iterator[tuple[Row]]:
+    """Yield logits whose exp overflows or underflows: simple ones, then random ones with a range of over 700."""
     for numbers in _LARGE:
         yield (np.array(numbers),)
+    for n in (3, 8):
+        yield (300.0 * drawn(rng, n),)
+        yield (drawn(rng, n) + 1000.0,)
+
+
+def hard(rng: np.random.Generator) -> Iterator[tuple[Row]]:
+    """Yield large logits, some that are −inf, and a long row."""
+    yield from large(rng)
+    yield (np.array([1000.0, -np.inf, 1001.0]),)
+    yield (drawn(rng, _LONG),)
 
 
 def drawn(rng: np.random.Generator, *shape: int) -> Row:

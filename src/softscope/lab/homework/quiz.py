@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -62,7 +63,7 @@ def mark(quiz: Quiz, answers: str, lang: Lang) -> list[Problem]:
 
     A file may say "1: b" line by line; anything after # is a comment.
     """
-    text = re.sub(r"#.*", "", answers.lower())
+    text = re.sub(r"#.*", "", unicodedata.normalize("NFKC", answers).lower())  # Ａ, as Chinese keyboards type it, is a
     letters = re.findall(r"[a-z]", text)
     if len(letters) != len(quiz.questions):
         example = LETTERS[: len(quiz.questions)]

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from softscope._text import Lang, Text
 from softscope.lab.homework.answer_process import Answer
+from softscope.lab.homework.exactness import as_numbers, off, tolerance
 from softscope.lab.homework.sandbox.messages import described
 from softscope.testing.wording import show
 
@@ -37,19 +38,28 @@ class Trial:
         """Return the function's result, whatever it is."""
         return self.answer.call(function, *arguments)
 
-    def value_and_input(self, function: str, x: Numbers) -> tuple[Any, Numbers]:
-        """Return the function's result, and its copy of the input as it left it."""
-        value, (after,) = self.answer.call_and_look(function, x)
-        return value, after
+    def elsewhere(self, function: str, *arguments: Any) -> Any:
+        """Return the function's result in another process, which has seen no call before."""
+        return self.answer.twin().call(function, *arguments)
 
     def array(self, function: str, *arguments: Any, shape: tuple[int, ...]) -> Numbers:
-        """Return the function's result, which must be a NumPy array of real numbers with that shape."""
-        raw = self.value(function, *arguments)
-        if not isinstance(raw, np.ndarray):
+        """Return the function's result: real numbers of that shape, in an array or in lists."""
+        return self.array_and_tolerance(function, *arguments, shape=shape)[0]
+
+    def off(self, want: Any, function: str, *arguments: Any) -> Text | None:
+        """Compare the function's result with the right numbers; None if it is as exact as its dtype allows."""
+        want = np.asarray(want, dtype=np.float64)
+        return off(*self.array_and_tolerance(function, *arguments, shape=want.shape), want)
+
+    def array_and_tolerance(self, function: str, *arguments: Any, shape: tuple[int, ...]) -> tuple[Numbers, float]:
+        """Return the function's result, and how exact it must be."""
+        value = self.value(function, *arguments)
+        raw = as_numbers(value)
+        if raw is None:
             raise UnfitError(
                 Text(
-                    zh=f"返回的是 {told(raw)}，不是由实数组成的 NumPy 数组",
-                    en=f"it returned {told(raw)}, not a NumPy array of real numbers",
+                    zh=f"返回的是 {told(value)}，不是由实数组成的数组或列表",
+                    en=f"it returned {told(value)}, not an array or a list of real numbers",
                 )
             )
         if raw.shape != shape:
@@ -59,7 +69,7 @@ class Trial:
                     en=f"it returned shape {raw.shape} instead of {shape}",
                 )
             )
-        return raw.astype(np.float64)
+        return raw.astype(np.float64), tolerance(raw)
 
     def number(self, function: str, *arguments: Any) -> float:
         """Return the function's result, which must be one real number."""

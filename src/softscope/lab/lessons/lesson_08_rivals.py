@@ -113,8 +113,8 @@ def _(mo, page, rivals, t):
     _five = rivals.five(page.lang)
     mo.md(
         t(
-            zh=f"## 五条性质，逐条测\n\n常说的五条是：{_five}。“突出大的”是说：分数更大，权重不会更小；放大分数，权重就全部移向最大的一项。“可微”是说：没有跳跃，也没有折点。“是概率分布”由前面几条得出：每一行都有答案，非负，和为一。我们再多问两条：是不是处处有斜率（平的地方没有梯度可学），以及是不是平移不变。表里没有手写的结论：每种做法都接受同样的检查，✗ 表示找到了不成立的一行。",
-            en=f"## Five properties, each measured\n\nThe five usually named: {_five}. “Stands out” means: a larger score never gets a smaller weight, and amplifying the scores moves all the weight to the largest. “Differentiable” means: no jump and no kink. “A distribution” follows from the others: every row has an answer, which is non-negative and sums to one. We ask two more questions: is it never flat (where it is flat, there is no gradient to learn from), and does a shift change nothing? No verdict is typed in by hand: every map goes through the same checks, and ✗ means that a row was found for which it fails.",
+            zh=f"## 五条性质，逐条测\n\n常说的五条是：{_five}。“突出大的”是说：分数更大，权重不会更小；放大分数，权重就全部移向最大的一项。“可微”是说：每一行都有答案，没有跳跃，也没有折点。“是概率分布”由前面几条得出：每一行都有答案，都非负，和都为一。我们再多问两条：是不是处处有斜率（平的地方没有梯度可学），以及是不是平移不变。表里没有手写的结论：每种做法都接受同样的检查，✗ 表示找到了不成立的一行。",
+            en=f"## Five properties, each measured\n\nThe five usually named: {_five}. “Stands out” means: a larger score never gets a smaller weight, and amplifying the scores moves all the weight to the largest. “Differentiable” means: every row has an answer, with no jump and no kink. “A distribution” follows from the others: every row has an answer, which is non-negative and sums to one. We ask two more questions: is it never flat (where it is flat, there is no gradient to learn from), and does a shift change nothing? No verdict is typed in by hand: every map goes through the same checks, and ✗ means that a row was found for which it fails.",
         )
     )
     return

@@ -74,7 +74,7 @@ def _(answers, mo, page, puzzles, said, t, which):
     mo.vstack(
         [
             mo.md(
-                f"### {which.value} / {len(puzzles.CHOSEN)}\n\n> {said(claim.says, page.lang)}\n\n<small>{_name} · {t(zh='出处：', en='from: ')}{claim.text}, {claim.where}</small>"
+                f"### {which.value} / {len(puzzles.CHOSEN)}\n\n> {said(claim.says, page.lang)}\n\n“{claim.quote}”\n\n<small>{_name} · {t(zh='出处：', en='from: ')}{claim.text}, {claim.where}</small>"
             ),
             answers[which.value - 1],
         ]
@@ -96,13 +96,23 @@ def _(VERDICTS, answers, claim, mo, page, puzzles, said, t, which):
             if _outcome.only_if and _outcome.verdict == "only-if"
             else ""
         )
+        _truth = (
+            f"\n\n**{t(zh='正确说法：', en='True is: ')}**{said(_outcome.instead, page.lang)}"
+            if _outcome.instead and _outcome.verdict == "fails"
+            else ""
+        )
+        _found = {
+            "measured": t(zh="测得：", en="Measured: "),
+            "derived": t(zh="推导：", en="Derived: "),
+            "quoted": t(zh="引用：", en="Quoted: "),
+        }[_outcome.evidence]
         _more = (
             f"\n\n{t(zh='更多：', en='More: ')}`softscope experiment {claim.experiment}`" if claim.experiment else ""
         )
         _shown = mo.callout(
             mo.md(
                 f"**{t(zh='判断正确：', en='You are right: ') if _right else t(zh='再想想：', en='Not quite: ')}{_verdict}**\n\n"
-                f"{t(zh='测得：', en='Measured: ')}{said(_outcome.measured, page.lang)}\n\n{_condition}{said(_outcome.because, page.lang)}\n\n{_cases}{_more}"
+                f"{_found}{said(_outcome.measured, page.lang)}\n\n{_condition}{said(_outcome.because, page.lang)}{_truth}\n\n{_cases}{_more}"
             ),
             kind="success" if _right else "warn",
         )

@@ -14,9 +14,14 @@ def naive(x: Any) -> Any:
     return e / np.sum(e)
 
 
+def powers(x: Any) -> Any:
+    """What the chapter's stable softmax exponentiates and gets: exp(x − max), over the last axis."""
+    return np.exp(x - np.max(x, axis=-1, keepdims=True))
+
+
 def stable(x: Any) -> Any:
-    """The same after subtracting the largest entry; over the last axis."""
-    e = np.exp(x - np.max(x, axis=-1, keepdims=True))
+    """The powers over their sum."""
+    e = powers(x)
     return e / np.sum(e, axis=-1, keepdims=True)
 
 

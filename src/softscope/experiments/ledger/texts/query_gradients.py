@@ -33,6 +33,15 @@ def row_norms(d: int, value_width: int, scaled: bool) -> Any:
     return np.asarray(grad.norm(dim=-1))
 
 
+@functools.cache
+def leads(d: int, value_width: int) -> Any:
+    """How far the largest unscaled score of every row of the same draws leads the second, (matrices, keys)."""
+    rng = generator(f"query gradients {d} {value_width}")
+    q, k = (rng.standard_normal((MATRICES, KEYS, d)) for _ in range(2))
+    ordered = np.sort(q @ k.transpose(0, 2, 1), axis=-1)
+    return ordered[..., -1] - ordered[..., -2]
+
+
 def local_slopes(numbers: dict[int, float]) -> list[float]:
     """The exponent of d between neighbouring points: −1 everywhere for 1/d.
 

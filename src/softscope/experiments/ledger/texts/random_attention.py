@@ -5,11 +5,15 @@ from __future__ import annotations
 import functools
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 import softscope as ss
 from softscope.experiments.ledger import Estimate, estimate, generator
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 KEYS = 10
 DIMENSIONS = (16, 64, 256)
@@ -79,12 +83,29 @@ def scaled(d: int) -> Sharpness:
     return sharpness(d, 1.0 / math.sqrt(d))
 
 
+def size_where(reading: Callable[[Sharpness], float], level: float, d: int = 64) -> float:
+    """The standard deviation of the components of q and k at which a reading of scaled scores rises to the level."""
+    low, high = 0.0, 8.0
+    for _ in range(12):
+        middle = (low + high) / 2.0
+        # Twice the standard deviation makes every score four times as large, while √d stays the same.
+        low, high = (low, middle) if reading(sharpness(d, middle**2 / math.sqrt(d))) > level else (middle, high)
+    return (low + high) / 2.0
+
+
 def matrices(d: int) -> int:
     """How many score matrices the readings are based on."""
     return _draws(d)
 
 
-def error_of_weights(scores: np.ndarray) -> float:
-    """The largest error of the library's weights, against extended precision."""
-    wide = np.exp((scores - scores.max(-1, keepdims=True)).astype(np.longdouble))
-    return float(np.abs(ss.softmax(scores) - wide / wide.sum(-1, keepdims=True)).max())
+@functools.cache
+def error_of_weights(d: int, precision: str = "float32", scaled: bool = False) -> float:
+    """The largest error of the weights of 2000 random rows if scores and softmax are computed in this precision."""
+    import torch
+
+    q, k = (torch.from_numpy(x) for x in generator(f"error of weights {d}").standard_normal((2, 200, KEYS, d)))
+    q, k = (x.to(getattr(torch, precision)) for x in (q, k))
+    factor = 1.0 / math.sqrt(d) if scaled else 1.0
+    weights = torch.softmax(q @ k.mT * factor, dim=-1)
+    exact = torch.softmax(q.double() @ k.double().mT * factor, dim=-1)
+    return float((weights.double() - exact).abs().max())

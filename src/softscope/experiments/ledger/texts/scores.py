@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -39,10 +40,29 @@ def entropies(d: int, scale: float | None = None, keys: int = 10, std: float = 1
 
 
 @functools.cache
-def jacobian_norms(std: float, keys: int = 10, n: int = 20_000) -> Estimate:
-    """Mean Frobenius norm of softmax's Jacobian over rows of independent normal logits with this standard deviation."""
-    rows = std * generator(f"jacobian norms {std} {keys}").standard_normal((n, keys))
-    return estimate(frobenius(ss.softmax(rows)))
+def jacobian_sizes(std: float, keys: int = 10) -> NDArray[np.float64]:
+    """‖J‖ (Frobenius) of softmax at rows of independent normal logits with this standard deviation.
+
+    It is the size of the gradient at the logits for a random gradient of unit variance at the weights.
+    """
+    rows = min(20_000, 2_000_000 // keys)
+    logits = std * generator(f"jacobian norms {std} {keys}").standard_normal((rows, keys))
+    return np.asarray(frobenius(ss.softmax(logits)))
+
+
+def jacobian_norms(std: float, keys: int = 10) -> Estimate:
+    """Its mean."""
+    return estimate(jacobian_sizes(std, keys))
+
+
+def reverses_above(std: float) -> int:
+    """The number of keys, to the nearest ten, above which such logits leave more gradient than those of deviation 1.
+
+    With more keys, a wide row is ever more often near a tie at its top, while a narrow one spreads ever thinner.
+    """
+    grid = (10, 30, 100, 300, 1_000)
+    ratios = [jacobian_norms(std, keys).mean / jacobian_norms(1.0, keys).mean for keys in grid]
+    return int(round(math.exp(np.interp(0.0, np.log(ratios), np.log(grid))), -1))
 
 
 def frobenius(p: Any) -> Any:

@@ -7,45 +7,50 @@ import numpy as np
 import softscope as ss
 from softscope._text import Text
 from softscope.experiments.ledger import Outcome, claim, generator, near, off_by, opinion
+from softscope.experiments.ledger.texts import recall
 from softscope.experiments.ledger.texts.figures import listed
-from softscope.experiments.ledger.texts.recall import PAIRS, SEEDS, STEPS, D, accuracy
-from softscope.experiments.recall import LEARNED
+from softscope.experiments.ledger.texts.rivals import MAPS
 
 A = np.array([2.0, 2.1, 2.2])
-TASK = Text(
-    zh=f"联想回忆，{PAIRS} 对，d = {D}，{STEPS} 步，{SEEDS} 个种子中最差的准确率",
-    en=f"associative recall, {PAIRS} pairs, d = {D}, {STEPS} steps, worst accuracy of {SEEDS} seeds",
-)
+DIVIDED = MAPS["x/Σx"]
 
 
 @claim(
     "S1-01",
     says=Text(zh="注意力机制必须使用 softmax", en="Attention must use softmax"),
+    quote="为什么注意力机制必须使用 Softmax？",
     where="title, L3",
     experiment="normalisers",
     slow=True,
 )
 def _s1_01() -> Outcome:
-    found = {name: accuracy(name) for name in ("softmax", "sigmoid − ln n", "x/n", "x/Σx")}
-    shown = ", ".join(f"{name} {a:.2f}" for name, a in found.items())
-    learned = [name for name, a in found.items() if a > LEARNED and name != "softmax"]
+    found, measured = recall.compared(("softmax", "sigmoid − ln n", "x/n", "x/Σx"))
+    learned = [name for name, x in found.items() if x.learned and name != "softmax"]
     return Outcome.of(
         {Text(zh="没有别的加权方式学得会", en="no other kind of weights learns the task"): not learned},
-        measured=Text(zh=f"{TASK.zh}：{shown}", en=f"{TASK.en}: {shown}"),
+        measured=measured,
         because={
             "fails": Text(
-                zh=f"{'、'.join(learned)} 不用 softmax 也学会了同一个任务。",
-                en=f"{' and '.join(learned)} learn the same task without softmax.",
-            )
+                zh=f"查找只需要对的键得到最大的份量，不需要概率：{'、'.join(learned)} 也学会了。",
+                en=f"To look something up, the right key must weigh most; the weights need not be probabilities: {' and '.join(learned)} learn it too.",
+            ),
+            "holds": Text(
+                zh="试过的其他加权方式，没有一种在每次训练中都学会。",
+                en="None of the other kinds of weights that we tried learns the task in every run.",
+            ),
         },
+        instead=Text(
+            zh="注意力通常使用 softmax；别的加权方式也能学会查找。",
+            en="Attention usually uses softmax; other kinds of weights can learn to look things up, too.",
+        ),
     )
 
 
 @claim(
     "S1-02",
     says=Text(zh="softmax 就是指数放大加归一化", en="Softmax is exponential amplification plus normalisation"),
+    quote="Softmax = 指数放大 + 概率归一化",
     where="L5, L197",
-    experiment="normalisers",
 )
 def _s1_02() -> Outcome:
     x = 3.0 * generator("S1-02").standard_normal((1_000, 12))
@@ -55,7 +60,12 @@ def _s1_02() -> Outcome:
         measured=Text(
             zh=f"最大误差 {error:.1g}（n = {len(x)} 行）", en=f"largest error {error:.1g} (n = {len(x)} rows)"
         ),
-        because={"holds": Text(zh="这就是定义。", en="That is the definition.")},
+        because={
+            "holds": Text(
+                zh="这就是定义：取指数把差变成比，除以总和让权重加起来是 1。",
+                en="That is the definition: exp turns differences into ratios, and dividing by the sum makes the weights add up to 1.",
+            )
+        },
     )
 
 
@@ -65,35 +75,41 @@ def _s1_02() -> Outcome:
         zh="[2.0, 2.1, 2.2] 除以总和是 [0.326, 0.342, 0.358]",
         en="[2.0, 2.1, 2.2] divided by its sum is [0.326, 0.342, 0.358]",
     ),
+    quote="= [0.326, 0.342, 0.358]",
     where="Part 1, L21-22",
     experiment="normalisers",
 )
 def _s1_03() -> Outcome:
-    p, stated = A / A.sum(), ["0.326", "0.342", "0.358"]
+    p, stated = DIVIDED(A), ["0.326", "0.342", "0.358"]
     total = sum(map(float, stated))
     return Outcome.of(
         {"[2.0, 2.1, 2.2]": near(p, stated)},
         measured=listed(p, ".4f"),
         because={
             "fails": Text(
-                zh=f"文中三个数之和是 {total:.3f}，而不是 1。",
-                en=f"The text's three figures sum to {total:.3f}, not 1.",
+                zh=f"除以总和之后，三个数加起来必须是 1；文中的三个数加起来是 {total:.3f}。",
+                en=f"After dividing by the sum, the three must add up to 1; the text's three add up to {total:.3f}.",
             )
         },
+        instead=Text(
+            zh=f"[2.0, 2.1, 2.2] 除以总和是 {listed(p, '.3f')}。",
+            en=f"[2.0, 2.1, 2.2] divided by its sum is {listed(p, '.3f')}.",
+        ),
     )
 
 
 @claim(
     "S1-04",
     says=Text(
-        zh="直接除以总和，三个权重差不多一样，不聚焦",
-        en="Dividing by the sum makes the three weights nearly equal: there is no focus",
+        zh="直接除以总和，三个权重差不多一样，不利于聚焦",
+        en="Dividing by the sum makes the three weights nearly equal, which does not help to focus",
     ),
+    quote="差不多一样，不利于注意力“聚焦”。",
     where="Part 1, L25",
     experiment="normalisers",
 )
 def _s1_04() -> Outcome:
-    p = A / A.sum()
+    p, soft = DIVIDED(A), ss.softmax(A)
     away = off_by(p, np.full(3, 1 / 3))
     return Outcome.of(
         {Text(zh="与 1/3 相差不到 0.02", en="within 0.02 of 1/3"): away < 0.02},
@@ -103,8 +119,8 @@ def _s1_04() -> Outcome:
         ),
         because={
             "holds": Text(
-                zh=f"比值与分数的比值相同；softmax 在这里也只有 {ss.softmax(A).max() / ss.softmax(A).min():.2f}。",
-                en=f"The ratios are those of the scores; even softmax reaches only {ss.softmax(A).max() / ss.softmax(A).min():.2f} here.",
+                zh=f"除以总和时，权重之比就是分数之比，而分数之比接近 1。softmax 在这里也只拉开到 {soft[2] / soft[0]:.2f}。",
+                en=f"Divided by the sum, weights have the ratios of the scores, and these are close to 1. Even softmax only widens the ratio to {soft[2] / soft[0]:.2f} here.",
             )
         },
     )
@@ -113,8 +129,8 @@ def _s1_04() -> Outcome:
 @claim(
     "S1-05",
     says=Text(zh="[2.0, 2.1, 2.2] 的指数是 [7.39, 8.17, 9.03]", en="exp([2.0, 2.1, 2.2]) is [7.39, 8.17, 9.03]"),
+    quote="exp(A) = [7.39, 8.17, 9.03]",
     where="Part 1, L32",
-    experiment="normalisers",
 )
 def _s1_05() -> Outcome:
     e = np.exp(A)
@@ -122,7 +138,10 @@ def _s1_05() -> Outcome:
         {"exp": near(e, ["7.39", "8.17", "9.03"])},
         measured=listed(e, ".4f"),
         because={
-            "holds": Text(zh="舍入到文中的两位小数，三个数都一致。", en="All three agree to the two decimals printed.")
+            "holds": Text(
+                zh=f"分数每加 0.1，指数就乘以 e^0.1 ≈ {e[1] / e[0]:.3f}；三个数都与文中一致。",
+                en=f"Each 0.1 added to the score multiplies its exponential by e^0.1 ≈ {e[1] / e[0]:.3f}; all three figures are as the text prints them.",
+            )
         },
     )
 
@@ -130,34 +149,35 @@ def _s1_05() -> Outcome:
 @claim(
     "S1-06",
     says=Text(zh="取指数把差距从 0.2 放大到“1.64 倍”", en="exp widens the gap from 0.2 to “1.64 times”"),
+    quote="差距从 0.2 → 1.64 倍 被放大了！",
     where="Part 1, L35",
-    experiment="normalisers",
 )
 def _s1_06() -> Outcome:
     e = np.exp(A)
     difference, ratio, growth = e[2] - e[0], e[2] / e[0], (e[2] - e[0]) / (A[2] - A[0])
     return Outcome.of(
-        under={
-            Text(zh="差", en="the difference"): near(difference, "1.64"),
-            Text(zh="两者之比", en="the ratio"): near(ratio, "1.64"),
-            Text(zh="差距放大的倍数", en="the factor by which the gap grows"): near(growth, "1.64"),
-        },
+        {Text(zh="差距变为原来的 1.64 倍", en="the gap becomes 1.64 times as wide"): near(growth, "1.64")},
         measured=Text(
-            zh=f"差 {difference:.3f}；比 {ratio:.3f}；差距放大 {growth:.2f} 倍",
-            en=f"difference {difference:.3f}; ratio {ratio:.3f}; gap grown by a factor of {growth:.2f}",
+            zh=f"差距从 {A[2] - A[0]:.1f} 变为 {difference:.3f}，是原来的 {growth:.2f} 倍；两个指数之比 {ratio:.3f}",
+            en=f"the gap goes from {A[2] - A[0]:.1f} to {difference:.3f}, {growth:.2f} times as wide; the ratio of the two exponentials is {ratio:.3f}",
         ),
         because={
-            "only-if": Text(
-                zh=f"{difference:.2f} 是差，不是倍数。", en=f"{difference:.2f} is a difference, not a factor."
+            "fails": Text(
+                zh=f"{difference:.2f} 是取指数之后的差，不是倍数：差距是原来的 {growth:.1f} 倍，因为 exp 在 2 附近的斜率约为 e² ≈ {e[0]:.1f}，越往上越陡。",
+                en=f"{difference:.2f} is the difference after exp, not a factor: the gap is {growth:.1f} times as wide, since the slope of exp is about e² ≈ {e[0]:.1f} at 2 and grows from there.",
             )
         },
-        only_if=Text(zh="1.64 读作差，而不是倍数", en="1.64 is read as a difference, not as a factor"),
+        instead=Text(
+            zh=f"取指数把差距从 0.2 放大到 {difference:.2f}，即 {growth:.1f} 倍。",
+            en=f"exp widens the gap from 0.2 to {difference:.2f}, that is {growth:.1f} times.",
+        ),
     )
 
 
 @claim(
     "S1-07",
     says=Text(zh="softmax([2.0, 2.1, 2.2]) 是 [0.30, 0.33, 0.37]", en="softmax([2.0, 2.1, 2.2]) is [0.30, 0.33, 0.37]"),
+    quote="softmax = [0.30, 0.33, 0.37]",
     where="Part 1, L40",
     experiment="normalisers",
 )
@@ -167,29 +187,36 @@ def _s1_07() -> Outcome:
         {"[2.0, 2.1, 2.2]": near(p, ["0.30", "0.33", "0.37"])},
         measured=listed(p, ".4f"),
         because={
-            "holds": Text(zh="舍入到文中的两位小数，三个数都一致。", en="All three agree to the two decimals printed.")
+            "holds": Text(
+                zh=f"相邻两个权重之比是 e^0.1 ≈ {p[1] / p[0]:.3f}，三个权重加起来是 1；这样就定下了三个数。",
+                en=f"Neighbouring weights have the ratio e^0.1 ≈ {p[1] / p[0]:.3f}, and the three add up to 1; that fixes them.",
+            )
         },
     )
 
 
 @claim(
     "S1-08",
-    says=Text(zh="用了 softmax，差距变大，更有选择性", en="With softmax the gap is wider, so it is more selective"),
+    says=Text(
+        zh="在这三个分数上用 softmax，差距变大，更有选择性",
+        en="With softmax, the gap between these three is wider, so it is more selective",
+    ),
+    quote="差距变大，更有“选择性”。",
     where="Part 1, L43",
     experiment="normalisers",
 )
 def _s1_08() -> Outcome:
-    soft, plain, tenth = np.ptp(ss.softmax(A)), np.ptp(A / A.sum()), np.ptp(ss.softmax(A / 10))
+    soft, plain, tenth = np.ptp(ss.softmax(A)), np.ptp(DIVIDED(A)), np.ptp(ss.softmax(A / 10))
     return Outcome.of(
-        {"[2.0, 2.1, 2.2]": bool(soft > 1.5 * plain)},
+        {"[2.0, 2.1, 2.2]": bool(soft > plain)},
         measured=Text(
-            zh=f"最大减最小：softmax {soft:.4f}，除以总和 {plain:.4f}",
-            en=f"largest minus smallest: softmax {soft:.4f}, division by the sum {plain:.4f}",
+            zh=f"最大减最小：softmax {soft:.4f}，除以总和 {plain:.4f}；分数都除以 10 时 softmax 为 {tenth:.4f}，除以总和不变",
+            en=f"largest minus smallest: softmax {soft:.4f}, division by the sum {plain:.4f}; with scores a tenth the size, softmax {tenth:.4f}, division by the sum the same",
         ),
         because={
             "holds": Text(
-                zh=f"这三个数确实如此；但分数缩小到十分之一时，softmax 的差距只有 {tenth:.4f}，比除以总和还小。",
-                en=f"True for these three; but with scores a tenth the size, softmax's gap is only {tenth:.4f}, narrower than with division by the sum.",
+                zh="softmax 看分数之差，除以总和看分数之比；对这三个数，差的作用更大。分数小得多时正好相反。",
+                en="Softmax looks at the differences of the scores, division by the sum at their ratios; for these three, the differences matter more. With much smaller scores it is the other way round.",
             )
         },
     )
@@ -201,6 +228,7 @@ def _s1_08() -> Outcome:
         zh="让权重向更相关的一方倾斜，softmax 是最自然的做法",
         en="Softmax is the most natural way to tilt the weights towards what is more relevant",
     ),
+    quote="Softmax 最自然地做到这一点。",
     where="Part 1, L49",
 )
 def _s1_09() -> Outcome:

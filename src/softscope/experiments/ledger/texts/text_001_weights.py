@@ -2,46 +2,61 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 import softscope as ss
 from softscope._text import Text
-from softscope.experiments.ledger import Outcome, claim, estimate, generator, share
-from softscope.experiments.ledger.texts.recall import accuracy
-from softscope.experiments.ledger.texts.text_001_amplify import TASK
-from softscope.experiments.recall import LEARNED
+from softscope.experiments.ledger import Estimate, Outcome, claim, estimate, generator
+from softscope.experiments.ledger.texts import recall
 
 
 @claim(
     "S1-10",
     says=Text(
-        zh="权重必须在 [0, 1] 内、总和为 1、可以看作概率",
-        en="Weights must lie in [0, 1], sum to 1 and make sense as probabilities",
+        zh="注意力要输出一个分布，因此权重必须在 [0, 1] 内、总和为 1、可以看作概率",
+        en="Attention has to give a distribution, so weights must lie in [0, 1], sum to 1 and make sense as probabilities",
     ),
-    where="Part 2, L62-66",
+    quote="因此权重必须满足：",
+    where="Part 2, L55-66",
     experiment="normalisers",
     slow=True,
 )
 def _s1_10() -> Outcome:
-    found = {name: accuracy(name) for name in ("sigmoid", "x/n")}
-    shown = ", ".join(f"{name} {a:.2f}" for name, a in found.items())
+    found, measured = recall.compared(("sigmoid", "x/n"))
+    sigmoid, plain = found["sigmoid"], found["x/n"]
     return Outcome.of(
-        {Text(zh=f"{name} 学不会", en=f"{name} does not learn"): a < LEARNED for name, a in found.items()},
-        measured=Text(zh=f"{TASK.zh}：{shown}", en=f"{TASK.en}: {shown}"),
+        {
+            Text(zh="没有负权重才学得会", en="learning takes weights without negative ones"): not plain.learned,
+            Text(zh="权重之和为 1 才学得会", en="learning takes weights that sum to 1"): not sigmoid.learned,
+        },
+        measured=Text(
+            zh=f"{measured.zh}；训练后 sigmoid 的权重之和与 1 平均相差 {sigmoid.off_one:.2f}，x/n 的权重有 {plain.negative[1]:.0%} 为负",
+            en=f"{measured.en}; after training, sigmoid weights sum to {sigmoid.off_one:.2f} off from 1 on average, and {plain.negative[1]:.0%} of the x/n weights are negative",
+        ),
         because={
             "fails": Text(
-                zh="sigmoid 的权重之和不为 1，x/n 的权重还有负数；两者都不是概率，却都学会了查找。",
-                en="Sigmoid weights do not sum to 1, and some x/n weights are even negative: neither are probabilities, yet both learn to look things up.",
-            )
+                zh="下一层只需要从加权和里认出对的值；sigmoid 的权重之和不为 1，x/n 的权重还有负数，两者都不是概率，却都学会了查找。",
+                en="The next layer only has to recognise the right value in the weighted sum. Sigmoid weights do not sum to 1, and some x/n weights are even negative: neither are probabilities, yet both learn to look things up.",
+            ),
+            "holds": Text(
+                zh="权重不是概率的两种做法都没有学会查找。",
+                en="Neither of the two kinds of weights that are not probabilities learns to look things up.",
+            ),
         },
+        instead=Text(
+            zh="要把权重读作概率，它们才必须在 [0, 1] 内、总和为 1；注意力不这样也能工作。",
+            en="Weights must lie in [0, 1] and sum to 1 to be read as probabilities; attention works without that.",
+        ),
     )
 
 
 @claim(
     "S1-11",
     says=Text(zh="指数不会是负数：exp(x) ≥ 0", en="An exponential is never negative: exp(x) ≥ 0"),
+    quote="exp(xi) >= 0",
     where="Part 2, L71; Part 3, L105",
-    experiment="overflow",
 )
 def _s1_11() -> Outcome:
     x = np.linspace(-1000.0, 700.0, 170_001)
@@ -56,8 +71,8 @@ def _s1_11() -> Outcome:
         ),
         because={
             "holds": Text(
-                zh="精确值总大于 0；用浮点数计算可能下溢为 0，但不会为负。",
-                en="The exact value is always above 0; in floating point it can underflow to 0, but never go negative.",
+                zh="x 每减 1，指数就除以 e，越来越小但始终为正；用浮点数计算可能下溢为 0，不会为负。",
+                en="Each step of −1 divides it by e: it gets ever smaller but stays positive. In floating point it can underflow to 0, but never go negative.",
             )
         },
     )
@@ -66,34 +81,29 @@ def _s1_11() -> Outcome:
 @claim(
     "S1-12",
     says=Text(zh="指数之和总大于 0", en="The sum of exponentials is always above 0"),
+    quote="sum(exp(x)) > 0",
     where="Part 2, L72",
     experiment="overflow",
 )
 def _s1_12() -> Outcome:
-    row = np.array([-800.0, -801.0])
+    rows = {"[1, 2]": [1.0, 2.0], "[−800, −801]": [-800.0, -801.0], "[−∞, −∞]": [-math.inf, -math.inf]}
     with np.errstate(under="ignore"):
-        naive = float(np.exp(row).sum())
-    shifted = float(np.exp(row - row.max()).sum())
-    masked = float(np.exp(np.full(2, -np.inf)).sum())
+        sums = {label: float(np.exp(np.array(row)).sum()) for label, row in rows.items()}
+    edge = f"−{math.log(2.0) - math.log(math.ulp(0.0)):.0f}"  # half the smallest number rounds to 0
+    shown = "; ".join(f"{label}: {total:.4g}" for label, total in sums.items())
     return Outcome.of(
-        under={
-            Text(zh="先减去最大值", en="after subtracting the maximum"): shifted > 0.0,
-            Text(zh="直接计算 [−800, −801]", en="[−800, −801] directly"): naive > 0.0,
-            Text(zh="整行都被掩码", en="a fully masked row"): masked > 0.0,
-        },
-        measured=Text(
-            zh=f"减去最大值 {shifted:.3f}；直接 {naive:g}；全掩码 {masked:g}",
-            en=f"maximum subtracted {shifted:.3f}; directly {naive:g}; fully masked {masked:g}",
-        ),
+        under={label: total > 0.0 for label, total in sums.items()},
+        measured=f"float64: {shown}",
         because={
             "only-if": Text(
-                zh="在 −745 以下，float64 的指数下溢为 0，总和也是 0，再除就是 0/0。",
-                en="Below −745, float64's exponential underflows to 0; then the sum is 0 too, and the division is 0/0.",
-            )
+                zh=f"精确的指数总大于 0，但低于 {edge} 时，float64 会把它舍入为 0；一行全是这样的分数（或全被掩码，即 −∞），和就是 0，相除得 0/0。所以代码先减去最大值，让最大的一项成为 exp(0) = 1。",
+                en=f"The exact exponential is always above 0, but below {edge} float64 rounds it to 0. In a row with only such scores (or all masked, that is −∞), the sum is 0 and the division 0/0. That is why code subtracts the maximum first: the largest term becomes exp(0) = 1.",
+            ),
+            "holds": Text(zh="每一项都大于 0。", en="Every term is above 0."),
         },
         only_if=Text(
-            zh="先减去最大值，并且至少有一个分数不是 −∞",
-            en="the maximum is subtracted first and at least one score is not −∞",
+            zh=f"至少有一个分数高于 {edge}（float64）",
+            en=f"at least one score is above {edge} (in float64)",
         ),
     )
 
@@ -101,6 +111,7 @@ def _s1_12() -> Outcome:
 @claim(
     "S1-13",
     says=Text(zh="softmax 的输出在 [0, 1] 内", en="The outputs of softmax lie in [0, 1]"),
+    quote="softmax(x) ∈ [0,1]",
     where="Part 2, L73",
     experiment="normalisers",
 )
@@ -117,13 +128,19 @@ def _s1_13() -> Outcome:
             zh=f"{'；'.join(f'{name}：{low:g} 到 {high:g}' for name, (low, high) in ranges.items())}（{len(rows)} 行，分数大到 10³⁰）",
             en=f"{'; '.join(f'{name}: {low:g} to {high:g}' for name, (low, high) in ranges.items())} ({len(rows)} rows, scores up to 10³⁰)",
         ),
-        because={"holds": Text(zh="每一项不小于 0，也不大于总和。", en="No entry is below 0 or above the sum.")},
+        because={
+            "holds": Text(
+                zh="每一项是一个非负数除以包含它的总和，所以不小于 0，也不大于 1。",
+                en="Each entry is a non-negative number divided by a sum that contains it, so it is neither below 0 nor above 1.",
+            )
+        },
     )
 
 
 @claim(
     "S1-14",
     says=Text(zh="softmax 的输出之和为 1", en="The outputs of softmax sum to 1"),
+    quote="sum(softmax(x)) = 1",
     where="Part 2, L74",
     experiment="normalisers",
 )
@@ -141,7 +158,8 @@ def _s1_14() -> Outcome:
         ),
         because={
             "holds": Text(
-                zh="理论上恰为 1，计算中只有舍入误差。", en="In theory exactly 1; in computation, 1 up to rounding."
+                zh="每一项都除以它们的总和，所以加起来是 1；计算中只有舍入误差。",
+                en="Every entry is divided by the sum of all, so together they make 1; in computation, 1 up to rounding.",
             )
         },
     )
@@ -150,29 +168,49 @@ def _s1_14() -> Outcome:
 @claim(
     "S1-15",
     says=Text(
-        zh="注意力权重不能是负数，语言中没有负注意力",
-        en="Attention weights cannot be negative; there is no negative attention in language",
+        zh="语言中没有“负注意力”，所以注意力权重不能是负数",
+        en="There is no “negative attention” in language, so attention weights cannot be negative",
     ),
+    quote="所以权重必须 ≥ 0。",
     where="Part 3, L81-100",
-    experiment="normalisers",
     slow=True,
 )
 def _s1_15() -> Outcome:
-    found = accuracy("x/n")
-    negative = share(generator("S1-15").standard_normal(20_000) < 0.0)
+    found, measured = recall.compared(("x/n",))
+    start, end = found["x/n"].negative
     return Outcome.of(
-        {Text(zh="带负权重学不会查找", en="with negative weights, looking things up is not learned"): found < LEARNED},
+        {
+            Text(zh="带负权重学不会查找", en="with negative weights, looking things up is not learned"): not (
+                found["x/n"].learned and min(start, end) > 0.1
+            )
+        },
         measured=Text(
-            zh=f"{TASK.zh}：x/n {found:.2f}；标准正态分数中为负的占 {negative:.2f}",
-            en=f"{TASK.en}: x/n {found:.2f}; share of standard normal scores below 0 {negative:.2f}",
+            zh=f"{measured.zh}；模型中为负的权重：训练前 {start:.2f}，训练后 {end:.2f}",
+            en=f"{measured.en}; share of negative weights in the model: {start:.2f} before training, {end:.2f} after",
         ),
         because={
             "fails": Text(
-                zh="直接用分数作权重也学会了；Differential Transformer（Ye 等 2024）等工作有意使用负权重。",
-                en="It is learned even with the scores themselves as weights; work such as the Differential Transformer (Ye et al. 2024) uses negative weights on purpose.",
-            )
+                zh="直接用分数除以 n 作权重，训练前后都有约一半为负，却学会了：负权重表示“减去这个值”，而不是“注意得比零还少”。Differential Transformer（Ye 等 2024）等工作有意使用负权重。",
+                en="With the scores over n as weights, about half are negative before and after training, yet it learns: a negative weight means “take this value away”, not “attend less than not at all”. Work such as the Differential Transformer (Ye et al. 2024) uses negative weights on purpose.",
+            ),
+            "holds": Text(
+                zh="权重可以为负的模型没有学会查找。",
+                en="The model whose weights may be negative does not learn to look things up.",
+            ),
         },
+        instead=Text(
+            zh="softmax 的权重不会是负数，但注意力可以用负权重，也学得会。",
+            en="Softmax's weights are never negative, but attention may use negative ones, and learns with them.",
+        ),
     )
+
+
+def _kept(values_of_one_sign: bool) -> Estimate:
+    """Size of the output as a share of the total size of its terms α·v; 1 if nothing cancels."""
+    rng = generator(f"S1-16 {values_of_one_sign}")
+    p, v = ss.softmax(rng.standard_normal((5_000, 10))), rng.standard_normal((5_000, 10))
+    v = np.abs(v) if values_of_one_sign else v
+    return estimate(np.abs((p * v).sum(-1)) / np.abs(p * v).sum(-1))
 
 
 @claim(
@@ -180,31 +218,27 @@ def _s1_15() -> Outcome:
     says=Text(
         zh="权重非负，保证不会反向扣减信息", en="Non-negative weights guarantee that no information is subtracted"
     ),
+    quote="保证注意力不会反向“扣减”信息。",
     where="Part 3, L102-108",
-    experiment="normalisers",
+    experiment="weights",
 )
 def _s1_16() -> Outcome:
-    rng = generator("S1-16")
-    p, v = ss.softmax(rng.standard_normal((5_000, 10))), rng.standard_normal((5_000, 10))
-    kept = bool((np.sign(p * v) == np.sign(v)).all())
-    smaller = estimate(np.abs((p * v).sum(-1)) / (p * np.abs(v)).sum(-1))
+    one, both = _kept(True), _kept(False)
     cancelled = float(ss.softmax([1.0, 1.0]) @ np.array([1.0, -1.0]))
     return Outcome.of(
         under={
-            Text(zh="每个 α·v 与 v 同号", en="each α·v has the same sign as v"): kept,
-            Text(zh="相加时不会互相抵消", en="nothing cancels in the sum"): smaller.above(0.99),
+            Text(zh="值全部同号", en="values all of one sign"): one.mean > 1.0 - 1e-9,
+            Text(zh="值有正有负", en="values of either sign"): both.above(0.99),
         },
         measured=Text(
-            zh=f"输出的大小平均只有各项大小之和的 {smaller:.2f}（n = {smaller.n}）；v 与 −v 各半得 {cancelled:g}",
-            en=f"on average the output is only {smaller:.2f} of the total size of its terms (n = {smaller.n}); half v and half −v give {cancelled:g}",
+            zh=f"输出的大小是各项大小之和的多少：值同号 {one.mean:.2f}，值有正有负 {both:.2f}（n = {both.n}）；v 与 −v 各半得 {cancelled:g}",
+            en=f"size of the output as a share of its terms' total: {one.mean:.2f} with values of one sign, {both:.2f} with either sign (n = {both.n}); half v and half −v give {cancelled:g}",
         ),
         because={
             "only-if": Text(
-                zh="值本身有正有负，即使权重为正也会相消。",
-                en="The values have signs of their own and cancel even under positive weights.",
+                zh="正的权重不会把任何一个值反过来，但值本身有正有负：相加时一个值会扣掉另一个。",
+                en="A positive weight never reverses a value, but the values have signs of their own: in the sum, one takes away from another.",
             )
         },
-        only_if=Text(
-            zh="说的是单独一项的符号，而不是总和", en="it is about the sign of a single term, not about the sum"
-        ),
+        only_if=Text(zh="各个值在同一分量上符号相同", en="the values have the same sign in each component"),
     )

@@ -46,7 +46,9 @@ def _moments(d: int) -> tuple[Any, list[Any], Any]:
 @claim(
     "S2-01",
     says=Text(zh="注意力的公式是 softmax(QKᵀ/√d_k)V", en="Attention is softmax(QKᵀ/√d_k)V"),
-    where="L6",
+    quote="在 Scaled Dot-Product Attention 中，为什么要除以 $\\sqrt{d_k}$？",
+    where="L4-6",
+    experiment="attention",
 )
 def _s2_01() -> Outcome:
     import torch
@@ -67,8 +69,9 @@ def _s2_01() -> Outcome:
         ),
         because={
             "holds": Text(
-                zh="这正是论文的式 1；两个实现算出的都是它。",
-                en="This is the paper's equation 1, and both implementations compute it.",
+                zh="这正是论文的式 1：每个查询的分数先除以 √d_k，再变成和为 1 的权重，用来对 v 加权平均；两个实现算出的都是它。",
+                en="This is the paper's equation 1: each query's scores, divided by √d_k, become weights that sum to 1 and "
+                "average v. Both implementations compute it.",
             )
         },
     )
@@ -80,6 +83,7 @@ def _s2_01() -> Outcome:
         zh="分量独立、均值 0、方差 1 时，q·k 的均值是 0",
         en="For independent components of mean 0 and variance 1, E[q·k] = 0",
     ),
+    quote="点积的均值：",
     where="I, L26-27",
     experiment="variance",
 )
@@ -105,8 +109,10 @@ def _s2_03() -> Outcome:
 @claim(
     "S2-04",
     says=Text(
-        zh="和的方差等于各项 q_i·k_i 方差之和", en="The variance of the sum is the sum of the variances of the q_i·k_i"
+        zh="分量独立时，点积的方差等于各项 q_i·k_i 的方差之和",
+        en="For independent components, the variance of q·k is the sum of the variances of the q_i·k_i",
     ),
+    quote="点积的方差：",
     where="I, L29-30",
     experiment="variance",
 )
@@ -117,21 +123,24 @@ def _s2_04() -> Outcome:
     return Outcome.of(
         {Text(zh="推导，d = 3", en="derivation, d = 3"): equal(whole, sum(parts))},
         measured=Text(
-            zh=f"推导：{whole} = {sum(parts)}；各分量全都相同时 {shared:.2f}",
-            en=f"derived: {whole} = {sum(parts)}; with all components identical: {shared:.2f}",
+            zh=f"d = 3，推导：{whole} = {sum(parts)}；各分量全都相同时，抽样得 {shared:.2f}",
+            en=f"d = 3, derived: {whole} = {sum(parts)}; with all components identical, sampled: {shared:.2f}",
         ),
         because={
             "holds": Text(
-                zh="分量独立使交叉项为 0；若不独立，此式不成立。",
-                en="Independence makes the cross terms 0; without it the claim would be false.",
+                zh=f"方差之外多出来的只有交叉项，分量独立时它们的均值为 0；各分量全都相同时就不是这样，得到 {shared.mean:.1f}。",
+                en=f"Beyond the variances there are only cross terms, whose mean is 0 for independent components; with all "
+                f"components identical they are not, and it comes to {shared.mean:.1f}.",
             )
         },
+        evidence="derived",
     )
 
 
 @claim(
     "S2-05",
     says=Text(zh="一项 q_i·k_i 的方差是 1", en="A single product q_i·k_i has variance 1"),
+    quote="因为 $q_i, k_i$ 独立且均值为 0：",
     where="I, L32-33",
     experiment="variance",
 )
@@ -152,8 +161,9 @@ def _s2_05() -> Outcome:
         ),
         because={
             "holds": Text(
-                zh="E[q_i²]·E[k_i²] = 1，与分布的形状无关。",
-                en="It is E[q_i²]·E[k_i²] = 1, whatever the shape of the distribution.",
+                zh="均值为 0，方差就是平方的均值；两个因子独立，所以它是 E[q_i²]·E[k_i²] = 1，与分布的形状无关。",
+                en="With mean 0, the variance is the mean square; the factors are independent, so it is E[q_i²]·E[k_i²] = 1, "
+                "whatever the shape of the distribution.",
             )
         },
     )
@@ -162,6 +172,7 @@ def _s2_05() -> Outcome:
 @claim(
     "S2-06",
     says=Text(zh="Var(q·k) = d_k，随维度线性增长", en="Var(q·k) = d_k: it grows linearly with the dimension"),
+    quote="关键结论：点积的方差随着维度 $d_k$ 线性增长！",
     where="I, L35-38",
     experiment="variance",
 )
@@ -189,6 +200,7 @@ def _s2_06() -> Outcome:
 @claim(
     "S2-14",
     says=Text(zh="除以 √d_k 后方差恒为 1，与 d_k 无关", en="After dividing by √d_k, the variance is 1 for any d_k"),
+    quote="关键效果：缩放后的点积方差恒定为 1，与维度 $d_k$ 无关！",
     where="III, L82-85",
     experiment="variance",
 )
@@ -199,8 +211,9 @@ def _s2_14() -> Outcome:
         measured=by(found, ".3f"),
         because={
             "holds": Text(
-                zh="只要分量独立、均值为 0、方差为 1，就有 Var(q·k)/d = 1。",
-                en="Var(q·k)/d = 1 as long as the components are independent with mean 0 and variance 1.",
+                zh="除以 √d 使方差除以 d；分量独立、均值为 0、方差为 1 时（文中的假设），它原来正是 d。",
+                en="Dividing by √d divides the variance by d, which is what it was, given the text's assumptions: independent "
+                "components of mean 0 and variance 1.",
             )
         },
     )
@@ -212,6 +225,7 @@ def _s2_14() -> Outcome:
         zh="方差 d，标准差 √d，除以 √d 之后方差为 1",
         en="Variance d, so standard deviation √d, so variance 1 after dividing by √d",
     ),
+    quote="归一化：除以标准差 $\\sqrt{d_k}$",
     where="VII, L174-177",
     experiment="variance",
 )
@@ -227,7 +241,14 @@ def _s2_40() -> Outcome:
                 zh="除以 c 使方差除以 c²，而 c = √d。", en="Dividing by c divides the variance by c², and c = √d."
             )
         },
+        evidence="derived",
     )
+
+
+def _scaled_scores(d: int, n: int, sd: float, shift: float) -> Any:
+    """q·k/√d of n pairs whose components are N(shift, sd²)."""
+    q, k = shift + sd * generator("S2-41").standard_normal((2, n, d))
+    return np.einsum("ij,ij->i", q, k) / math.sqrt(d)
 
 
 @claim(
@@ -236,17 +257,16 @@ def _s2_40() -> Outcome:
         zh="缩放如同批归一化：均值已是 0，只需除以标准差",
         en="Scaling is like batch normalisation: the mean is already 0, so dividing by the standard deviation is enough",
     ),
+    quote="这类似于批归一化（Batch Normalization）的思想",
     where="VII, L180-182",
     experiment="initialisation",
 )
 def _s2_41() -> Outcome:
     d, n = 64, 20_000
-    rng = generator("S2-41")
-    q, k = rng.standard_normal((2, n, d))
     settings = {"N(0, 1)": (1.0, 0.0), "N(0, 4)": (2.0, 0.0), "N(0.5, 1)": (1.0, 0.5)}
     found = {}
     for name, (sd, shift) in settings.items():
-        scores = np.einsum("ij,ij->i", sd * q + shift, sd * k + shift) / math.sqrt(d)
+        scores = _scaled_scores(d, n, sd, shift)
         found[name] = estimate(scores), variance_of(scores)
     shown = ", ".join(f"{name}: {m:.2f} / {v:.2f}" for name, (m, v) in found.items())
     return Outcome.of(

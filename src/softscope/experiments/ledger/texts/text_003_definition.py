@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 import softscope as ss
@@ -9,17 +11,22 @@ from softscope._text import Text, same
 from softscope.experiments.ledger import Outcome, claim, equal, generator, near, off_by, symbols
 from softscope.experiments.ledger.texts.figures import listed
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 _X = np.array([1.0, 2.0, 3.0])
+_TIED = np.array([3.0, 3.0, 1.0])
 
 
 def _hard(x: np.ndarray) -> np.ndarray:
-    """1 at the largest entry, 0 elsewhere."""
+    """1 at the largest entry (the first of them if several tie), 0 elsewhere."""
     return (np.arange(x.size) == np.argmax(x)).astype(np.float64)
 
 
 @claim(
     "S3-01",
-    says=Text(zh="softmax 是“软化”的最大值函数", en="Softmax is a softened maximum"),
+    says=Text(zh="softmax 是“软化”的最大值函数", en="Softmax is a softened maximum function"),
+    quote='Softmax = "Softened" max function',
     where="4.1, L34/L44",
     experiment="extremes",
 )
@@ -35,8 +42,10 @@ def _s3_01() -> Outcome:
         measured=f"[1, 2, 3] → {listed(p, '.3f')}, T = 0.01 → {listed(cold, '.2g')}",
         because={
             "holds": Text(
-                zh="它软化的是“哪个最大”（one-hot 的 argmax）；软化的最大值本身是 logsumexp。",
-                en="What it softens is which entry is largest (a one-hot argmax); the softened maximum itself is logsumexp.",
+                zh="文中的“硬最大值”是 one-hot，只标出哪个最大；softmax 把它软化，让其余各项也分到一些，降温又变回去。"
+                "软化的是“哪个最大”；“最大是多少”软化后是 logsumexp。",
+                en="The text's “hard max” is one-hot: it marks which entry is largest. Softmax softens that, so that the others get "
+                "a share too, and cooling turns it back. What is softened is which entry is largest; softening its value gives logsumexp.",
             )
         },
     )
@@ -46,10 +55,11 @@ def _s3_01() -> Outcome:
     "S3-02",
     says=Text(
         zh="任意实数输入都给出介于 0 与 1 之间、和为 1 的值",
-        en="Any real input gives values between 0 and 1 that sum to 1",
+        en="Any real numbers give values between 0 and 1 that sum to 1",
     ),
+    quote="Output: Probability distribution (all values between 0~1, sum to 1)",
     where="4.1, L36/L46",
-    experiment="overflow",
+    experiment="normalisers",
 )
 def _s3_02() -> Outcome:
     rng = generator("S3-02")
@@ -66,8 +76,8 @@ def _s3_02() -> Outcome:
         measured=Text(zh=f"和与 1 最多相差 {off:.1g}", en=f"sums differ from 1 by at most {off:.1g}"),
         because={
             "holds": Text(
-                zh="每一项都是一个非负数除以所有这些数之和。",
-                en="Each value is a non-negative number divided by the sum of all of them.",
+                zh="e^x 总是正数；每一项是其中一个除以它们全部之和，所以是整体的一份。",
+                en="e^x is always positive, and each value is one of these numbers divided by the sum of all: a share of the whole.",
             )
         },
     )
@@ -76,6 +86,7 @@ def _s3_02() -> Outcome:
 @claim(
     "S3-03",
     says=Text(zh="softmax 的公式是 exp(x_i)/Σexp(x_j)", en="The formula for softmax is exp(x_i)/Σexp(x_j)"),
+    quote="softmax(x_i) = exp(x_i) / Σ_j exp(x_j)",
     where="4.1, L40/L50",
 )
 def _s3_03() -> Outcome:
@@ -84,13 +95,19 @@ def _s3_03() -> Outcome:
     return Outcome.of(
         {Text(zh="500 行随机数", en="500 random rows"): off < 1e-15},
         measured=Text(zh=f"与公式最多相差 {off:.1g}", en=f"differs from the formula by at most {off:.1g}"),
-        because={"holds": Text(zh="这是定义。", en="This is the definition.")},
+        because={
+            "holds": Text(
+                zh="这就是定义；库先减去最大值，算出的仍是同一些数。",
+                en="This is the definition. The library subtracts the maximum first and still gets the same numbers.",
+            )
+        },
     )
 
 
 @claim(
     "S3-04",
     says=Text(zh="[1, 2, 3] 的硬最大值是 [0, 0, 1]", en="The hard maximum of [1, 2, 3] is [0, 0, 1]"),
+    quote="Hard max:  [1, 2, 3] → [0, 0, 1]",
     where="4.1, L54",
     experiment="extremes",
 )
@@ -99,13 +116,19 @@ def _s3_04() -> Outcome:
     return Outcome.of(
         {"[1, 2, 3]": hard.tolist() == [0.0, 0.0, 1.0]},
         measured=listed(hard, "g"),
-        because={"holds": Text(zh="只保留最大的一项。", en="Only the largest entry is kept.")},
+        because={
+            "holds": Text(
+                zh="硬最大值在最大的一项处写 1，其余写 0；3 是最大的。",
+                en="A hard maximum writes 1 at the largest entry and 0 elsewhere, and 3 is the largest.",
+            )
+        },
     )
 
 
 @claim(
     "S3-05",
     says=Text(zh="[1, 2, 3] 的 softmax 是 [0.09, 0.24, 0.67]", en="The softmax of [1, 2, 3] is [0.09, 0.24, 0.67]"),
+    quote="Softmax:   [1, 2, 3] → [0.09, 0.24, 0.67]",
     where="4.1, L55",
     experiment="extremes",
 )
@@ -116,7 +139,9 @@ def _s3_05() -> Outcome:
         measured=listed(p, ".4f"),
         because={
             "holds": Text(
-                zh="四舍五入到 2 位小数正是这 3 个数。", en="Rounded to 2 decimals, it gives exactly these 3 numbers."
+                zh="相邻两项各差 1，所以权重之比都是 e ≈ 2.718；和为 1 的三个数只能是这些，保留 2 位小数正如文中所写。",
+                en="Neighbours differ by 1, so each weight is e ≈ 2.718 times the one before; with a sum of 1 that leaves only these "
+                "three numbers, which round to the text's.",
             )
         },
     )
@@ -125,6 +150,7 @@ def _s3_05() -> Outcome:
 @claim(
     "S3-06",
     says=Text(zh="softmax 保留“哪个最大”和“大多少”", en="Softmax keeps which entry is largest and by how much"),
+    quote='Softmax 保留了"哪个最大"的信息,同时也保留了"大多少"的信息',
     where="4.1, L57",
     experiment="extremes",
 )
@@ -132,10 +158,9 @@ def _s3_06() -> Outcome:
     x = 5.0 * generator("S3-06").standard_normal((500, 10))
     p = ss.softmax(x)
     off = off_by(np.log(p[:, 1:] / p[:, :1]), x[:, 1:] - x[:, :1])
-    z, s = symbols(3)
     return Outcome.of(
         {
-            Text(zh="推导：p_i/p_j = e^(x_i − x_j)", en="derivation: p_i/p_j = e^(x_i − x_j)"): _ratio(z, s),
+            Text(zh="推导：p_i/p_j = e^(x_i − x_j)", en="derivation: p_i/p_j = e^(x_i − x_j)"): _ratio(*symbols(3)),
             Text(zh="顺序", en="order"): bool((p.argsort(-1) == x.argsort(-1)).all()),
             Text(zh="差值", en="differences"): off < 1e-12,
         },
@@ -145,10 +170,11 @@ def _s3_06() -> Outcome:
         ),
         because={
             "holds": Text(
-                zh="由权重之比可以原样求回差值；丢失的只是共同的平移量。",
-                en="The ratios of the weights give back the differences; only a common shift is lost.",
+                zh="两个权重之比是 e^(x_i − x_j)，取对数就得回差值；丢失的只是共同的平移量。",
+                en="The ratio of two weights is e^(x_i − x_j), whose logarithm gives back the difference; only a common shift is lost.",
             )
         },
+        evidence="derived",
     )
 
 
@@ -158,29 +184,44 @@ def _ratio(z: object, s: object) -> bool:
     return equal(s[0] / s[2], sympy.exp(z[0] - z[2]))  # type: ignore[index]
 
 
+def _change(function: Callable[[np.ndarray], np.ndarray], x: np.ndarray, step: float) -> float:
+    """The largest change of an output when one entry grows by `step`."""
+    return max(off_by(function(x + step * e), function(x)) for e in np.eye(x.size))
+
+
 @claim(
     "S3-07",
-    says=Text(zh="硬最大值丢失梯度，softmax 保留梯度", en="A hard maximum loses the gradient; softmax keeps it"),
+    says=Text(
+        zh="硬最大值丢失梯度信息，softmax 保留梯度信息",
+        en="A hard maximum loses gradient information; softmax preserves it",
+    ),
+    quote="Hard max loses gradient information; softmax preserves it.",
     where="4.1, L58",
-    experiment="saturation",
+    experiment="normalisers",
 )
 def _s3_07() -> Outcome:
-    step = 1e-3
-    hard = max(off_by(_hard(_X + step * e), _hard(_X)) / step for e in np.eye(3))
-    soft = float(np.linalg.norm(ss.jacobian(ss.softmax(_X))))
+    steps = (1e-3, 1e-6)
+    hard = max(_change(_hard, _X, step) for step in steps)
+    jumps = [_change(_hard, _TIED, step) for step in steps]
+    soft = {name: _change(ss.softmax, x, 1e-6) / 1e-6 for name, x in (("[1, 2, 3]", _X), ("[3, 3, 1]", _TIED))}
+    shown = ", ".join(f"{name}: {slope:.3f}" for name, slope in soft.items())
     return Outcome.of(
         {
-            Text(zh="硬最大值没有梯度", en="the hard maximum has no gradient"): hard == 0.0,
-            Text(zh="softmax 有梯度", en="softmax has a gradient"): soft > 0.1,
+            Text(zh="没有并列时，硬最大值的斜率为 0", en="away from ties the hard maximum has slope 0"): hard == 0.0,
+            Text(zh="并列时它跳变，没有斜率", en="at a tie it jumps and has no slope"): min(jumps) == 1.0,
+            Text(zh="softmax 在两处都有斜率", en="softmax has a slope at both"): min(soft.values()) > 0.1,
         },
         measured=Text(
-            zh=f"[1, 2, 3] 处：硬最大值的变化率 {hard:g}，softmax 的 ‖J‖ = {soft:.3f}",
-            en=f"at [1, 2, 3]: rate of change {hard:g} for the hard maximum, ‖J‖ = {soft:.3f} for softmax",
+            zh=f"硬最大值：[1, 2, 3] 处变化 {hard:g}，并列的 [3, 3, 1] 处不论步长多小都跳 {min(jumps):g}；softmax 的斜率 {shown}",
+            en=f"hard maximum: change {hard:g} at [1, 2, 3]; at the tie [3, 3, 1] a jump of {min(jumps):g} however small the step; "
+            f"slope of softmax {shown}",
         ),
         because={
             "holds": Text(
-                zh="只要名次不变，one-hot 就是常数，斜率为 0。",
-                en="A one-hot vector is constant as long as the ranking does not change, so its slope is 0.",
+                zh="名次不变时 one-hot 是常数，斜率为 0；并列处名次一变就从 0 跳到 1，那里没有导数。两处都无法告诉我们该往哪边走，"
+                "而 softmax 的权重处处随分数平滑变化。",
+                en="While the ranking stays, a one-hot vector is constant: slope 0. At a tie the ranking changes and it jumps from 0 "
+                "to 1: no derivative at all. Neither says which way to go, while softmax's weights move smoothly with the scores.",
             )
         },
     )

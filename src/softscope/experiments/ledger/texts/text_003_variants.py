@@ -18,7 +18,8 @@ _X = np.array([1.0, 2.0, 3.0])
 
 @claim(
     "S3-49",
-    says=Text(zh="log-softmax 在数值上更稳定", en="Log-softmax is numerically more stable"),
+    says=Text(zh="log-softmax 数值更稳定", en="Log-softmax is numerically stable"),
+    quote="Numerically stable, often used in loss",
     where="4.6, L347",
     experiment="overflow",
 )
@@ -37,8 +38,9 @@ def _s3_49() -> Outcome:
         measured=f"[0, −1000]: log(softmax) {listed(logged, 'g')}, log_softmax {listed(direct, 'g')}",
         because={
             "holds": Text(
-                zh="先算 softmax 会下溢为 0，而 0 的对数是 −∞。",
-                en="Taking softmax first underflows to 0, whose logarithm is −∞.",
+                zh="先算 softmax，很小的权重会下溢为 0，而 0 的对数是 −∞；log-softmax 直接用分数相减，不经过那个 0。",
+                en="With softmax first, tiny weights underflow to 0, whose logarithm is −∞; log-softmax subtracts scores directly and "
+                "never meets that 0.",
             )
         },
     )
@@ -52,17 +54,21 @@ def _has_zero(scale: float) -> np.ndarray:
 @claim(
     "S3-51",
     says=Text(
-        zh="sparsemax 输出稀疏分布，可能有精确的零",
-        en="Sparsemax gives sparse distributions, possibly with exact zeros",
+        zh="sparsemax 输出稀疏的概率分布，可能有精确的 0",
+        en="Sparsemax gives a sparse probability distribution and may output exact zeros",
     ),
+    quote="Sparsemax may output exact zeros",
     where="4.6, L353/L369",
     experiment="normalisers",
 )
 def _s3_51() -> Outcome:
     p = ss.sparsemax(_X)
     found, small = share(_has_zero(1.0)), share(_has_zero(0.02))
+    rows = ss.sparsemax(generator("S3-51").standard_normal((4000, 10)))
     return Outcome.of(
         {
+            Text(zh="是概率分布", en="a probability distribution"): bool((rows >= 0.0).all())
+            and off_by(rows.sum(-1), 1.0) < 1e-14,
             "[1, 2, 3]": bool((p == 0.0).any()),
             Text(zh="10 个 N(0, 1) 的分数", en="10 scores from N(0, 1)"): found.above(0.9),
             Text(zh="softmax 没有", en="softmax gives none"): bool((ss.softmax(_X) > 0.0).all()),
@@ -73,8 +79,9 @@ def _s3_51() -> Outcome:
         ),
         because={
             "holds": Text(
-                zh="低于阈值的分数恰好得到 0；分数彼此很接近时，则一个 0 也没有。",
-                en="Scores below the threshold get exactly 0; when all scores are close together, none do.",
+                zh="它从每个分数减去同一个阈值，把负的截为 0，所以低分恰好得到 0；分数彼此很接近时没有一个低于阈值，正如文中说“可能”。",
+                en="It subtracts one threshold from all scores and cuts what is negative at 0, so low scores get exactly 0. When all "
+                "are close together none is below the threshold: hence the text's “may”.",
             )
         },
     )
@@ -92,9 +99,9 @@ def _projected(x: np.ndarray) -> np.ndarray:
 
 @claim(
     "S3-52",
-    says=Text(zh="文中的 sparsemax 代码只是概念上的简化", en="The text's sparsemax code is only a simplified concept"),
+    says=Text(zh="文中的 sparsemax 代码是简化的概念", en="The text's sparsemax code is a simplified concept"),
+    quote="Simplified sparsemax concept",
     where="4.6, L354",
-    experiment="normalisers",
 )
 def _s3_52() -> Outcome:
     x = 2.0 * generator("S3-52").standard_normal((2000, 10))
@@ -108,18 +115,23 @@ def _s3_52() -> Outcome:
         ),
         because={
             "fails": Text(
-                zh="它就是完整的排序算法，结果精确；简化之处只是一次处理一个向量。",
-                en="It is the full sorting algorithm, and it is exact; the only simplification is that it takes one vector at a time.",
+                zh="它找到的阈值正是使结果和为 1 的那个，与用另一种方法求出的单纯形投影一致；没有什么被简化，只是一次处理一个向量。",
+                en="The threshold it finds is the very one that makes the result sum to 1, and it agrees with the projection onto the "
+                "simplex found by other means; nothing is simplified, except that it takes one vector at a time.",
             )
         },
+        instead=Text(
+            zh="文中的代码就是完整的 sparsemax（排序算法），一次处理一个向量",
+            en="The text's code is sparsemax in full (the sorting algorithm), for one vector at a time",
+        ),
     )
 
 
 @claim(
     "S3-53",
-    says=Text(zh="log-softmax 的值是负数", en="Log-softmax values are negative"),
+    says=Text(zh="log-softmax 是 log(p)，所以值为负数", en="Log-softmax is log(p), so its values are negative"),
+    quote="Log Softmax is log(p), so values are negative",
     where="4.6, L367",
-    experiment="overflow",
 )
 def _s3_53() -> Outcome:
     trials = {
@@ -137,8 +149,9 @@ def _s3_53() -> Outcome:
         ),
         because={
             "only-if": Text(
-                zh="从不为正；只有一项时恰为 0，最大项领先很多时在 float64 中也是 0。",
-                en="They are never positive; a single entry gives exactly 0, and a large lead also gives 0 in float64.",
+                zh="p < 1 时 log(p) 才是负数。只有一项时 p 恰为 1，对数为 0；领先很多时 p 在 float64 中舍入为 1，也得 0。从不为正。",
+                en="log(p) is negative only where p < 1. A single entry has p = 1, whose logarithm is 0; with a large lead p rounds to "
+                "1 in float64 and gives 0 too. It is never positive.",
             )
         },
         only_if=Text(
@@ -150,24 +163,39 @@ def _s3_53() -> Outcome:
 @claim(
     "S3-54",
     says=Text(
-        zh="小结：先减去最大值；温度控制尖锐程度；除以 √d 防止维度高时过于极端",
-        en="Summary: subtract the maximum; temperature controls sharpness; dividing by √d prevents extremes in high dimensions",
+        zh="小结：先减去最大值再算指数；温度控制尖锐或平滑；softmax 把分数变成注意力权重；除以 √d 防止维度高时分数过于极端",
+        en="Summary: subtract the maximum before the exponential; temperature controls sharpness; softmax turns scores into attention "
+        "weights; division by √d prevents scores from becoming too extreme in high dimensions",
     ),
+    quote="Division by √d prevents scores from becoming too extreme with high dimensions",
     where="Summary, L378-381/L386-389",
 )
 def _s3_54() -> Outcome:
     big = code.stable(np.array([1000.0, 1001.0, 1002.0]))
     entropies = [float(ss.partition(_X, temperature=T).entropy) for T in (0.1, 0.5, 1.0, 2.0, 5.0, 10.0)]
-    peaks = {d: drawn.scaled(d).peak for d in (16, 64, 256)}
+    plain, scaled = ({d: at(d).peak for d in (16, 64, 256)} for at in (drawn.plain, drawn.scaled))
     return Outcome.of(
         {
             Text(zh="减最大值", en="subtracting the maximum"): bool(np.isfinite(big).all()),
             Text(zh="温度", en="temperature"): all(a < b for a, b in itertools.pairwise(entropies)),
-            "√d": all(x.below(0.5) for x in peaks.values()),
+            Text(zh="权重", en="weights"): abs(float(big.sum()) - 1.0) < 1e-14,
+            Text(zh="不除以 √d：越来越极端", en="without √d: more and more extreme"): all(
+                plain[b].above(plain[a].mean) for a, b in ((16, 64), (64, 256))
+            ),
+            Text(zh="除以 √d：不随 d 变", en="with √d: no change with d"): all(
+                x.agrees(scaled[64].mean, 0.02) for x in scaled.values()
+            ),
         },
         measured=Text(
-            zh=f"熵从 T = 0.1 到 10：{listed(entropies, '.3f')} nat；缩放后的最大权重 {by(peaks, '.3f')}",
-            en=f"entropy from T = 0.1 to 10: {listed(entropies, '.3f')} nats; largest weight when scaled {by(peaks, '.3f')}",
+            zh=f"熵从 T = 0.1 到 10：{listed(entropies, '.3f')} nat；10 个键的最大权重，不缩放 {by(plain, '.3f')}，缩放后 {by(scaled, '.3f')}",
+            en=f"entropy from T = 0.1 to 10: {listed(entropies, '.3f')} nats; largest weight of 10 keys, unscaled {by(plain, '.3f')}, "
+            f"scaled {by(scaled, '.3f')}",
         ),
-        because={"holds": Text(zh="前面的测量支持这三点。", en="The measurements above bear out all three.")},
+        because={
+            "holds": Text(
+                zh="减最大值使指数不超过 1；除以 T 缩放所有差值；分数的标准差按 √d 增长，除以 √d 正好抵消，所以尖锐程度不再随 d 变。",
+                en="Subtracting the maximum keeps the powers at 1 or below; dividing by T scales all differences; scores spread like √d, "
+                "which dividing by √d cancels, so that sharpness no longer depends on d.",
+            )
+        },
     )

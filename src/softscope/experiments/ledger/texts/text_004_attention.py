@@ -15,8 +15,8 @@ from softscope.experiments.ledger.texts.text_004_gain import A_RATIOS, ONLY_ABOV
 @claim(
     "S4-10",
     says=Text(zh="注意力中送入 softmax 的向量有 d 项", en="The vector fed to softmax in attention has d entries"),
-    where="L29; §5 L67-68",
-    experiment="scores",
+    quote="The general form for d-dimensional case is",
+    where="L29; §5 L65-68",
 )
 def _s4_10() -> Outcome:
     shapes = {}
@@ -26,7 +26,7 @@ def _s4_10() -> Outcome:
         shapes[keys, d] = ss.attention(q, k, np.eye(keys)[None]).shape[-1]
     return Outcome.of(
         {
-            Text(zh=f"{keys} 个键，d = {d}", en=f"{keys} keys, d = {d}"): entries == d
+            Text(zh=f"{keys} 个键、d = {d} 时有 {d} 项", en=f"{d} entries with {keys} keys and d = {d}"): entries == d
             for (keys, d), entries in shapes.items()
         },
         measured=Text(
@@ -37,16 +37,21 @@ def _s4_10() -> Outcome:
         ),
         because={
             "fails": Text(
-                zh="QKᵀ 的每一行中，每个键对应一项；d 这一维在点积中已经求和消去。",
-                en="A row of QKᵀ has one entry per key; d is summed out in the dot product.",
+                zh="QKᵀ 的一行是一个查询与每个键的点积，每个键一项；d 这一维在点积中已经求和消去。键数恰好等于 d 只是巧合。",
+                en="A row of QKᵀ holds the dot products of one query with every key, one entry per key; d is summed out in the dot product. That there are d keys would be a coincidence.",
             )
         },
+        instead=Text(
+            zh="注意力中送入 softmax 的向量，每个键对应一项",
+            en="The vector fed to softmax in attention has one entry per key",
+        ),
     )
 
 
 @claim(
     "S4-11",
     says=Text(zh="除以 √d 就是 k = 1/√d，a′ = a^{1/√d}", en="Dividing by √d means k = 1/√d, hence a′ = a^{1/√d}"),
+    quote="it's equivalent to setting $k = \\frac{1}{\\sqrt{d}}$",
     where="L32; §5 L70",
     experiment="extremes",
 )
@@ -58,15 +63,15 @@ def _s4_11() -> Outcome:
         plain = ss.log_softmax(x)
         worst = max(worst, float(np.abs((p[:, 0] - p[:, 1]) - (plain[:, 0] - plain[:, 1]) / math.sqrt(d)).max()))
     return Outcome.of(
-        {"d = 4, 64, 1024": worst < 1e-10},
+        {Text(zh="d = 4、64、1024 时 log a′ = log a/√d", en="log a′ = log a/√d at d = 4, 64, 1024"): worst < 1e-10},
         measured=Text(
             zh=f"log a′ 与 log a/√d 最多相差 {worst:.1g}（n = {len(x)} 行）",
             en=f"log a′ is within {worst:.1g} of log a/√d (n = {len(x)} rows)",
         ),
         because={
             "holds": Text(
-                zh="缩放就是对比值取幂，也就是把比值的对数除以同一个数。",
-                en="Scaling raises the ratio to a power, which means dividing its logarithm.",
+                zh="log a 就是两个分数之差；每个分数都除以 √d，差也就除以 √d。",
+                en="log a is the difference of the two scores; divide every score by √d, and their difference is divided, too.",
             )
         },
     )
@@ -75,25 +80,34 @@ def _s4_11() -> Outcome:
 @claim(
     "S4-12",
     says=Text(zh="d 减小时 1/√d 增大", en="1/√d increases as d decreases"),
-    where="§6 L75",
-    experiment="extremes",
+    quote="$\\frac{1}{\\sqrt{d}}$ increases",
+    where="§6 L74-75",
 )
 def _s4_12() -> Outcome:
     import sympy
 
     d = sympy.Symbol("d", positive=True)
-    slope = sympy.diff(1 / sympy.sqrt(d), d)
+    factor = 1 / sympy.sqrt(d)
+    slope = sympy.diff(factor, d)
+    shown = ", ".join(f"{float(factor.subs(d, size)):g}" for size in (64, 16, 4))
     return Outcome.of(
         {Text(zh="对 d 的导数为负", en="the derivative with respect to d is negative"): bool(slope.is_negative)},
-        measured=Text(zh=f"导数 {slope}", en=f"derivative {slope}"),
-        because={"holds": Text(zh="对任何 d > 0，导数都是负的。", en="The derivative is negative for every d > 0.")},
+        measured=Text(zh=f"d = 64, 16, 4 时 1/√d 为 {shown}", en=f"1/√d at d = 64, 16, 4: {shown}"),
+        because={
+            "holds": Text(
+                zh="分母 √d 变小，分数就变大；对任何 d > 0，导数都是负的。",
+                en="As the denominator √d shrinks, the fraction grows; the derivative is negative for every d > 0.",
+            )
+        },
+        evidence="derived",
     )
 
 
 @claim(
     "S4-13",
     says=Text(zh="d 减小时，a′ = a^{1/√d} 增大", en="a′ = a^{1/√d} increases as d decreases"),
-    where="§6 L76",
+    quote="This makes the ratios more extreme ($a' = a^{\\frac{1}{\\sqrt{d}}}$ becomes larger)",
+    where="§6 L74-76",
     experiment="extremes",
 )
 def _s4_13() -> Outcome:
@@ -114,45 +128,51 @@ def _s4_13() -> Outcome:
         ),
         because={
             "only-if": Text(
-                zh="a < 1 时 a′ 反而减小：它离 1 更远，但在另一边。",
-                en="For a < 1 it decreases instead: further from 1, but on the other side.",
+                zh="指数 1/√d 变大，比值离 1 更远。大于 1 的比值变大，小于 1 的比值反而变小，等于 1 的不变。",
+                en="A larger exponent 1/√d takes the ratio further from 1: a ratio above 1 grows, one below 1 shrinks instead, and 1 stays.",
             )
         },
         only_if=ONLY_ABOVE_ONE,
     )
 
 
+# Line 15 opens the list of cases, as open intervals of k.
+PREMISE = (1, math.inf)
+CASES = {"k > 1": (1, math.inf), "0 < k < 1": (0, 1)}
+
+
 @claim(
     "S4-24",
     says=Text(
-        zh="在“如果 k > 1”的前提下，列出 k > 1 和 0 < k < 1 两种情形",
-        en="Under the condition k > 1, it lists two cases, k > 1 and 0 < k < 1",
+        zh="如果 k > 1，有两种情形：k > 1，以及 0 < k < 1",
+        en="If k > 1, there are two cases: k > 1, and 0 < k < 1",
     ),
-    where="L15",
-    experiment="extremes",
+    quote="当 $a>0$ 时，如果 $k>1$：",
+    where="L15-20",
 )
 def _s4_24() -> Outcome:
-    import sympy
-
-    condition = sympy.Interval.open(1, sympy.oo)
-    cases = {"k > 1": sympy.Interval.open(1, sympy.oo), "0 < k < 1": sympy.Interval.open(0, 1)}
-    possible = {name: condition.intersect(values) for name, values in cases.items()}
+    possible = {name: max(low, PREMISE[0]) < min(high, PREMISE[1]) for name, (low, high) in CASES.items()}
+    premise = f"k > {PREMISE[0]}"
     return Outcome.of(
-        under={name: not found.is_empty for name, found in possible.items()},
+        {
+            Text(zh=f"{premise} 时可能有 {name}", en=f"{name} can occur if {premise}"): found
+            for name, found in possible.items()
+        },
         measured=Text(
-            zh="；".join(
-                f"k > 1 且 {name}：{'空集' if found.is_empty else '可能'}" for name, found in possible.items()
-            ),
-            en="; ".join(
-                f"k > 1 and {name}: {'empty' if found.is_empty else 'possible'}" for name, found in possible.items()
-            ),
+            zh=f"{premise} 时，"
+            + "；".join(f"{name} {'可能' if found else '不可能'}" for name, found in possible.items()),
+            en=f"if {premise}, "
+            + "; ".join(f"{name} is {'possible' if found else 'impossible'}" for name, found in possible.items()),
         ),
         because={
-            "only-if": Text(
-                zh="在 k > 1 的前提下，第二种情形不可能出现。", en="If k > 1, the second case cannot occur."
+            "fails": Text(
+                zh="没有一个 k 既大于 1 又小于 1，前提排除了第二种情形。前几行写的是 k > 0，前提应与它一致。",
+                en="No k is both above 1 and below 1: the premise rules the second case out. Four lines earlier the text says k > 0, and that is the premise it needs.",
             )
         },
-        only_if=Text(
-            zh="把前提理解为 k > 0，与上一行一致", en="the condition is read as k > 0, as in the previous line"
+        instead=Text(
+            zh="如果 k > 0 且 k ≠ 1，有两种情形：k > 1，以及 0 < k < 1",
+            en="If k > 0 and k ≠ 1, there are two cases: k > 1, and 0 < k < 1",
         ),
+        evidence="derived",
     )

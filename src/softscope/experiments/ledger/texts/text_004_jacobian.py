@@ -13,6 +13,7 @@ from softscope._text import Text, same
 from softscope.experiments.ledger import Outcome, claim, equal, generator, off_by, symbols
 from softscope.experiments.ledger.texts.figures import listed
 from softscope.experiments.ledger.texts.jacobians import TOLERANCE, autograd_against_formula
+from softscope.experiments.ledger.texts.saturated import cross_entropy_gradient
 
 DERIVED = Text(zh="符号推导，n = 4", en="derived symbolically, n = 4")
 
@@ -33,33 +34,31 @@ def _derivation() -> dict[str, Any]:
         zh="S 趋近 one-hot 时 dS/dZ 趋近 0，引起梯度消失",
         en="As S approaches one-hot, dS/dZ goes to 0 and the gradient vanishes",
     ),
+    quote="趋近于 0， 会引起梯度消失",
     where="Proof 2 title, L82",
     experiment="saturation",
 )
 def _s4_14() -> Outcome:
     gaps = (0.0, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0)
-    rows = np.array([[gap, 0.0, 0.0, 0.0] for gap in gaps])
-    weights = ss.softmax(rows)
+    rows = [[gap, 0.0, 0.0, 0.0] for gap in gaps]
+    weights = ss.softmax(np.array(rows))
     norms = [float(np.linalg.norm(ss.jacobian(p))) for p in weights]
-    through = [float(np.linalg.norm(ss.jacobian_product(p, np.array([-1.0, 1.0, 0.0, 0.0])))) for p in weights]
-    wrong = float(np.linalg.norm(weights[-1] - np.eye(4)[1]))  # cross-entropy's gradient if entry 2 is right
+    through = float(np.linalg.norm(ss.jacobian_product(weights[-1], np.array([-1.0, 1.0, 0.0, 0.0]))))
+    wrong = float(np.linalg.norm(cross_entropy_gradient(rows[-1], 1)))
     return Outcome.of(
         {
             Text(zh="‖dS/dZ‖ 趋近 0", en="‖dS/dZ‖ goes to 0"): norms[-1] < 1e-12
             and all(a > b for a, b in itertools.pairwise(norms)),
-            Text(
-                zh="损失直接作用在 S 上（注意力）：梯度消失",
-                en="the loss acts directly on S, as in attention: the gradient vanishes",
-            ): through[-1] < 1e-12,
+            Text(zh="经过 S 的梯度消失", en="the gradient that passes through S vanishes"): through < 1e-12,
         },
         measured=Text(
-            zh=f"差距 0、1、2、5、10、20、50 时 ‖J‖：{listed(norms, '.1e')}",
-            en=f"‖J‖ at gaps of 0, 1, 2, 5, 10, 20, 50: {listed(norms, '.1e')}",
+            zh=f"差距 0、1、2、5、10、20、50 时 ‖dS/dZ‖：{listed(norms, '.1e')}；差距 50 时经过 S 到达 Z 的梯度 {through:.1e}",
+            en=f"‖dS/dZ‖ at gaps of 0, 1, 2, 5, 10, 20, 50: {listed(norms, '.1e')}; gradient that reaches Z through S at a gap of 50: {through:.1e}",
         ),
         because={
             "holds": Text(
-                zh=f"J 的每一项都含一个趋近 0 的因子；只有后面接交叉熵时，1/s 才会抵消它（自信却答错时梯度为 {wrong:.2f}）。",
-                en=f"Every entry of J has a factor that goes to 0; only when cross-entropy follows does 1/s cancel it (the gradient is {wrong:.2f} when confidently wrong).",
+                zh=f"dS/dZ 的每一项都含一个趋近 0 的因子，所以经过它的梯度都会消失。只有交叉熵例外（见 S0-10）：它对 S 取对数，1/s 抵消了这个因子，自信却答错时梯度仍有 {wrong:.2f}。",
+                en=f"Every entry of dS/dZ has a factor that goes to 0, so a gradient that passes through it vanishes. Cross-entropy is the exception (see S0-10): it takes the log of S, its 1/s cancels that factor, and when confidently wrong the gradient is still {wrong:.2f}.",
             )
         },
     )
@@ -68,18 +67,18 @@ def _s4_14() -> Outcome:
 @claim(
     "S4-15",
     says=Text(zh="s_i 是 e^{z_i} 除以所有 e^{z_k} 之和", en="s_i is e^{z_i} over the sum of all e^{z_k}"),
-    where="L86",
-    experiment="saturation",
+    quote="两者的关系是：$S = \\text{softmax}(Z)$",
+    where="L84-86",
 )
 def _s4_15() -> Outcome:
     z = 3.0 * generator("S4-15").standard_normal((1_000, 4))
     error = off_by(ss.softmax(z), np.exp(z) / np.exp(z).sum(-1, keepdims=True))
     return Outcome.of(
-        {"n = 4": error < 1e-12},
+        {Text(zh="随机的四项符合公式", en="random rows of four follow the formula"): error < 1e-12},
         measured=Text(
             zh=f"最大误差 {error:.1g}（n = {len(z)} 行）", en=f"largest error {error:.1g} (n = {len(z)} rows)"
         ),
-        because={"holds": Text(zh="这就是定义。", en="This is the definition.")},
+        because={"holds": Text(zh="这就是 softmax 的定义。", en="This is the definition of softmax.")},
     )
 
 
@@ -89,7 +88,8 @@ def _s4_15() -> Outcome:
         zh="4×4 的雅可比矩阵对角线上是 s_i(1−s_i)，其余是 −s_i s_j",
         en="The 4×4 Jacobian has s_i(1−s_i) on its diagonal and −s_i s_j elsewhere",
     ),
-    where="L91-98; L148-158",
+    quote="先给出 $S$ 对 $Z$ 偏导数的结论",
+    where="L87-98; L148-158",
     experiment="saturation",
 )
 def _s4_16() -> Outcome:
@@ -108,13 +108,19 @@ def _s4_16() -> Outcome:
             zh=f"符号推导，16 项；数值误差 {error:.1g}",
             en=f"derived symbolically, 16 entries; numerical error {error:.1g}",
         ),
-        because={"holds": Text(zh="求导直接得到印出的 16 项。", en="Differentiation gives the 16 printed entries.")},
+        because={
+            "holds": Text(
+                zh="z_j 增大，s_j 从其余各项那里按比例取走权重：自己得 s_j(1−s_j)，每个 s_i 失去 s_i s_j。",
+                en="As z_j rises, s_j takes weight from the others in proportion: it gains s_j(1−s_j), and every other s_i loses s_i s_j.",
+            )
+        },
+        evidence="derived",
     )
 
 
-def _step(same: bool, because: Text) -> Outcome:
+def _step(formula: str, same: bool, because: Text) -> Outcome:
     """A step of the derivation, carried out symbolically for n = 4."""
-    return Outcome.of({DERIVED: same}, measured=DERIVED, because={"holds": because})
+    return Outcome.of({formula: same}, measured=DERIVED, because={"holds": because}, evidence="derived")
 
 
 @claim(
@@ -123,6 +129,7 @@ def _step(same: bool, because: Text) -> Outcome:
         zh="∂s_i/∂z_j 等于 s_i 乘以 log s_i 对 z_j 的导数",
         en="∂s_i/∂z_j is s_i times the derivative of log s_i with respect to z_j",
     ),
+    quote="s_i \\cdot \\frac{\\partial}{\\partial z_j} \\log(s_i)",
     where="L105-107",
     experiment="saturation",
 )
@@ -132,16 +139,20 @@ def _s4_17() -> Outcome:
     d = _derivation()
     logs = d["log s"].jacobian(d["z"])
     return _step(
+        "∂s_i/∂z_j = s_i · ∂log s_i/∂z_j",
         equal(d["J"], sympy.Matrix(4, 4, lambda i, j: d["s"][i] * logs[i, j])),
-        Text(zh="对数求导：(log s)′ = s′/s。", en="The derivative of a logarithm: (log s)′ = s′/s."),
+        Text(
+            zh="对数求导 (log s)′ = s′/s，两边同乘 s。",
+            en="The derivative of a logarithm is (log s)′ = s′/s; multiply both sides by s.",
+        ),
     )
 
 
 @claim(
     "S4-18",
     says=same("log s_i = z_i − log Σ e^{z_l}"),
-    where="L111",
-    experiment="saturation",
+    quote="= z_i - \\log \\left(\\sum_{l=1}^n e^{z_l}\\right)",
+    where="L109-111",
 )
 def _s4_18() -> Outcome:
     import sympy
@@ -158,27 +169,34 @@ def _s4_18() -> Outcome:
                 zh="商的对数是对数的差。", en="The logarithm of a quotient is the difference of the logarithms."
             )
         },
+        evidence="derived",
     )
 
 
 @claim(
     "S4-19",
     says=Text(zh="∂z_i/∂z_j 在 i = j 时是 1，否则是 0", en="∂z_i/∂z_j is 1 for i = j and 0 otherwise"),
+    quote="上式只看左半边我们可以得到以下结论",
     where="L116-124",
-    experiment="saturation",
 )
 def _s4_19() -> Outcome:
     import sympy
 
     z = _derivation()["z"]
     return _step(
-        equal(z.jacobian(z), sympy.eye(4)), Text(zh="各个 z 互不依赖。", en="The z's do not depend on each other.")
+        "∂z_i/∂z_j = 1{i = j}",
+        equal(z.jacobian(z), sympy.eye(4)),
+        Text(
+            zh="各个 z 是独立的输入：改变一个，其余不动。",
+            en="The z's are independent inputs: changing one leaves the others alone.",
+        ),
     )
 
 
 @claim(
     "S4-20",
     says=Text(zh="log Σ e^{z_l} 对 z_j 的导数是 s_l", en="The derivative of log Σ e^{z_l} with respect to z_j is s_l"),
+    quote="\\left(\\frac{\\partial}{\\partial z_j} \\sum_{l=1}^n e^{z_l}\\right) = s_l",
     where="L128-129",
     experiment="saturation",
 )
@@ -187,25 +205,37 @@ def _s4_20() -> Outcome:
 
     d = _derivation()
     slopes = [sympy.diff(sympy.log(d["total"]), x) for x in d["z"]]
-    same = all(equal(slopes[j], d["s"][j]) for j in range(4))
-    other = any(equal(slopes[j], d["s"][i]) for j in range(4) for i in range(4) if i != j)
+    found = {j: [i for i in range(4) if equal(slopes[j], d["s"][i])] for j in range(4)}
     return Outcome.of(
-        under={"l = j": same, "l ≠ j": other},
-        measured=DERIVED,
+        {
+            Text(
+                zh="对每个 j，无论 l 取几，导数都等于 s_l", en="for every j, the derivative equals s_l whatever l is"
+            ): all(len(equals) == 4 for equals in found.values())
+        },
+        measured=Text(
+            zh="符号推导，n = 4；对 z_1、z_2、z_3、z_4 的导数等于："
+            + "、".join("，".join(f"s_{i + 1}" for i in equals) for equals in found.values()),
+            en="derived symbolically, n = 4; the derivatives with respect to z_1, z_2, z_3, z_4 equal: "
+            + "; ".join(", ".join(f"s_{i + 1}" for i in equals) for equals in found.values()),
+        ),
         because={
-            "only-if": Text(
-                zh="l 是求和指标，求和之后就不再出现；结果是 s_j。",
-                en="l is the summation index and is gone once the sum is taken; the result is s_j.",
+            "fails": Text(
+                zh="l 是求和指标，求和之后就不再出现，s_l 没有所指。对 z_j 求导，和式中只剩 e^{z_j}，除以总和就是 s_j。",
+                en="l is the summation index: once the sum is taken, there is no l left that s_l could refer to. Differentiating by z_j leaves e^{z_j} of the sum, and over the sum that is s_j.",
             )
         },
-        only_if=Text(zh="把 s_l 读作 s_j", en="s_l is read as s_j"),
+        instead=Text(
+            zh="log Σ e^{z_l} 对 z_j 的导数是 s_j", en="The derivative of log Σ e^{z_l} with respect to z_j is s_j"
+        ),
+        evidence="derived",
     )
 
 
 @claim(
     "S4-21",
     says=Text(zh="Σ e^{z_l} 对 z_j 的导数是 e^{z_j}", en="The derivative of Σ e^{z_l} with respect to z_j is e^{z_j}"),
-    where="L132",
+    quote="= \\frac{\\partial}{\\partial z_j} [e^{z_j}] = e^{z_j}",
+    where="L131-132",
     experiment="saturation",
 )
 def _s4_21() -> Outcome:
@@ -213,12 +243,20 @@ def _s4_21() -> Outcome:
 
     d = _derivation()
     same = all(equal(sympy.diff(d["total"], x), sympy.exp(x)) for x in d["z"])
-    return _step(same, Text(zh="只有一项含有 z_j。", en="Only one term contains z_j."))
+    return _step(
+        "∂(Σ e^{z_l})/∂z_j = e^{z_j}",
+        same,
+        Text(
+            zh="和式中只有一项含有 z_j，而 e 的幂的导数是它自己。",
+            en="Only one term of the sum contains z_j, and an exponential is its own derivative.",
+        ),
+    )
 
 
 @claim(
     "S4-22",
     says=same("∂s_i/∂z_j = s_i(1{i = j} − s_j)"),
+    quote="s_i \\cdot (1\\{i = j\\} - s_j)",
     where="L137",
     experiment="saturation",
 )
@@ -239,9 +277,11 @@ def _s4_22() -> Outcome:
         ),
         because={
             "holds": Text(
-                zh="用 s_i 乘以前两步之差即得。", en="It is s_i times the difference of the previous two steps."
+                zh="log s_i 对 z_j 的导数是 1{i = j} 减去 s_j；再乘以 s_i 即得。",
+                en="The derivative of log s_i with respect to z_j is 1{i = j} minus s_j; times s_i, that is the formula.",
             )
         },
+        evidence="derived",
     )
 
 
@@ -251,8 +291,8 @@ def _s4_22() -> Outcome:
         zh="雅可比矩阵的第 i 行第 j 列是 ∂s_i/∂z_j，对任何 n",
         en="Row i, column j of the Jacobian is ∂s_i/∂z_j, for any n",
     ),
-    where="L140-146",
-    experiment="saturation",
+    quote="\\frac{dS}{dZ} = J_{softmax} =",
+    where="L139-146",
 )
 def _s4_23() -> Outcome:
     found = autograd_against_formula()
@@ -261,7 +301,10 @@ def _s4_23() -> Outcome:
     error = off_by(ss.jacobian(ss.softmax(x))[:, 2], column)
     return Outcome.of(
         {
-            f"n = 2 … {found.longest}": found.everywhere < TOLERANCE,
+            Text(
+                zh=f"n = 2 到 {found.longest} 都与自动微分一致",
+                en=f"it agrees with autograd for n = 2 to {found.longest}",
+            ): found.everywhere < TOLERANCE,
             Text(zh="移动 z_3，得到第 3 列", en="moving z_3 gives column 3"): error < 1e-8,
         },
         measured=Text(
@@ -270,8 +313,8 @@ def _s4_23() -> Outcome:
         ),
         because={
             "holds": Text(
-                zh="softmax 的雅可比矩阵还是对称的，行列互换结果不变。",
-                en="The Jacobian of softmax is also symmetric: swapping rows and columns changes nothing.",
+                zh="第 j 列记录 z_j 变动时各个 s_i 怎样变。softmax 的雅可比矩阵还是对称的，行列互换也不会错。",
+                en="Column j records how every s_i moves with z_j. The Jacobian of softmax is also symmetric, so swapping rows and columns would do no harm.",
             )
         },
     )

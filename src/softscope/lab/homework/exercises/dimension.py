@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from softscope._text import Text
+from softscope.lab.homework.exactness import EXACT
 from softscope.lab.homework.exercise import Exercise
 from softscope.lab.homework.inputs import drawn
 from softscope.lab.homework.rule import Arguments, Rule
@@ -38,7 +39,7 @@ def _two(trial: Trial, q: Numbers, k: Numbers) -> tuple[float, float]:
 
 def _near(got: float, want: float) -> bool:
     """Compare within a relative tolerance, which an infinite number does not have: it would equal anything."""
-    return math.isfinite(want) and abs(got - want) <= 1e-9 * max(1.0, abs(want))
+    return math.isfinite(want) and abs(got - want) <= EXACT * max(1.0, abs(want))
 
 
 def _first(_: np.random.Generator) -> Iterator[Arguments]:

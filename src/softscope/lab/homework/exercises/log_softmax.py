@@ -6,8 +6,9 @@ import numpy as np
 
 import softscope as ss
 from softscope._text import Text
+from softscope.lab.homework.exactness import SINGLE
 from softscope.lab.homework.exercise import Exercise
-from softscope.lab.homework.inputs import large, rows
+from softscope.lab.homework.inputs import hard, large, rows
 from softscope.lab.homework.rule import Rule
 from softscope.lab.homework.trial import Numbers, Trial
 from softscope.testing.wording import show
@@ -25,13 +26,13 @@ def _finite(trial: Trial, x: Numbers) -> Text | None:
 def _total(trial: Trial, x: Numbers) -> Text | None:
     with np.errstate(over="ignore"):
         total = float(np.exp(_call(trial, x)).sum())
-    return None if abs(total - 1.0) <= 1e-9 else Text(zh=f"总和是 {show(total)}", en=f"their sum is {show(total)}")
+    return None if abs(total - 1.0) <= SINGLE else Text(zh=f"总和是 {show(total)}", en=f"their sum is {show(total)}")
 
 
 def _differences(trial: Trial, x: Numbers) -> Text | None:
     got = _call(trial, x)
     off = np.abs((got - got[0]) - (x - x[0]))
-    if (off <= 1e-9 * np.maximum(1.0, np.abs(x - x[0]))).all():
+    if (off <= SINGLE * np.maximum(1.0, np.abs(x - x[0]))).all():
         return None
     i = int(np.argmax(off))
     return Text(
@@ -41,11 +42,7 @@ def _differences(trial: Trial, x: Numbers) -> Text | None:
 
 
 def _exact(trial: Trial, x: Numbers) -> Text | None:
-    got = _call(trial, x)
-    want = ss.log_softmax(x)
-    if (np.abs(got - want) <= 1e-9 * np.maximum(1.0, np.abs(want))).all():
-        return None
-    return Text(zh=f"得到 {show(got)}", en=f"got {show(got)}")
+    return trial.off(ss.log_softmax(x), "log_softmax", x)
 
 
 EXERCISE = Exercise(
@@ -90,9 +87,12 @@ EXERCISE = Exercise(
         ),
         Rule(
             "exact",
-            Text(zh="分数很大或很小时，结果也应当准确", en="The result must be exact for large and small logits too"),
+            Text(
+                zh="分数很大、很小或者很多时，结果也应当准确",
+                en="The result must be exact for large and small logits, and for long rows too",
+            ),
             ("x",),
-            large,
+            hard,
             _exact,
         ),
     ),

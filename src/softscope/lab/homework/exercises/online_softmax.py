@@ -9,10 +9,11 @@ import numpy as np
 
 import softscope as ss
 from softscope._text import Text
+from softscope.lab.homework.exactness import EXACT
 from softscope.lab.homework.exercise import Exercise
 from softscope.lab.homework.inputs import drawn, large, rows
 from softscope.lab.homework.rule import Arguments, Rule
-from softscope.lab.homework.trial import Numbers, Trial, UnfitError, told
+from softscope.lab.homework.trial import Numbers, Trial, UnfitError, as_number, told
 from softscope.testing.wording import show
 
 if TYPE_CHECKING:
@@ -41,6 +42,15 @@ def _nothing(rng: np.random.Generator) -> Iterator[Arguments]:
     yield np.array([2.0]), np.array([])
     yield np.array([-np.inf]), np.array([1.0])
     yield drawn(rng, 3), np.array([-np.inf, -np.inf])
+    yield np.array([]), np.array([])
+    yield np.array([-np.inf]), np.array([-np.inf])
+    yield np.array([]), np.array([-np.inf])
+
+
+def _empty(_: np.random.Generator) -> Iterator[Arguments]:
+    yield (np.array([]),)
+    yield (np.array([-np.inf]),)
+    yield (np.array([-np.inf, -np.inf]),)
 
 
 def _long(rng: np.random.Generator) -> Iterator[Arguments]:
@@ -80,13 +90,19 @@ def _too_much(state: Any, n: int) -> Text | None:
 
 def _off(got: float, x: Numbers) -> Text | None:
     want = float(ss.logsumexp(x))
-    if got == want or (math.isfinite(want) and abs(got - want) <= 1e-9 * max(1.0, abs(want))):
+    if got == want or (math.isfinite(want) and abs(got - want) <= EXACT * max(1.0, abs(want))):
         return None
-    return Text(zh=f"得到 {show(got)}", en=f"got {show(got)}")
+    return Text(zh=f"得到 {show(got)}，应当是 {show(want)}", en=f"got {show(got)} instead of {show(want)}")
 
 
 def _whole(trial: Trial, x: Numbers) -> Text | None:
     return _off(trial.number("lse", trial.value("state_of", x)), x)
+
+
+def _alone(trial: Trial, a: Numbers, b: Numbers) -> Text | None:
+    """Merge states in a process that has never seen the logits."""
+    one, other = trial.value("state_of", a), trial.value("state_of", b)
+    return _off(as_number(trial.elsewhere("lse", trial.elsewhere("merge", one, other))), np.concatenate([a, b]))
 
 
 def _merged(trial: Trial, a: Numbers, b: Numbers) -> Text | None:
@@ -106,7 +122,7 @@ def _regrouped(trial: Trial, a: Numbers, b: Numbers) -> Text | None:
                 zh=f"a、b、a 合起来得到 {show(came)}，应当是 {show(want)}",
                 en=f"a, b and a give {show(came)} instead of {show(want)}",
             )
-    if abs(left - right) <= 1e-9 * max(1.0, abs(want)):
+    if left == right or abs(left - right) <= EXACT * max(1.0, abs(want)):
         return None
     return Text(
         zh=f"两种次序得到 {show(left)} 和 {show(right)}", en=f"the two orders give {show(left)} and {show(right)}"
@@ -186,6 +202,26 @@ EXERCISE = Exercise(
             ("a", "b"),
             _nothing,
             _merged,
+        ),
+        Rule(
+            "nothing",
+            Text(
+                zh="什么都没有时，Σ e^x 是 0，lse 应当是 -inf",
+                en="Of nothing, Σ e^x is 0, so the lse must be -inf",
+            ),
+            ("x",),
+            _empty,
+            _whole,
+        ),
+        Rule(
+            "alone",
+            Text(
+                zh="状态应当自足：换一个没见过这些分数的进程来合并，结果也一样",
+                en="A state must stand alone: merged by a process that has never seen the logits, it must give the same",
+            ),
+            ("a", "b"),
+            _parts,
+            _alone,
         ),
         Rule(
             "grouping",

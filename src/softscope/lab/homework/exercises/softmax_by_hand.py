@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+import softscope as ss
 from softscope._text import Text
 from softscope.lab.homework.contract import contract
+from softscope.lab.homework.exactness import SINGLE
 from softscope.lab.homework.exercise import Exercise
-from softscope.lab.homework.inputs import rows
+from softscope.lab.homework.inputs import hard, rows
 from softscope.lab.homework.rule import Rule
 from softscope.lab.homework.trial import Numbers, Trial
 from softscope.testing.wording import show
@@ -17,12 +19,16 @@ def _ratio(trial: Trial, x: Numbers) -> Text | None:
     w = trial.array("softmax", x, shape=x.shape)
     low, high = int(np.argmin(x)), int(np.argmax(x))
     gap = float(x[high] - x[low])
-    if abs(float(w[high]) - float(w[low]) * np.exp(gap)) <= 1e-9:  # no weight is above 1
+    if abs(float(w[high]) - float(w[low]) * np.exp(gap)) <= SINGLE:  # no weight is above 1
         return None
     return Text(
         zh=f"分数 {show(x[high])} 和 {show(x[low])} 的权重是 {show(w[high])} 和 {show(w[low])}",
         en=f"the logits {show(x[high])} and {show(x[low])} get {show(w[high])} and {show(w[low])}",
     )
+
+
+def _exact(trial: Trial, x: Numbers) -> Text | None:
+    return trial.off(ss.softmax(x), "softmax", x)
 
 
 EXERCISE = Exercise(
@@ -31,12 +37,12 @@ EXERCISE = Exercise(
     task=Text(
         zh="写一个函数 softmax(x)：x 是一维 NumPy 数组，里面是任意的分数；返回同样长度的权重。每个权重与 e 的“分数”次方成正比，"
         "所有权重加起来是 1。\n\n"
-        "分数可能很大，也可能是 -inf（权重恰好为 0）。传进来的数组不能改动。可以用 np.exp、np.max、np.sum；"
+        "分数可能很大，也可能是 -inf（权重恰好为 0）。可以用 np.exp、np.max、np.sum；"
         "现成的 softmax（SciPy、PyTorch、softscope）在这里用不了。",
         en="Write a function softmax(x): x is a one-dimensional NumPy array of arbitrary logits; return as many weights. Each "
         "weight is proportional to e to the power of its logit, and the weights sum to 1.\n\n"
-        "Logits may be very large, and they may be -inf (weight exactly 0). Do not modify the input array. You may use np.exp, "
-        "np.max and np.sum; a ready-made softmax (SciPy, PyTorch, softscope) is not available here.",
+        "Logits may be very large, and they may be -inf (weight exactly 0). You may use np.exp, np.max and np.sum; "
+        "a ready-made softmax (SciPy, PyTorch, softscope) is not available here.",
     ),
     functions=("softmax(x)",),
     starter=Text(
@@ -46,7 +52,7 @@ EXERCISE = Exercise(
         "    # Think: what happens if x contains 1000?\n    return x\n",
     ),
     checks=(
-        contract("softmax"),
+        contract("softmax", largest=1e5),  # beyond that, exp(x − lse(x)), which is right, has lost too many digits
         Rule(
             "ratio",
             Text(
@@ -56,6 +62,16 @@ EXERCISE = Exercise(
             ("x",),
             rows,
             _ratio,
+        ),
+        Rule(
+            "exact",
+            Text(
+                zh="分数很大或者很多时，权重也应当准确",
+                en="The weights must be right for large logits and for long rows too",
+            ),
+            ("x",),
+            hard,
+            _exact,
         ),
     ),
     hints=(
@@ -69,9 +85,9 @@ EXERCISE = Exercise(
             "all logits?",
         ),
         Text(
-            zh="不变。所以可以先减去最大的分数：指数里最大的就是 0。用 x - np.max(x)，不要用 -=，那会改动输入。",
-            en="They do not. So subtract the largest logit first: then the largest exponent is 0. Use x - np.max(x), not -=, "
-            "which would change the input.",
+            zh="不变。所以可以先减去最大的分数：指数里最大的就是 0。用 x - np.max(x)；写成 x -= np.max(x) 会改动别人给你的数组，这里没关系，平时要小心。",
+            en="They do not. So subtract the largest logit first: then the largest exponent is 0. Use x - np.max(x); x -= np.max(x) "
+            "would change the caller's array, which does no harm here but often does elsewhere.",
         ),
     ),
     notice=Text(

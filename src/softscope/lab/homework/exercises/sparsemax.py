@@ -9,8 +9,9 @@ import numpy as np
 import softscope as ss
 from softscope._text import Text
 from softscope.lab.homework.contract import contract
+from softscope.lab.homework.exactness import SINGLE
 from softscope.lab.homework.exercise import Exercise
-from softscope.lab.homework.inputs import rows
+from softscope.lab.homework.inputs import hard, rows
 from softscope.lab.homework.rule import Arguments, Rule
 from softscope.lab.homework.trial import Numbers, Trial
 from softscope.testing.wording import show
@@ -27,6 +28,11 @@ def _apart(rng: np.random.Generator) -> Iterator[Arguments]:
     yield (np.append(np.round(rng.uniform(-3.0, 0.0, 4), 2), 2.0),)
 
 
+def _any(rng: np.random.Generator) -> Iterator[Arguments]:
+    yield from rows(rng)
+    yield from hard(rng)
+
+
 def _zeros(trial: Trial, x: Numbers) -> Text | None:
     if x.size > 1 and np.diff(np.sort(x)[-2:])[0] < 1.0:
         return None
@@ -40,7 +46,7 @@ def _straight(trial: Trial, x: Numbers) -> Text | None:
     seen = np.flatnonzero(w > 0.0)
     if seen.size:
         i, j = seen[np.argmax(x[seen])], seen[np.argmin(x[seen])]
-        if abs((w[i] - w[j]) - (x[i] - x[j])) > 1e-9:
+        if abs((w[i] - w[j]) - (x[i] - x[j])) > SINGLE:
             return Text(
                 zh=f"分数 {show(x[i])} 和 {show(x[j])} 得到 {show(w[i])} 和 {show(w[j])}",
                 en=f"the logits {show(x[i])} and {show(x[j])} get {show(w[i])} and {show(w[j])}",
@@ -49,10 +55,7 @@ def _straight(trial: Trial, x: Numbers) -> Text | None:
 
 
 def _nearest(trial: Trial, x: Numbers) -> Text | None:
-    w, true = trial.array("sparsemax", x, shape=x.shape), ss.sparsemax(x)
-    if np.abs(w - true).max() <= 1e-9:
-        return None
-    return Text(zh=f"得到 {show(w)}，还有离 x 更近的权重", en=f"got {show(w)}, and there are weights closer to x")
+    return trial.off(ss.sparsemax(x), "sparsemax", x)
 
 
 EXERCISE = Exercise(
@@ -61,12 +64,11 @@ EXERCISE = Exercise(
     task=Text(
         zh="写一个函数 sparsemax(x)：在所有权重（非负、总和为 1）中，找出离 x 最近的那一组（欧氏距离）。x 是一维数组。\n\n"
         "它的形状很简单：有一个阈值 τ，每个权重是 max(x − τ, 0)，而 τ 使总和恰好为 1。分数可能很大，也可能是 -inf。"
-        "传进来的数组不能改动。现成的 sparsemax 在这里用不了。",
+        "现成的 sparsemax 在这里用不了。",
         en="Write a function sparsemax(x): among all weights (none negative, sum 1), find those nearest to x in Euclidean "
         "distance. x is a one-dimensional array.\n\n"
         "They have a simple form: there is a threshold τ, each weight is max(x − τ, 0), and τ makes them sum to exactly 1. "
-        "Logits may be very large, and they may be -inf. Do not modify the input array. A ready-made sparsemax is "
-        "not available here.",
+        "Logits may be very large, and they may be -inf. A ready-made sparsemax is not available here.",
     ),
     functions=("sparsemax(x)",),
     starter=Text(
@@ -99,7 +101,7 @@ EXERCISE = Exercise(
             "nearest",
             Text(zh="权重应当是离 x 最近的一组", en="The weights must be those nearest to x"),
             ("x",),
-            rows,
+            _any,
             _nearest,
         ),
     ),

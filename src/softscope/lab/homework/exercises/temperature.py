@@ -8,6 +8,7 @@ import numpy as np
 
 import softscope as ss
 from softscope._text import Text
+from softscope.lab.homework.exactness import SINGLE
 from softscope.lab.homework.exercise import Exercise
 from softscope.lab.homework.inputs import drawn
 from softscope.lab.homework.rule import Arguments, Rule
@@ -30,15 +31,26 @@ def _rows(rng: np.random.Generator) -> Iterator[Arguments]:
 
 
 def _cold(rng: np.random.Generator) -> Iterator[Arguments]:
+    """Yield logits far apart for their temperature, and close together: so close that the weights are no one-hot."""
     yield np.array([0.0, 1.0]), 0.001
     yield _FIVE, 0.001
     yield drawn(rng, 4) + 10.0, 0.001
+    for T in (0.001, 1e-6, 1e-12):
+        yield np.array([0.0, T]), T
+        yield np.array([2.0, 2.0, 1.0]), T
+    yield np.array([1.0, 1.001]), 0.001
+    yield _FIVE, 1e6
+
+
+def _both(rng: np.random.Generator) -> Iterator[Arguments]:
+    yield from _rows(rng)
+    yield from _cold(rng)
 
 
 def _sums(trial: Trial, x: Numbers, T: float) -> Text | None:
     w = trial.array("softmax_at", x, T, shape=x.shape)
     total = float(w.sum())
-    return None if abs(total - 1.0) <= 1e-9 else Text(zh=f"加起来是 {show(total)}", en=f"they sum to {show(total)}")
+    return None if abs(total - 1.0) <= SINGLE else Text(zh=f"加起来是 {show(total)}", en=f"they sum to {show(total)}")
 
 
 def _finite(trial: Trial, x: Numbers, T: float) -> Text | None:
@@ -49,7 +61,7 @@ def _finite(trial: Trial, x: Numbers, T: float) -> Text | None:
 def _sharper(trial: Trial, x: Numbers, T: float) -> Text | None:
     cold, warm = (trial.array("softmax_at", x, T * k, shape=x.shape) for k in (1.0, 2.0))
     top = int(np.argmax(x))
-    if cold[top] >= warm[top] - 1e-12:
+    if cold[top] >= warm[top] - SINGLE:
         return None
     return Text(
         zh=f"温度从 {show(2 * T)} 降到 {show(T)} 时，最大权重从 {show(warm[top])} 变成 {show(cold[top])}",
@@ -58,10 +70,7 @@ def _sharper(trial: Trial, x: Numbers, T: float) -> Text | None:
 
 
 def _power(trial: Trial, x: Numbers, T: float) -> Text | None:
-    w = trial.array("softmax_at", x, T, shape=x.shape)
-    if np.abs(w - ss.softmax(x, temperature=T)).max() <= 1e-9:
-        return None
-    return Text(zh=f"得到 {show(w)}", en=f"got {show(w)}")
+    return trial.off(ss.softmax(x, temperature=T), "softmax_at", x, T)
 
 
 def _no_input(_: np.random.Generator) -> Iterator[Arguments]:
@@ -69,15 +78,15 @@ def _no_input(_: np.random.Generator) -> Iterator[Arguments]:
 
 
 def _table(trial: Trial) -> Text | None:
-    rows = trial.array("experiment", shape=(len(_TEMPERATURES), 2))
+    rows, allowed = trial.array_and_tolerance("experiment", shape=(len(_TEMPERATURES), 2))
     for T, (peak, entropy) in zip(_TEMPERATURES, rows, strict=True):
         truth = ss.partition(_FIVE, temperature=T)
-        if not abs(peak - float(truth.peak)) <= 1e-6:
+        if not abs(peak - float(truth.peak)) <= allowed:
             return Text(
                 zh=f"T = {show(T)} 那一行的最大权重是 {show(peak)}",
                 en=f"the row for T = {show(T)} has largest weight {show(peak)}",
             )
-        if not abs(entropy - float(truth.entropy)) <= 1e-6:
+        if not abs(entropy - float(truth.entropy)) <= allowed:
             return Text(
                 zh=f"T = {show(T)} 那一行的熵是 {show(entropy)}",
                 en=f"the row for T = {show(T)} has entropy {show(entropy)}",
@@ -142,7 +151,7 @@ EXERCISE = Exercise(
                 en="Dividing by T must raise the ratio of any two weights to the power 1/T",
             ),
             ("x", "T"),
-            _rows,
+            _both,
             _power,
         ),
         Rule(

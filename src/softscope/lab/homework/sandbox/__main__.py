@@ -73,6 +73,7 @@ def main() -> None:
     except BaseException as error:
         _send(replies, job, {"failed": "raised", **_told(error)})
         return
+    messages.KINDS.update(_named_tuples(module))
     _send(replies, job, {"loaded": sorted(name for name, value in vars(module).items() if callable(value))})
     for line in requests:
         request = json.loads(line)
@@ -143,26 +144,20 @@ def _warm() -> None:
     sys.modules["softscope"].softmax([0.0, 1.0], temperature=2.0)
 
 
+def _named_tuples(module: types.ModuleType) -> dict[str, type]:
+    """Return the answer's own named tuples, so that a state of such a type comes back as one."""
+    found = [value for value in vars(module).values() if isinstance(value, type) and issubclass(value, tuple)]
+    return {value.__name__: value for value in found if hasattr(value, "_fields")}
+
+
 def _answered(module: types.ModuleType, request: dict[str, Any]) -> dict[str, Any]:
-    """Call one of the answer's functions; return its value, and the arguments if it changed them."""
+    """Call one of the answer's functions; return its value."""
     try:
-        given = [messages.decode(part) for part in request["arguments"]]
-        before = [_bytes(part) for part in given]
         function = getattr(module, request["function"])
-        # Views: an answer may reshape its argument, but what it left is compared in the shape that came.
-        result = function(*(part[...] if hasattr(part, "tobytes") else part for part in given))
-        if messages.too_large(result):
-            return {"large": True}
-        value = messages.encode(result)
-        changed = before != [_bytes(part) for part in given]
-        return {"value": value, "changed": [messages.encode(part) for part in given] if changed else None}
+        result = function(*(messages.decode(part) for part in request["arguments"]))
+        return {"large": True} if messages.too_large(result) else {"value": messages.encode(result)}
     except BaseException as error:
         return {"failed": "raised", **_told(error)}
-
-
-def _bytes(part: Any) -> bytes:
-    """Return an array's bytes, to detect changes; b"" for anything else."""
-    return bytes(part.tobytes()) if hasattr(part, "tobytes") else b""
 
 
 def _told(error: BaseException) -> dict[str, Any]:

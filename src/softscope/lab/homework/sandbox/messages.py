@@ -13,6 +13,7 @@ _DEEPEST = 8
 _LONGEST = 160  # longest repr, in characters
 _MOST = 2**17  # most numbers in one value
 _FLOATS = ("<f2", "<f4", "<f8")
+KINDS: dict[str, type] = {}  # named tuples that `decode` may make: in the answer's process, those it defines
 
 
 class ForeignError(ValueError):
@@ -27,6 +28,12 @@ class Foreign:
 
     def __repr__(self) -> str:
         return self.text
+
+
+class Named(tuple[Any, ...]):
+    """A named tuple of the answer: here a plain tuple, which remembers its type's name."""
+
+    kind = ""
 
 
 def encode(value: Any, depth: int = 0) -> Any:
@@ -46,7 +53,9 @@ def encode(value: Any, depth: int = 0) -> Any:
     if isinstance(value, np.ndarray) and value.dtype.kind in "fiub" and value.size <= _MOST:
         return _array(value)
     if isinstance(value, list | tuple) and depth < _DEEPEST and len(value) <= _MOST:
-        return {"list": [encode(part, depth + 1) for part in value], "tuple": isinstance(value, tuple)}
+        kind = value.kind if isinstance(value, Named) else type(value).__name__ if hasattr(value, "_fields") else ""
+        parts = [encode(part, depth + 1) for part in value]
+        return {"list": parts, "tuple": isinstance(value, tuple), "kind": str(kind)[:60]}
     if isinstance(value, dict) and depth < _DEEPEST and len(value) <= _MOST:
         return {"dict": [[encode(k, depth + 1), encode(v, depth + 1)] for k, v in value.items()]}
     return {"foreign": described(value), "type": type(value).__name__[:60]}
@@ -83,13 +92,23 @@ def decode(message: Any, depth: int = 0) -> Any:
         if "array" in message:
             return _numbers(message)
         if "list" in message:
-            parts = [decode(part, depth + 1) for part in message["list"]]
-            return tuple(parts) if message["tuple"] else parts
+            return _sequence([decode(part, depth + 1) for part in message["list"]], message)
         if "dict" in message:
             return {decode(k, depth + 1): decode(v, depth + 1) for k, v in message["dict"]}
         return Foreign(str(message["type"])[:60], str(message["foreign"])[: _LONGEST + 3])
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise ForeignError from error
+
+
+def _sequence(parts: list[Any], message: dict[str, Any]) -> Any:
+    if not message["tuple"]:
+        return parts
+    kind = str(message["kind"])
+    if kind in KINDS:
+        return KINDS[kind](*parts)
+    made = Named(parts)
+    made.kind = kind
+    return made if kind else tuple(parts)
 
 
 def _numbers(message: dict[str, Any]) -> Any:
