@@ -8,7 +8,9 @@ import torch
 
 from lab import chromium
 from lab.notebooks import opened
+from softscope.experiments import properties
 from softscope.experiments.learning import remedy_options
+from softscope.experiments.maps import MAPS
 from softscope.experiments.recall import attention_weights
 from softscope.lab import course, patient, puzzles, quantiles, rivals
 from softscope.lab.reads import reads
@@ -160,6 +162,45 @@ def test_a_remedy_revives_it(remedy):
 @pytest.mark.parametrize("remedy", [name for name in patient.REMEDIES if name != "none"])
 def test_every_remedy_can_be_chosen(remedy):
     assert len(patient.treat(remedy, d=16, steps=2, every=1).readings) == 2
+
+
+def judged(place, verdict):
+    """Lesson 10 in English, with one puzzle opened and answered."""
+    given = types.SimpleNamespace(value=[None] * len(puzzles.CHOSEN))
+    given.value[place] = verdict
+    which = holding(place + 1)
+    claim = puzzles.claim(puzzles.CHOSEN[place])
+    verdicts = {"holds": "holds", "holds only if …": "only-if", "fails": "fails"}
+    return run_with("mistakes", VERDICTS=verdicts, answers=given, which=which, claim=claim)[0]
+
+
+@pytest.mark.parametrize("name", puzzles.CHOSEN)
+def test_no_puzzle_answers_with_a_double_negative(name):
+    denied = re.compile(r"^(no|not|never)\b|\b(misses|differs|lacks|gets no)\b", re.IGNORECASE)
+    claim, outcome = puzzles.claim(name), puzzles.puzzle(name).outcome
+    assert not denied.search(claim.says.en) or outcome.verdict != "fails", "fails that it is not so?"
+    said = judged(puzzles.CHOSEN.index(name), outcome.verdict)
+    assert "You are right" in said
+    crossed = re.findall(r"✗ ([^<]+)", said)
+    assert (outcome.verdict == "only-if") == bool(crossed)
+    assert not any(denied.search(label) for label in crossed)
+    assert not CHINESE.search(re.sub(r"中文", "", said)), "a Chinese quotation on the English page"
+
+
+def test_the_formula_that_overflows_is_not_given_as_the_cure():
+    """x − log Σ exp(x) fails at [1000, 0], and the page shows it; only log_softmax is right in every row."""
+    said = re.sub(r"<[^>]+>", " ", run_with("rivals")[0])
+    rows = {name: said[said.index(name) :][: len(name) + 120] for name in ("x − log Σ exp(x)", "log_softmax(x) ")}
+    assert "-inf" in rows["x − log Σ exp(x)"]
+    assert "inf" not in rows["log_softmax(x) "]
+    assert "avoids this" not in said
+
+
+def test_the_marks_of_lesson_8_are_the_experiments_and_the_ledgers():
+    held = {row[0]: row[1:6] for row in rivals.marks("en")}
+    for key, name in (("relu", "ReLU/Σ"), ("sigmoid", "sigmoid"), ("linear", "x/Σx")):
+        assert held[name] == tuple(mark.held for mark in properties.report(MAPS[key]).values())
+        assert f"{name} {sum(held[name])}/5" in str(puzzles.puzzle("S1-38").outcome.measured)
 
 
 def test_the_puzzles_are_of_all_kinds():
