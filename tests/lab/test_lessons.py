@@ -181,6 +181,7 @@ def test_no_puzzle_answers_with_a_double_negative(name):
     assert not denied.search(claim.says.en) or outcome.verdict != "fails", "fails that it is not so?"
     said = judged(puzzles.CHOSEN.index(name), outcome.verdict)
     assert "You are right" in said
+    assert "**" not in said, "a mark that Markdown did not read"
     crossed = re.findall(r"✗ ([^<]+)", said)
     assert (outcome.verdict == "only-if") == bool(crossed)
     assert not any(denied.search(label) for label in crossed)

@@ -119,7 +119,14 @@ class Page:
         return mo.accordion({title or self.t(zh="细节", en="Details"): mo.vstack(list(parts))})
 
     def matrix(
-        self, title: str, values: Any, digits: int = 2, *, rows: Sequence[str] = (), columns: Sequence[str] = ()
+        self,
+        title: str,
+        values: Any,
+        digits: int = 2,
+        *,
+        rows: Sequence[str] = (),
+        columns: Sequence[str] = (),
+        top: float | None = None,
     ) -> str:
         """Return a matrix as a coloured HTML grid; `side_by_side` puts several on one line.
 
@@ -129,10 +136,11 @@ class Page:
             digits: decimals of each number.
             rows: a name for each row, or none.
             columns: a name for each column, or none.
+            top: the size that gets the deepest colour; by default the largest here.
         """
         numbers = np.atleast_2d(np.asarray(values, dtype=float))
         finite = np.abs(numbers[np.isfinite(numbers)])
-        top = float(finite.max()) if finite.size and finite.max() > 0 else 1.0
+        top = top or (float(finite.max()) if finite.size and finite.max() > 0 else 1.0)
         names = [f"<th>{_cell(name)}</th>" for name in rows] or [""] * len(numbers)
         lines = [
             f"<tr>{name}{''.join(_square(x, top, digits) for x in row)}</tr>"

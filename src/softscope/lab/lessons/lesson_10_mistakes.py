@@ -99,9 +99,9 @@ def _(VERDICTS, answers, claim, mo, page, puzzles, said, t, which):
             f"**{t(zh='判断正确：', en='You are right: ') if _right else t(zh='再想想：', en='Not quite: ')}{_verdict}**"
         ]
         if _outcome.verdict == "fails" and _outcome.instead:
-            _parts.append(f"**{t(zh='实际上：', en='What is true: ')}**{said(_outcome.instead, page.lang)}")
+            _parts.append(f"**{t(zh='实际上：', en='What is true:')}** {said(_outcome.instead, page.lang)}")
         if _outcome.verdict == "only-if" and _outcome.only_if:
-            _parts.append(f"**{t(zh='条件：', en='Condition: ')}**{said(_outcome.only_if, page.lang)}")
+            _parts.append(f"**{t(zh='条件：', en='It holds only if')}** {said(_outcome.only_if, page.lang)}")
         _parts.append(said(_outcome.because, page.lang))
         # Where it fails, the true sentence says it all: a cross before a denial would be a double negative.
         _tried = [case for case in _outcome.cases if case.kind == "input" and _outcome.verdict != "fails"]
@@ -141,7 +141,7 @@ def _(answers, mo, puzzles, t):
 
 @app.cell
 def _(figures, mo, page, ss, t):
-    _sharp = [ss.softmax([k * x for x in (1.0, 0.5, 0.0, -0.5)]) for k in (1.0, 20.0)]
+    _sharp = [ss.softmax([k * x for x in (1.0, 0.5, 0.0, -0.5)]) for k in (1.0, 8.0)]
     mo.vstack(
         [
             mo.md(
@@ -198,7 +198,7 @@ def _(figures, mo, page, ss, t):
                 )
             ),
             page.side_by_side(
-                *(page.matrix(f"J, s = {figures(s, 2)}", ss.jacobian(s)) for s in _sharp),
+                *(page.matrix(f"J, s = {figures(s, 2)}", ss.jacobian(s), top=0.25) for s in _sharp),
             ),
         ]
     )
