@@ -28,7 +28,7 @@ def bands(rows: Sequence[dict[str, Any]], *, title: str) -> Any:
     high = max(row["high"] for row in kept) * 1.3
     axis = chart.Axis("median", title, log=True, domain=(FLOOR, high)).options(kept)
     colours = alt.Scale(domain=names, range=[chart.COLOURS[1], chart.COLOURS[2]])
-    colour = alt.Color("name:N", sort=names, scale=colours, legend=alt.Legend(title=None))
+    colour = alt.Color("name:N", sort=names, scale=colours, legend=alt.Legend(title=None, symbolOpacity=1))
     base = alt.Chart(chart.data(kept)).encode(x=across, color=colour)
     up = alt.Y("median:Q", **axis)
     return alt.layer(
