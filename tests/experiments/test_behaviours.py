@@ -52,7 +52,7 @@ def root_d_mends_it():
 
 
 def negative_weight_subtracts():
-    row = result("weights")["negative"].row(map="linear")
+    row = result("weights")["negative"].row(map="x/Σx")
     assert row["alpha_2"] == pytest.approx(-0.3)
     assert row["alpha_1"] + row["alpha_2"] + row["alpha_3"] == pytest.approx(1.0)
     assert not row["inside"]

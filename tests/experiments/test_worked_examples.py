@@ -147,7 +147,7 @@ def test_where_the_sparse_maps_become_zero():
 
 def test_a_negative_weight_leaves_the_hull():
     table = result("weights")["negative"]
-    linear = table.row(map="linear")
+    linear = table.row(map="x/Σx")
     assert [linear[f"alpha_{i}"] for i in (1, 2, 3)] == pytest.approx([0.8, -0.3, 0.5])
     assert (linear["x"], linear["y"]) == pytest.approx((0.8 + 0.5, -0.3 + 0.5))
     assert linear["size"] == pytest.approx(1.6)

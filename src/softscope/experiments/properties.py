@@ -113,7 +113,8 @@ def report(weigh: Callable[[Any], Any]) -> dict[Property, Mark]:
     for asked in FIVE:
         broken = [check for check in asked.checks if found["en"][check].status != "held"]
         shown = broken[:1] or list(asked.checks)
-        said = Text(**{lang: " ".join(found[lang][check].sentence for check in shown) for lang in LANGS})
+        sentences = {lang: " ".join(found[lang][check].sentence for check in shown) for lang in LANGS}
+        said = Text(zh=sentences["zh"], en=sentences["en"])
         marks[asked] = Mark(not broken, said, found["en"][broken[0]].input if broken else None)
     if marks[IN_RANGE].held and recorded.over:
         row, weight = recorded.over

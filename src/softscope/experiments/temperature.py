@@ -190,7 +190,7 @@ def _students(progress: ProgressBar, rng: np.random.Generator) -> Table:
         teacher = rng.standard_normal((FEATURES, CLASSES))
         x, unseen = rng.standard_normal((STUDENT_ROWS, FEATURES)), rng.standard_normal((1000, FEATURES))
         for t in kl:
-            w = _taught(x, x @ teacher, t)
+            w = taught(x, x @ teacher, t)
             loss = softscope.distillation_loss(unseen @ w, unseen @ teacher, temperature=1.0)
             kl[t].append(float(loss))
             agree[t].append(float(np.mean((unseen @ w).argmax(-1) == (unseen @ teacher).argmax(-1))))
@@ -212,7 +212,7 @@ def _students(progress: ProgressBar, rng: np.random.Generator) -> Table:
     )
 
 
-def _taught(x: Array, teacher: Array, temperature: float | None, steps: int = 200) -> Array:
+def taught(x: Array, teacher: Array, temperature: float | None, steps: int = 200) -> Array:
     """Run gradient descent on T²·KL, or on the cross-entropy with the teacher's labels."""
     t = 1.0 if temperature is None else temperature
     target = np.eye(CLASSES)[teacher.argmax(-1)] if temperature is None else softscope.softmax(teacher, temperature=t)

@@ -178,7 +178,7 @@ def _mixture(point: Array) -> Array:
 def _notes(shares: Table, zero: Table, negative: Table) -> list[Text]:
     seen, hidden = (zero.column(key) for key in ("gap", "power"))
     furthest = max(abs(r["drawn"].value - r["weight"]) / r["drawn"].error for r in shares.records() if r["weight"])
-    linear, soft = negative.row(map="linear"), negative.row(map="softmax")
+    linear, soft = negative.row(map=LINEAR.en), negative.row(map="softmax")
     read = [(r["token"], r["percent"]) for r in shares.records()]
     last = shares.records()[-1]
     return [

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
-from softscope._text import LANGS, Text, said
+from softscope._text import Text, said
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping, Sequence
 
 Verdict = Literal["holds", "only-if", "fails", "cited", "opinion"]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
@@ -137,9 +137,8 @@ class Outcome:
         return replace(self, cases=tuple(case._replace(held=held) for case in self.cases))
 
 
-def _listed(labels: Iterable[Text | str]) -> Text:
-    marks = {"zh": "；", "en": "; "}
-    return Text(**{lang: marks[lang].join(said(label, lang) for label in labels) for lang in LANGS})
+def _listed(labels: Sequence[Text | str]) -> Text:
+    return Text(zh="；".join(said(x, "zh") for x in labels), en="; ".join(said(x, "en") for x in labels))
 
 
 def cited(*, source: str, supports: bool, because: Text, measured: Text | str = "–") -> Outcome:

@@ -150,13 +150,13 @@ def _s3_34() -> Outcome:
 @functools.cache
 def _student_errors(temperature: float) -> np.ndarray:
     """How far students end from their teacher, in nats on new rows, when taught with soft targets at this temperature."""
-    from softscope.experiments.temperature import CLASSES, FEATURES, STUDENT_ROWS, _taught
+    from softscope.experiments.temperature import CLASSES, FEATURES, STUDENT_ROWS, taught
 
     rng, errors = generator("students"), []
     for _ in range(20):
         teacher = rng.standard_normal((FEATURES, CLASSES))
         x, unseen = rng.standard_normal((STUDENT_ROWS, FEATURES)), rng.standard_normal((1000, FEATURES))
-        student = _taught(x, x @ teacher, temperature)
+        student = taught(x, x @ teacher, temperature)
         errors.append(float(ss.distillation_loss(unseen @ student, unseen @ teacher, temperature=1.0)))
     return np.array(errors)
 
