@@ -2,6 +2,7 @@
 
 import re
 
+import numpy as np
 import pytest
 from playwright.sync_api import expect
 
@@ -83,12 +84,27 @@ def widen_the_dot_products(page):
 
 
 def step_through_attention(page):
-    for _ in range(4):
+    for step in range(1, 5):
         page.get_by_role("button", name="next →").focus()
         page.keyboard.press("Enter")
-    assert "Step 4" in page.locator(".ss-caption").text_content()
+        assert f"Step {step}" in page.locator(".ss-caption").text_content()
+        if step == 1:
+            assert page.locator(".ss-name", has_text="green").count() >= 2, "real words name rows and columns"
+            assert page.locator(".ss-sign:visible").all_text_contents() == ["×", "="]
+            lit = page.locator(".ss-matrix:not([hidden]) .ss-lit")
+            assert lit.count() == 8, "a row of Q and a column of Kᵀ"
+            terms = [float(text.replace("−", "-")) for text in lit.all_text_contents()]
+            said = page.locator(".ss-answer").text_content().replace("−", "-")
+            assert said.count("×") == 4
+            assert float(said.rpartition("= ")[2]) == pytest.approx(np.dot(terms[:4], terms[4:]), abs=0.01)
     page.locator(".ss-matrix:not([hidden]) .ss-square").last.click()
-    assert "=" in page.locator(".ss-answer").text_content()
+    before = page.locator(".ss-answer").text_content()
+    assert "=" in before
+    seed = page.get_by_label("random seed").first
+    seed.fill("12")
+    seed.press("Enter")
+    expect(page.locator(".ss-answer")).not_to_have_text(before, timeout=PATIENCE)
+    assert "Step 4" in page.locator(".ss-caption").text_content(), "new numbers, the same step"
 
 
 def judge_a_claim(page):

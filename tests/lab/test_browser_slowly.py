@@ -1,6 +1,7 @@
 """Slower browser tests: a model trained in the page, and how often a picture is redrawn."""
 
 import pytest
+from playwright.sync_api import expect
 
 from lab import chromium
 from lab.watching import PATIENCE, Watched
@@ -61,5 +62,10 @@ def test_the_patient_is_trained_in_the_page(seen):
     seen.page.get_by_role("button", name="train three models").click()
     seen.page.wait_for_selector("td:has-text('starving')", timeout=3 * PATIENCE)
     assert seen.page.locator("td", has_text="100%").count() >= 1
+    assert seen.page.locator(".lab-reads td.right").count() > 100
+    assert seen.page.locator(".lab-reads td.wrong").count() > 100
+    seen.page.get_by_role("button", name="train three models").click()
+    first = seen.page.locator("tr", has_text="scaled by 1/√d").filter(has=seen.page.locator("td", has_text="256"))
+    expect(first).to_have_count(2, timeout=3 * PATIENCE)  # the earlier run is kept beside the new one
     assert "Prescription" in seen.page.locator("#App").inner_text()
     assert seen.wrong() == []

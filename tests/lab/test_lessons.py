@@ -1,22 +1,22 @@
 """What lessons are made of; and, without a browser, every lesson run from its first cell to its last."""
 
-import importlib.util
 import re
 import types
 
 import pytest
+import torch
 
 from lab import chromium
-from softscope.lab import course, patient, puzzles, rivals
+from lab.notebooks import opened
+from softscope.experiments import properties
+from softscope.experiments.learning import remedy_options
+from softscope.experiments.maps import MAPS
+from softscope.experiments.recall import attention_weights
+from softscope.lab import course, patient, puzzles, quantiles, rivals
+from softscope.lab.reads import reads
+from softscope.tasks import RecallModel
 
 CHINESE = re.compile(r"[\u4e00-\u9fff]")
-
-
-def app_of(lesson):
-    spec = importlib.util.spec_from_file_location(lesson.notebook.stem, lesson.notebook)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.app
 
 
 # If there is a browser, test_browser.py runs every lesson in its page, and this moves to the slow tier.
@@ -28,7 +28,7 @@ def app_of(lesson):
 def test_it_runs_in_both_languages(lesson):
     pages = {}
     for lang in ("zh", "en"):
-        outputs, names = app_of(lesson).run(defs={"lang": lang})
+        outputs, names = opened(lesson.name).run(defs={"lang": lang})
         assert names["page"].lang == lang
         assert names["page"].lesson is lesson
         texts = [output.text for output in outputs if hasattr(output, "text")]
@@ -43,7 +43,7 @@ def test_it_runs_in_both_languages(lesson):
 
 def run_with(name, **given):
     """The English text of a lesson, and its names, with the given values in place of what its cells define."""
-    outputs, names = app_of(course.lesson(name)).run(defs={"lang": "en"} | given)
+    outputs, names = opened(name).run(defs={"lang": "en"} | given)
     return "\n".join(output.text for output in outputs if hasattr(output, "text")), names
 
 
@@ -57,6 +57,25 @@ def test_a_sum_that_overflows_is_not_called_right():
     assert "Both versions give" in right
     assert "Both versions give" not in wrong
     assert "yet, but already wrong" in wrong
+
+
+def test_what_was_drawn_just_now_differs_at_every_visit():
+    first, second = (run_with("scaling")[1] for _ in range(2))
+    assert first["sampled"] != second["sampled"]
+    assert first["largest"] != second["largest"]
+
+
+def test_the_gradients_are_drawn_as_quantiles_against_d():
+    rows = [
+        {"d": d, "name": name, "low": 1e-30, "median": d / 8, "high": d, "mean": d / 4}
+        for d in (16, 64)
+        for name in ("a", "b")
+    ]
+    drawn = quantiles.bands(rows, title="norm").to_dict()
+    (kept,) = drawn["datasets"].values() if "datasets" in drawn else [drawn["data"]["values"]]
+    assert [row["median"] for row in kept] == [2.0, 2.0, 8.0, 8.0]
+    assert min(row["low"] for row in kept) == quantiles.FLOOR, "a log axis has no place for 1e-30"
+    assert [layer["mark"]["type"] for layer in drawn["layer"]] == ["area", "line", "line"]
 
 
 def test_a_cleared_seed_is_the_first_one():
@@ -92,7 +111,7 @@ def state_of(course):
 
 def test_the_doctor_sees_the_patient_starve_without_the_scale_and_learn_with_it():
     seen = []
-    sick = patient.treat("none", d=256, steps=40, every=4, watch=seen.append)
+    sick = patient.treat("none", d=256, steps=40, every=4, watch=lambda reading, _: seen.append(reading))
     well = patient.treat("scaled", d=256, steps=40, every=4)
     assert seen == sick.readings
     assert len(sick.readings) == 10
@@ -100,7 +119,30 @@ def test_the_doctor_sees_the_patient_starve_without_the_scale_and_learn_with_it(
     assert (state_of(sick), state_of(well)) == ("starving", "right")
     assert [one.remedy for one in sick.diagnosis.prescriptions] == ["scale"]
     assert well.diagnosis.prescriptions == ()
+    assert well.looks[-1].right > 12 > 6 > sick.looks[-1].right, (
+        "one reads the keys it is asked for, the other does not"
+    )
+    drawn = reads({"well": well.looks, "sick": sick.looks}, "en").text
+    assert drawn.count('class="right"') + drawn.count('class="wrong"') == 2 * 10 * 16
+    assert f"reads {well.looks[-1].right} of 16 right" in drawn
     assert sick.readings[-1].advantage + 2 * sick.readings[-1].advantage_error < well.readings[-1].advantage
+
+
+def test_the_weights_are_those_of_the_model():
+    """They must follow the model's options, not only its scale."""
+    asked = torch.arange(16)[None]
+    for remedy in ("scaled", "none", "entmax", "softcap", "unit", "learned"):
+        model = RecallModel(16, vocabulary=16, options=remedy_options(remedy, 16), seed=0)
+        weights = attention_weights(model, asked, asked)
+        mixed = weights @ model.attention.w_v(model.value_table(asked))
+        torch.testing.assert_close(model.readout(model.attention.w_o(mixed)), model(asked, asked, asked))
+
+
+def test_of_two_equal_models_none_is_called_the_best():
+    runs = {name: holding(None) for name in ("a", "b", "c")}
+    for run, accuracy in zip(runs.values(), (0.99, 1.0, 0.998), strict=True):
+        run.accuracy = accuracy
+    assert patient.best(runs) == ["b", "c"]
 
 
 def test_with_more_keys_in_all_the_unscaled_patient_learns_and_the_doctor_says_so():
@@ -120,6 +162,46 @@ def test_a_remedy_revives_it(remedy):
 @pytest.mark.parametrize("remedy", [name for name in patient.REMEDIES if name != "none"])
 def test_every_remedy_can_be_chosen(remedy):
     assert len(patient.treat(remedy, d=16, steps=2, every=1).readings) == 2
+
+
+def judged(place, verdict):
+    """Lesson 10 in English, with one puzzle opened and answered."""
+    given = types.SimpleNamespace(value=[None] * len(puzzles.CHOSEN))
+    given.value[place] = verdict
+    which = holding(place + 1)
+    claim = puzzles.claim(puzzles.CHOSEN[place])
+    verdicts = {"holds": "holds", "holds only if …": "only-if", "fails": "fails"}
+    return run_with("mistakes", VERDICTS=verdicts, answers=given, which=which, claim=claim)[0]
+
+
+@pytest.mark.parametrize("name", puzzles.CHOSEN)
+def test_no_puzzle_answers_with_a_double_negative(name):
+    denied = re.compile(r"^(no|not|never)\b|\b(misses|differs|lacks|gets no)\b", re.IGNORECASE)
+    claim, outcome = puzzles.claim(name), puzzles.puzzle(name).outcome
+    assert not denied.search(claim.says.en) or outcome.verdict != "fails", "fails that it is not so?"
+    said = judged(puzzles.CHOSEN.index(name), outcome.verdict)
+    assert "You are right" in said
+    assert "**" not in said, "a mark that Markdown did not read"
+    crossed = re.findall(r"✗ ([^<]+)", said)
+    assert (outcome.verdict == "only-if") == bool(crossed)
+    assert not any(denied.search(label) for label in crossed)
+    assert not CHINESE.search(re.sub(r"中文", "", said)), "a Chinese quotation on the English page"
+
+
+def test_the_formula_that_overflows_is_not_given_as_the_cure():
+    """x − log Σ exp(x) fails at [1000, 0], and the page shows it; only log_softmax is right in every row."""
+    said = re.sub(r"<[^>]+>", " ", run_with("rivals")[0])
+    rows = {name: said[said.index(name) :][: len(name) + 120] for name in ("x − log Σ exp(x)", "log_softmax(x) ")}
+    assert "-inf" in rows["x − log Σ exp(x)"]
+    assert "inf" not in rows["log_softmax(x) "]
+    assert "avoids this" not in said
+
+
+def test_the_marks_of_lesson_8_are_the_experiments_and_the_ledgers():
+    held = {row[0]: row[1:6] for row in rivals.marks("en")}
+    for key, name in (("relu", "ReLU/Σ"), ("sigmoid", "sigmoid"), ("linear", "x/Σx")):
+        assert held[name] == tuple(mark.held for mark in properties.report(MAPS[key]).values())
+        assert f"{name} {sum(held[name])}/5" in str(puzzles.puzzle("S1-38").outcome.measured)
 
 
 def test_the_puzzles_are_of_all_kinds():

@@ -124,6 +124,20 @@ def gradient_state(model: Any, batch: RecallBatch) -> tuple[float | None, Measur
     return float(np.nanmedian(transmission)), Measured.of(by_sequence), Measured.of(blocked)
 
 
+def attention_weights(model: Any, query: Any, keys: Any) -> Any:
+    """Return the weights of each query over the keys, (batch, queries, keys), of a one-headed `RecallModel`.
+
+    We read them off as the output of attention over one-hot values, so that every option counts.
+    """
+    import torch
+
+    with torch.no_grad():
+        embedded = model.key_table(keys)
+        _, q, k, _, options = _Plain(model.attention).attend(model.key_table(query), embedded, embedded)
+        shown = torch.eye(k.shape[-2], dtype=q.dtype).expand(*k.shape[:-1], -1)
+        return softscope.attention(q, k, shown, **options)[:, 0]
+
+
 class _Plain:
     """The layer of `softscope.tasks`, opened up to expose q, k, v and the output."""
 

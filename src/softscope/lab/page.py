@@ -167,7 +167,7 @@ class Page:
             plain.configure(font=_chart.FONT, background="transparent")
             .configure_view(stroke=None)
             .configure_axis(gridOpacity=0.35)
-            .configure_legend(orient="bottom", columns=3, labelLimit=240)
+            .configure_legend(orient="bottom", columns=2, labelLimit=240)
         )
 
 

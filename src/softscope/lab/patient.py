@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from softscope._one_thread import one_thread
 from softscope.experiments.learning import REMEDIES, remedy_options
-from softscope.experiments.recall import BATCH, PAIRS, learning_rate
+from softscope.experiments.recall import BATCH, PAIRS, attention_weights, learning_rate
 from softscope.experiments.starving import KEYS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from softscope.doctor.diagnosis import Diagnosis
     from softscope.doctor.read.snapshot import Snapshot
 
 TRIED = 64  # sequences, for trying suspected heads
 
-__all__ = ["KEYS", "REMEDIES", "Course", "Reading", "treat"]
+__all__ = ["KEYS", "REMEDIES", "Course", "Look", "Reading", "best", "looks", "treat"]
 
 
 class Reading(NamedTuple):
@@ -31,10 +31,24 @@ class Reading(NamedTuple):
     blocked: float
 
 
+class Look(NamedTuple):
+    """Where a patient looks at one step: for each key it is asked for, the key it reads most and with what weight."""
+
+    step: int
+    keys: list[int]
+    weights: list[float]
+
+    @property
+    def right(self) -> int:
+        """Count the questions for which it reads the key it was asked for."""
+        return sum(read == asked for asked, read in enumerate(self.keys))
+
+
 class Course(NamedTuple):
-    """How a patient did: its readings, the share of correct answers at each step, and the doctor's verdict."""
+    """How a patient did: readings, where it looked, the share of correct answers at each step, the doctor's verdict."""
 
     readings: list[Reading]
+    looks: list[Look]
     answers: list[float]
     accuracy: float
     diagnosis: Diagnosis
@@ -48,7 +62,7 @@ def treat(
     steps: int = 80,
     every: int = 5,
     seed: int = 0,
-    watch: Callable[[Reading], None] | None = None,
+    watch: Callable[[Reading, list[Look]], None] | None = None,
 ) -> Course:
     """Train one patient under `softscope.probe` and let the doctor judge it, with a trial of what it suspects.
 
@@ -61,11 +75,11 @@ def treat(
         steps: number of updates.
         every: number of updates between two readings.
         seed: seeds the weights and sequences.
-        watch: called with each reading as soon as it is taken.
+        watch: called with each reading as soon as it is taken, and with all looks so far.
 
     >>> course = treat("none", d=16, steps=2, every=1)
-    >>> [reading.step for reading in course.readings], len(course.answers)
-    ([0, 1], 2)
+    >>> [reading.step for reading in course.readings], len(course.looks), len(course.answers)
+    ([0, 1], 2, 2)
     """
     import torch
 
@@ -77,11 +91,13 @@ def treat(
 
     model = RecallModel(d, vocabulary=keys, options=remedy_options(remedy, d), seed=seed)
     readings: list[Reading] = []
+    seen: list[Look] = []
 
     def look(snapshot: Snapshot) -> None:
         readings.append(_reading(snapshot))
+        seen.append(looks(model, snapshot.step))
         if watch is not None:
-            watch(readings[-1])
+            watch(readings[-1], seen)
 
     with one_thread(), softscope.probe(model, every=every, max_rows=None) as scope:
         scope.on_snapshot(look)
@@ -99,7 +115,32 @@ def treat(
         new = recall_batch(TRIED, pairs=PAIRS, vocabulary=keys, generator=torch.Generator().manual_seed(seed + 1_003))
         with one_thread():
             diagnosis = diagnose(history, trials=try_heads(model, new.inputs, heads, loss=answer_loss))
-    return Course(readings, trained.accuracy, trained.recent_accuracy(), diagnosis)
+    return Course(readings, seen, trained.accuracy, trained.recent_accuracy(), diagnosis)
+
+
+def looks(model: Any, step: int) -> Look:
+    """Ask the model for each of the first 16 keys, all of them shown, and see which one it reads.
+
+    Its readings are taken from batches; this is one fixed sequence, so that two steps can be compared.
+    """
+    import torch
+
+    asked = torch.arange(PAIRS)[None]
+    weights, keys = attention_weights(model, asked, asked)[0].max(-1)
+    return Look(step, keys.tolist(), weights.tolist())
+
+
+def best(courses: Mapping[str, Course]) -> list[str]:
+    """Name the models with the most correct answers, to a whole percent: all of them, if several are equal.
+
+    >>> class Half: accuracy = 0.5
+    >>> class All: accuracy = 0.998
+    >>> class Also: accuracy = 1.0
+    >>> best({"a": Half, "b": All, "c": Also})
+    ['b', 'c']
+    """
+    shown = {name: round(100 * course.accuracy) for name, course in courses.items()}
+    return [name for name, percent in shown.items() if percent == max(shown.values())]
 
 
 def _reading(snapshot: Snapshot) -> Reading:

@@ -7,10 +7,11 @@ import functools
 from softscope._text import Text
 from softscope.experiments.ledger import CONTRADICTIONS, Claim, Entry, check, claims
 
-# Fast claims with a surprising verdict, plus a few that simply hold: errors alone would give the answer away.
+# Fast claims with a surprising verdict, plus a few that simply hold: errors alone would give the answer away. None of
+# them denies something throughout: “it fails that nothing …” is a riddle of its own.
 CHOSEN = (
-    "S1-03", "S0-06", "S3-12", "S2-20", "S1-38", "S4-05", "S2-46", "S0-19", "S0-14", "S2-29", "S4-01", "S3-14",
-    "S2-44", "S1-16", "S4-10", "S0-18", "S2-52", "S3-52",
+    "S1-03", "S0-06", "S3-12", "S2-20", "S3-39", "S4-05", "S2-46", "S0-19", "S0-14", "S2-29", "S4-01", "S3-14",
+    "S2-44", "S1-16", "S4-10", "S0-18", "S2-52", "S2-17",
 )  # fmt: skip
 
 

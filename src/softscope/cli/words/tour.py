@@ -73,12 +73,12 @@ TOUR: dict[str, Text] = {
     "tour.gradient.why": Text(
         en="How much of what a loss wants gets through the softmax to q and k? If almost nothing does, the row is "
         "blocked. Shown here: the number of blocked rows and the median transmission.",
-        zh="损失函数的要求，有多少能穿过 softmax 传到 q 和 k？几乎传不过去的行称为受阻。下面是受阻的行数和传导率的中位"
-        "数。",
+        zh="损失函数的要求，有多少能穿过 softmax 传到 q 和 k？几乎传不过去的行称为被阻断。"
+        "下面是被阻断的行数和传导率的中位数。",
     ),
     "tour.gradient.measured": Text(
         en="Of {rows} rows, {plain} are blocked without the scale and {scaled} with it.",
-        zh="{rows} 行中，不缩放时有 {plain} 行受阻，缩放后有 {scaled} 行。",
+        zh="{rows} 行中，不缩放时有 {plain} 行被阻断，缩放后有 {scaled} 行。",
     ),
     "tour.next": Text(en="What next?", zh="接下来"),
     "tour.next.explain": Text(en="Explain your own numbers.", zh="解释你自己的数。"),

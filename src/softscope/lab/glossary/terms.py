@@ -47,7 +47,7 @@ TERMS: tuple[Term, ...] = (
     Term(en="cross-entropy", zh="交叉熵", symbol="−log p_y", code="cross_entropy"),
     Term(en="attention", zh="注意力", symbol="softmax(QKᵀ/√d)V", code="attention", avoid=("关注力",)),
     Term(en="query", zh="query", symbol="q", code="attention(q)", forms=("queries",), also=("查询",), loose=True),
-    Term(en="key", zh="key", symbol="k", code="attention(k)", also=("键",), loose=True),
+    Term(en="key", zh="键", symbol="k", code="attention(k)", also=("key",), loose=True),
     Term(en="value", zh="value", symbol="v", code="attention(v)", also=("值",), loose=True),
     Term(en="scale", zh="缩放", symbol="1/√d", code="attention(scale)", loose=True),
     Term(
@@ -72,7 +72,7 @@ TERMS: tuple[Term, ...] = (
     Term(en="merge", zh="合并", symbol="A ⊕ B", code="Partition.merge", forms=("merging", "merged"), loose=True),
     Term(en="variance", zh="方差", symbol="A″", code="Partition.variance"),
     Term(en="transmission", zh="传导率", symbol="n·‖dS‖/‖dP‖", code="gradient_readings"),
-    Term(en="blocked", zh="被阻断", symbol="n·‖dS‖/‖dP‖ → 0", code="gradient_readings", also=("受阻",)),
+    Term(en="blocked", zh="被阻断", symbol="n·‖dS‖/‖dP‖ → 0", code="gradient_readings", avoid=("受阻",)),
     Term(en="advantage", zh="优势", symbol="(μ − Σ p·dP)/σ", code="gradient_readings"),  # μ, σ: mean and sd of dP
     Term(en="calibration", zh="校准", symbol="ECE", code="fit_temperature"),
     Term(en="distillation", zh="蒸馏", symbol="T²·KL", code="distillation_loss"),

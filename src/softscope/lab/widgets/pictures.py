@@ -34,6 +34,10 @@ def _matrix() -> traitlets.List:
     return traitlets.List(traitlets.List(traitlets.Float())).tag(sync=True)
 
 
+def _words() -> traitlets.List:
+    return traitlets.List(traitlets.Unicode()).tag(sync=True)
+
+
 class SoftmaxWidget(_Picture):
     """Draggable logits, with their weights, s(1−s), temperature and entropy."""
 
@@ -66,9 +70,14 @@ class ScalingWidget(_Picture):
 
 
 class AttentionWidget(_Picture):
-    """Attention one step at a time, for q, k (n × d) and v (n × dv) given as lists of rows."""
+    """Attention one step at a time, for q, k (n × d) and v (n × dv) given as lists of rows.
+
+    `tokens` names the n rows and `parts` the d components; either may be empty.
+    """
 
     _esm = source("attention")
+    tokens = _words()
+    parts = _words()
     q = _matrix()
     k = _matrix()
     v = _matrix()
