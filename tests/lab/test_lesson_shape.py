@@ -32,6 +32,15 @@ def test_no_solution_is_shown_above_its_exercise(lesson):
                 assert not homework.grade(exercise.id, f"import numpy as np\n{renamed}\n").passed, function.name
 
 
+def test_the_exercises_are_numbered_in_the_order_in_which_they_come():
+    asked = [
+        homework.find(found).id
+        for lesson in course.LESSONS
+        for found in re.findall(r'practice\.editor\(page, "?([\w-]+)', lesson.notebook.read_text("utf-8"))
+    ]
+    assert asked == list(homework.IDS)
+
+
 def outputs_with(name, words):
     """What the cells show that say these words."""
     return [text for text in shown_by(name, "en") if words in text]

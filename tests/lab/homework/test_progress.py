@@ -35,7 +35,7 @@ def test_it_is_there_again(path):
     assert kept.hint("dimension", 3) == 1
     again = ExerciseProgress(path)
     assert [again.state(name) for name in IDS[:4]] == ["passed", "skipped", "new", "new"]
-    assert (again.passed, again.next().id, again.hints("dimension")) == (1, "dimension", 1)
+    assert (again.passed, again.next().id, again.hints("dimension")) == (1, IDS[2], 1)
     assert [again.hint("dimension", 3) for _ in range(4)] == [2, 3, 3, 3]
 
 

@@ -8,15 +8,15 @@ from softscope._natural_number import natural_number
 from softscope.lab.homework.exercise import Exercise
 from softscope.lab.homework.quiz import Quiz
 
-_MODULES = (
+_MODULES = (  # in the order in which the lessons come to them
     "softmax_by_hand",
     "temperature",
+    "jacobian_product",
     "dimension",
+    "online_softmax",
     "dividing_by_the_sum",
     "log_softmax",
-    "jacobian_product",
     "sparsemax",
-    "online_softmax",
 )
 EXERCISES: tuple[Exercise | Quiz, ...] = tuple(
     importlib.import_module(f"softscope.lab.homework.exercises.{name}").EXERCISE for name in _MODULES
@@ -27,7 +27,7 @@ IDS = tuple(exercise.id for exercise in EXERCISES)
 def find(name: str) -> Exercise | Quiz:
     """Find an exercise by id, or by number from 1.
 
-    >>> find("3").id, find("dimension").id
+    >>> find("4").id, find("dimension").id
     ('dimension', 'dimension')
     """
     text = str(name).strip().lower()

@@ -439,14 +439,14 @@ def _(mo, np, page, t):
 
 @app.cell
 def _(page, practice):
-    answer = practice.editor(page, 3)
-    practice.shown(page, 3, answer)
+    answer = practice.editor(page, "dimension")
+    practice.shown(page, "dimension", answer)
     return (answer,)
 
 
 @app.cell
 def _(answer, page, practice):
-    practice.graded(page, 3, answer)
+    practice.graded(page, "dimension", answer)
     return
 
 

@@ -385,14 +385,14 @@ def _(figure, mo, np, ss, t):
 
 @app.cell
 def _(page, practice):
-    answer_8 = practice.editor(page, 8)
-    practice.shown(page, 8, answer_8)
+    answer_8 = practice.editor(page, "online-softmax")
+    practice.shown(page, "online-softmax", answer_8)
     return (answer_8,)
 
 
 @app.cell
 def _(answer_8, page, practice):
-    practice.graded(page, 8, answer_8)
+    practice.graded(page, "online-softmax", answer_8)
     return
 
 

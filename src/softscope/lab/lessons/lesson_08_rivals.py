@@ -195,14 +195,14 @@ def _(mo, np, page, shift, ss, t):
 
 @app.cell
 def _(page, practice):
-    answer_4 = practice.editor(page, 4)
-    practice.shown(page, 4, answer_4)
+    answer_4 = practice.editor(page, "dividing-by-the-sum")
+    practice.shown(page, "dividing-by-the-sum", answer_4)
     return (answer_4,)
 
 
 @app.cell
 def _(answer_4, page, practice):
-    practice.graded(page, 4, answer_4)
+    practice.graded(page, "dividing-by-the-sum", answer_4)
     return
 
 
@@ -313,27 +313,27 @@ def _(figures, mo, np, page, ss, t):
 
 @app.cell
 def _(page, practice):
-    answer_5 = practice.editor(page, 5)
-    practice.shown(page, 5, answer_5)
+    answer_5 = practice.editor(page, "log-softmax")
+    practice.shown(page, "log-softmax", answer_5)
     return (answer_5,)
 
 
 @app.cell
 def _(answer_5, page, practice):
-    practice.graded(page, 5, answer_5)
+    practice.graded(page, "log-softmax", answer_5)
     return
 
 
 @app.cell
 def _(page, practice):
-    answer = practice.editor(page, 7)
-    practice.shown(page, 7, answer)
+    answer = practice.editor(page, "sparsemax")
+    practice.shown(page, "sparsemax", answer)
     return (answer,)
 
 
 @app.cell
 def _(answer, page, practice):
-    practice.graded(page, 7, answer)
+    practice.graded(page, "sparsemax", answer)
     return
 
 

@@ -1,4 +1,4 @@
-"""Homework 3: how far dot products spread, before and after dividing by √d."""
+"""Homework 4: how far dot products spread, before and after dividing by √d."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Homework 4: why not divide the scores by their sum?"""
+"""Homework 6: why not divide the scores by their sum?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Homework 6: the Jacobian of softmax times a vector, without building the matrix."""
+"""Homework 3: the Jacobian of softmax times a vector, without building the matrix."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Homework 5: log-softmax."""
+"""Homework 7: log-softmax."""
 
 from __future__ import annotations
 

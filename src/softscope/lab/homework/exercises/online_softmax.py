@@ -1,4 +1,4 @@
-"""Homework 8: log Σ exp in one pass, over parts that merge."""
+"""Homework 5: log Σ exp in one pass, over parts that merge."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Homework 7: sparsemax."""
+"""Homework 8: sparsemax."""
 
 from __future__ import annotations
 
