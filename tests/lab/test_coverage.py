@@ -29,7 +29,7 @@ def readable(text):
     for _ in range(2):
         text = html.unescape(text)
     return re.sub(
-        r"</?(span|code|strong|em|b|td|th|tr)\b[^>]*>|\s+", " ", text.replace('\\"', '"').replace("\\\\", "\\")
+        r"</?(span|code|strong|em|b|td|th|tr)\b[^>]*>|(\s|\\n)+", " ", text.replace('\\"', '"').replace("\\\\", "\\")
     )
 
 
