@@ -111,7 +111,9 @@ def test_the_finish(work, lang):
 
 
 def test_the_quiz_by_option(work):
-    code, out, err = work("homework", "check", "dividing-by-the-sum", "--answers", WRONG["dividing-by-the-sum"]["second"].source)
+    code, out, err = work(
+        "homework", "check", "dividing-by-the-sum", "--answers", WRONG["dividing-by-the-sum"]["second"].source
+    )
     assert (code, err) == (1, "")
     assert "Question 2, b: The sum is negative" in out
     assert "softscope homework check 6" in work.text("homework", "start", "dividing-by-the-sum")
@@ -167,9 +169,15 @@ MISTAKES = {
     "no such file": (["homework", "check", "nowhere.py"], "cannot read nowhere.py"),
     "binary file": (["homework", "check", "binary.py"], "binary.py is not a text file"),
     "folder": (["homework", "check", "homework_sparsemax.py"], "cannot read homework_sparsemax.py: Is a directory"),
-    "quiz without a terminal": (["homework", "check", "dividing-by-the-sum"], "pass --answers with 4 letters, such as abcd"),
+    "quiz without a terminal": (
+        ["homework", "check", "dividing-by-the-sum"],
+        "pass --answers with 4 letters, such as abcd",
+    ),
     "answers for code": (["homework", "check", "1", "--answers", "a"], "--answers is for the quiz"),
-    "answers elsewhere": (["homework", "hint", "dividing-by-the-sum", "--answers", "a"], "--answers goes only with check"),
+    "answers elsewhere": (
+        ["homework", "hint", "dividing-by-the-sum", "--answers", "a"],
+        "--answers goes only with check",
+    ),
     "skip elsewhere": (["homework", "start", "--skip"], "--skip goes only with next"),
     "seed": (["homework", "check", "--seed", "-1"], "--seed must be a whole number of at least 0, but got -1\n"),
     "seed word": (["homework", "check", "--seed", "x"], "but got x\n"),

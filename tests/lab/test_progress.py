@@ -1,6 +1,7 @@
 """Progress survives, resumes, and never gets in the way."""
 
 import os
+import re
 import subprocess
 import sys
 
@@ -179,6 +180,8 @@ def test_the_index_page(lang):
     progress = LessonProgress()
     progress.finish("overflow")
     page = index.page(lang, progress, passed=3)
+    numbers = re.findall(r'<span class="number"[^>]*>([^<]*)</span>', page)
+    assert numbers == [str(n) for n in range(1, len(LESSONS) + 1)], "a finished lesson keeps its number"
     for lesson in LESSONS:
         assert f'href="/lesson/{lesson.name}/?lang={lang}"' in page
         assert lesson.title.of(lang) in page

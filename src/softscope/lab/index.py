@@ -110,7 +110,7 @@ def _item(lesson: Lesson, lang: Lang, progress: LessonProgress) -> str:
     state = progress.state(lesson.name)
     return f"""
 <li class="{state}"><a href="/lesson/{lesson.name}/?lang={lang}">
-<span class="number" aria-hidden="true">{MARKS[state] or lesson.number}</span>
+<span class="number" aria-hidden="true">{lesson.number}</span>
 <span class="text"><strong>{say(lesson.title)}</strong>
 <span class="teaches">{say(lesson.teaches)}</span>
-<span class="meta">{say(MINUTES, minutes=lesson.minutes)} · {say(STATES[state])}</span></span></a></li>"""
+<span class="meta">{say(MINUTES, minutes=lesson.minutes)} · {MARKS[state]} {say(STATES[state])}</span></span></a></li>"""
