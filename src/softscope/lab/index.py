@@ -113,4 +113,5 @@ def _item(lesson: Lesson, lang: Lang, progress: LessonProgress) -> str:
 <span class="number" aria-hidden="true">{lesson.number}</span>
 <span class="text"><strong>{say(lesson.title)}</strong>
 <span class="teaches">{say(lesson.teaches)}</span>
-<span class="meta">{say(MINUTES, minutes=lesson.minutes)} · {MARKS[state]} {say(STATES[state])}</span></span></a></li>"""
+<span class="meta">{say(MINUTES, minutes=lesson.minutes)} · {MARKS[state]} {say(STATES[state])}</span>
+</span></a></li>"""
