@@ -23,7 +23,7 @@ def small(tmp_path_factory):
     return folder
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # closed before the next module: a second one cannot open beside it
 def browser():
     with chromium.browser() as opened:
         yield opened

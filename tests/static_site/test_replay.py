@@ -9,8 +9,10 @@ import marimo as mo
 import pytest
 
 from softscope.lab.course import lesson
+from softscope.site import frame
 from softscope.site.lessons.controls import MOST, Plan, stops
 from softscope.site.lessons.convert import Converter
+from softscope.site.lessons.lesson import page
 from softscope.site.lessons.run import Run
 
 
@@ -49,9 +51,8 @@ def test_what_cannot_be_replayed_is_left_alone():
     assert stops(mo.ui.run_button()) == []
 
 
-@pytest.mark.parametrize(("name", "control"), [("attention", "seed"), ("attention", "kind"), ("overflow", "lift")])
+@pytest.mark.parametrize(("name", "control"), [("attention", "width"), ("attention", "kind"), ("overflow", "lift")])
 def test_a_state_is_what_the_notebook_shows_with_that_value(name, control):
-    """Also by way of other cells: the seed makes q, k and v, and those make the matrices."""
     run = Run(lesson(name), "en")
     element, before = run.names[control], run.names[control].value
     cells = [cell for cell in run.cells if control in cell.controls and cell.shows and not cell.makes]
@@ -66,14 +67,22 @@ def test_a_state_is_what_the_notebook_shows_with_that_value(name, control):
 
 
 def test_a_picture_that_depends_on_a_control_is_drawn_anew_with_its_numbers():
-    run = Run(lesson("attention"), "en")
-    plan = Plan({"seed": run.names["seed"]}, [])
-    converter = Converter("en", "lessons/attention.html", plan)
-    cell = next(cell for cell in run.cells if cell.controls == ["seed"] and "picture" in cell.makes)
+    run = Run(lesson("gradient"), "en")
+    plan = Plan({"size": run.names["size"]}, [])
+    converter = Converter("en", "lessons/gradient.html", plan)
+    cell = next(cell for cell in run.cells if cell.controls == ["size"] and "matrix" in cell.makes)
     first = converter.html(cell.shows, run.names)
-    then, names = run.again(cell, {"seed": 3})
+    other = next(stop.value for stop in stops(run.names["size"]) if stop.value != run.names["size"].value)
+    then, names = run.again(cell, {"size": other})
     again = converter.html(then, names)
-    for shown, q in ((first, run.names["q"]), (again, names["q"])):
+    for shown, size in ((first, run.names["size"].value), (again, other)):
         state = json.loads(html.unescape(re.search('data-state="(.*?)"', shown)[1]))
-        assert state["q"] == q.tolist()
+        assert len(state["logits"]) == int(size)
     assert first != again
+
+
+def test_a_control_that_moves_nothing_here_is_left_out():
+    """In lesson 7 a new seed changes the picture by way of Python."""
+    shown = page(frame.Frame(frame.PLACES), "attention", "en").html
+    assert 'data-control="seed"' not in shown
+    assert 'data-control="kind"' in shown

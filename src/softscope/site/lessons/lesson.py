@@ -39,11 +39,15 @@ def page(site: frame.Frame, name: str, lang: Lang) -> Made:
     """Run a lesson and return its page."""
     found, here = lesson(name), f"lessons/{name}.html"
     run = Run(found, lang)
+    # A control that moves nothing on the page, but a picture by way of Python, would be dead here.
+    moves = {control for cell in run.cells if cell.shows for control in cell.controls}
     controls = {
-        key: value for key, value in run.names.items() if isinstance(value, UIElement) and len(stops(value)) > 1
+        key: value
+        for key, value in run.names.items()
+        if key in moves and isinstance(value, UIElement) and len(stops(value)) > 1
     }
     replaced = REPLACED.get(name)
-    plan = Plan({} if replaced else controls, [] if replaced else [cell.controls for cell in run.cells])
+    plan = Plan({} if replaced else controls, [] if replaced else [cell.controls for cell in run.cells if cell.shows])
     converter = Converter(lang, here, plan)
     charts = _Charts()
     parts: list[str] = []

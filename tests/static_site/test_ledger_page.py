@@ -3,26 +3,25 @@
 import pytest
 
 from cli.commands import program
-from lab.chromium import browser
 
+pytestmark = pytest.mark.xdist_group("site")
 NAMES = ("S0-01", "S0-02", "S1-18", "S3-12", "S4-05")
 
 
 @pytest.fixture(scope="module")
-def opened(tmp_path_factory):
+def opened(browser, tmp_path_factory):
     file = tmp_path_factory.mktemp("claims") / "claims.html"
     done = program("claims", *NAMES, "--format", "html", "--lang", "en")
     assert done.returncode == 0, done.stderr
     file.write_text(done.stdout, "utf-8")
-    with browser() as chromium:
-        page = chromium.new_page(viewport={"width": 390, "height": 800})
-        page.troubles = []
-        page.on("console", lambda message: page.troubles.append(message.text) if message.type == "error" else None)
-        page.on("pageerror", lambda error: page.troubles.append(str(error)))
-        page.on("request", lambda request: page.troubles.append(request.url) if request.url != file.as_uri() else None)
-        page.goto(file.as_uri())
-        page.address = file.as_uri()
-        yield page
+    page = browser.new_page(viewport={"width": 390, "height": 800})
+    page.troubles = []
+    page.on("console", lambda message: page.troubles.append(message.text) if message.type == "error" else None)
+    page.on("pageerror", lambda error: page.troubles.append(str(error)))
+    page.on("request", lambda request: page.troubles.append(request.url) if request.url != file.as_uri() else None)
+    page.goto(file.as_uri())
+    page.address = file.as_uri()
+    return page
 
 
 def visible(page):
