@@ -93,6 +93,7 @@ def test_a_failing_claim_says_what_is_true_and_a_reason_explains(name):
         assert outcome.instead is not None, "what is true?"
         for text in (outcome.instead.en, outcome.instead.zh):
             assert "\n" not in text
+            assert text[-1] not in ".。", "one form for all: as in `says`"
     assert outcome.verdict in outcome.reasons
     assert (outcome.evidence == "quoted") == bool(outcome.source)
     if outcome.cases:

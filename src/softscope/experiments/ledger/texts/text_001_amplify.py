@@ -40,8 +40,8 @@ def _s1_01() -> Outcome:
             ),
         },
         instead=Text(
-            zh="注意力通常使用 softmax；别的加权方式也能学会查找。",
-            en="Attention usually uses softmax; other kinds of weights can learn to look things up, too.",
+            zh="注意力通常使用 softmax；别的加权方式也能学会查找",
+            en="Attention usually uses softmax; other kinds of weights can learn to look things up, too",
         ),
     )
 
@@ -92,8 +92,8 @@ def _s1_03() -> Outcome:
             )
         },
         instead=Text(
-            zh=f"[2.0, 2.1, 2.2] 除以总和是 {listed(p, '.3f')}。",
-            en=f"[2.0, 2.1, 2.2] divided by its sum is {listed(p, '.3f')}.",
+            zh=f"[2.0, 2.1, 2.2] 除以总和是 {listed(p, '.3f')}",
+            en=f"[2.0, 2.1, 2.2] divided by its sum is {listed(p, '.3f')}",
         ),
     )
 
@@ -168,8 +168,8 @@ def _s1_06() -> Outcome:
             )
         },
         instead=Text(
-            zh=f"取指数把差距从 0.2 放大到 {difference:.2f}，即 {growth:.1f} 倍。",
-            en=f"exp widens the gap from 0.2 to {difference:.2f}, that is {growth:.1f} times.",
+            zh=f"取指数把差距从 0.2 放大到 {difference:.2f}，即 {growth:.1f} 倍",
+            en=f"exp widens the gap from 0.2 to {difference:.2f}, that is {growth:.1f} times",
         ),
     )
 

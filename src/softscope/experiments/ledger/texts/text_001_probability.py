@@ -142,8 +142,8 @@ def _s1_32() -> Outcome:
             )
         },
         instead=Text(
-            zh="任何让权重非负、和为 1 的映射都有概率意义；softmax 是其中之一。",
-            en="Any map whose weights are non-negative and sum to 1 has a probabilistic meaning; softmax is one of them.",
+            zh="任何让权重非负、和为 1 的映射都有概率意义；softmax 是其中之一",
+            en="Any map whose weights are non-negative and sum to 1 has a probabilistic meaning; softmax is one of them",
         ),
     )
 
@@ -226,8 +226,8 @@ def _s1_34() -> Outcome:
             en=f"there are few keys (some {few}); above about {flips[64]} (d = 64) or {flips[512]} (d = 512) it is the other way round",
         ),
         instead=Text(
-            zh="直接使用大的分数，softmax 会饱和，但平均梯度未必变小。",
-            en="With large scores used directly, softmax saturates, but the mean gradient need not shrink.",
+            zh="直接使用大的分数，softmax 会饱和，但平均梯度未必变小",
+            en="With large scores used directly, softmax saturates, but the mean gradient need not shrink",
         ),
     )
 

@@ -160,8 +160,8 @@ def _s1_25() -> Outcome:
             ),
         },
         instead=Text(
-            zh="sigmoid 的权重之和不为 1，但也能用作注意力，而且学得会。",
-            en="Sigmoid weights do not sum to 1, but they can serve as attention, and learn.",
+            zh="sigmoid 的权重之和不为 1，但也能用作注意力，而且学得会",
+            en="Sigmoid weights do not sum to 1, but they can serve as attention, and learn",
         ),
     )
 

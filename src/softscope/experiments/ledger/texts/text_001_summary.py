@@ -72,8 +72,8 @@ def _s1_38() -> Outcome:
             )
         },
         instead=Text(
-            zh=f"softmax 不是唯一的：{others[0]} 和 {others[1]} 也满足这五个要求。",
-            en=f"Softmax is not the only one: {others[0]} and {others[1]} meet all five, too.",
+            zh=f"softmax 不是唯一的：{others[0]} 和 {others[1]} 也满足这五个要求",
+            en=f"Softmax is not the only one: {others[0]} and {others[1]} meet all five, too",
         ),
     )
 
@@ -134,8 +134,8 @@ def _s1_39() -> Outcome:
             )
         },
         instead=Text(
-            zh="softmax 不是最省时间的：x/Σx 和 x/n 都更快。",
-            en="Softmax is not the cheapest: x/Σx and x/n both take less time.",
+            zh="softmax 不是最省时间的：x/Σx 和 x/n 都更快",
+            en="Softmax is not the cheapest: x/Σx and x/n both take less time",
         ),
     )
 

@@ -46,8 +46,8 @@ def _s1_10() -> Outcome:
             ),
         },
         instead=Text(
-            zh="要把权重读作概率，它们才必须在 [0, 1] 内、总和为 1；注意力不这样也能工作。",
-            en="Weights must lie in [0, 1] and sum to 1 to be read as probabilities; attention works without that.",
+            zh="要把权重读作概率，它们才必须在 [0, 1] 内、总和为 1；注意力不这样也能工作",
+            en="Weights must lie in [0, 1] and sum to 1 to be read as probabilities; attention works without that",
         ),
     )
 
@@ -199,8 +199,8 @@ def _s1_15() -> Outcome:
             ),
         },
         instead=Text(
-            zh="softmax 的权重不会是负数，但注意力可以用负权重，也学得会。",
-            en="Softmax's weights are never negative, but attention may use negative ones, and learns with them.",
+            zh="softmax 的权重不会是负数，但注意力可以用负权重，也学得会",
+            en="Softmax's weights are never negative, but attention may use negative ones, and learns with them",
         ),
     )
 
